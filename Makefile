@@ -1,0 +1,95 @@
+# memsense: `make` lists what there is. Each target sets up what it needs; Python 3.11+ is enough.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.PHONY: help
+help:  ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Set-up ------------------------------------------------------------------------------------------
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "memsense needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "$(PYTHON) can't make a virtual environment: apt install python3-venv, or make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+.PHONY: setup setup-dev
+setup: $(VENV)/.installed  ## make .venv with memsense in it
+setup-dev: $(VENV)/.installed-dev  ## the same, with what tests and lint need
+
+# Try it ------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: setup  ## ingest the sample log, ask three questions, explain the hits
+	$(BIN)/memsense demo
+
+# Check it ----------------------------------------------------------------------------------------
+
+.PHONY: test lint lint-ruff lint-format lint-types lint-layers format
+test: setup-dev  ## all tests, on a real PostgreSQL
+	$(BIN)/pytest -n $(JOBS)
+
+lint: lint-ruff lint-format lint-types lint-layers  ## ruff, pyright and the layers
+
+lint-ruff: setup-dev
+	$(BIN)/ruff check .
+
+lint-format: setup-dev
+	$(BIN)/ruff format --check .
+
+lint-types: setup-dev
+	$(BIN)/pyright
+
+lint-layers: setup-dev
+	$(BIN)/lint-imports
+
+format: setup-dev  ## format the code and sort the imports
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+# Measure it --------------------------------------------------------------------------------------
+
+.PHONY: bench bench-quick eval
+bench: setup-dev  ## time the search on stores of 1k, 10k and 100k chunks
+	$(BIN)/python -m benchmarks
+
+bench-quick: setup-dev  ## the same on 1k and 10k
+	$(BIN)/python -m benchmarks --quick
+
+eval: setup-dev  ## LoCoMo's table: make eval LOCOMO=path/to/locomo10.json
+	@test -n "$(LOCOMO)" || { echo "where is LoCoMo? make eval LOCOMO=path/to/locomo10.json"; exit 2; }
+	$(BIN)/memsense eval locomo "$(LOCOMO)"
+
+# The embedded server -----------------------------------------------------------------------------
+
+.PHONY: db-start db-stop db-psql
+db-start: setup  ## start the embedded PostgreSQL and keep it
+	$(BIN)/memsense db start
+
+db-stop: setup  ## stop it
+	$(BIN)/memsense db stop
+
+db-psql: setup  ## open psql on it
+	$(BIN)/memsense db psql
+
+.PHONY: clean
+clean:  ## remove .venv, caches and builds (never your memories)
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

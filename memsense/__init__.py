@@ -1,0 +1,56 @@
+"""memsense: a PostgreSQL-native retrieval engine for agent memory that can say why."""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from memsense.errors import MemSenseError
+
+if TYPE_CHECKING:
+    from memsense.config import Settings, load_settings
+    from memsense.engine import MemSense
+    from memsense.explanation import Explanation
+    from memsense.hits import Hit, Neighbor, SearchResult
+    from memsense.profiles import PROFILES, Profile
+    from memsense.types import Chunk, Event
+
+try:
+    __version__ = version("memsense")
+except PackageNotFoundError:  # a checkout that was never installed
+    __version__ = "0.0.0"
+
+_HOMES = {
+    "MemSense": "memsense.engine",
+    "Settings": "memsense.config",
+    "load_settings": "memsense.config",
+    "Explanation": "memsense.explanation",
+    "Hit": "memsense.hits",
+    "Neighbor": "memsense.hits",
+    "SearchResult": "memsense.hits",
+    "PROFILES": "memsense.profiles",
+    "Profile": "memsense.profiles",
+    "Chunk": "memsense.types",
+    "Event": "memsense.types",
+}
+
+__all__ = [
+    "PROFILES",
+    "Chunk",
+    "Event",
+    "Explanation",
+    "Hit",
+    "MemSense",
+    "MemSenseError",
+    "Neighbor",
+    "Profile",
+    "SearchResult",
+    "Settings",
+    "load_settings",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use, so that `memsense --help` stays quick."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'memsense' has no attribute {name!r}")

@@ -1,0 +1,51 @@
+"""The settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
+
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from memsense.errors import ConfigurationError
+
+
+class Settings(BaseSettings):
+    """What a deployment may choose; every field is `MEMSENSE_<FIELD>` in the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMSENSE_", extra="ignore")
+
+    database_url: str | None = Field(None, description="PostgreSQL URL; unset: embedded server")
+    data_dir: Path = Field(
+        default_factory=lambda: Path(platformdirs.user_data_dir("memsense", appauthor=False)),
+        description="where the embedded server keeps its data",
+    )
+    tenant: str = Field("default", description="tenant that owns the memory")
+    namespace: str = Field("default", description="namespace inside the tenant")
+    language: str = Field("english", description="text-search configuration of new namespaces")
+    profile: str = Field("balanced", description="recall profile")
+    embedder: Literal["onnx", "openai"] = "onnx"
+    embedding_model: str | None = None
+    embedding_url: str | None = None
+    embedding_api_key: str | None = None
+    embedding_dimension: int | None = None
+    pool_min_size: int = Field(1, ge=0)
+    pool_max_size: int = Field(8, ge=1)
+    pool_timeout: float = Field(10.0, gt=0, description="seconds to wait for a free connection")
+    query_cache_size: int = Field(1024, ge=0)
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings of this process; `overrides` that are not None win over the environment.
+
+    Raises ConfigurationError naming the setting that has an unusable value.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings.model_validate(Settings().model_dump() | given)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise ConfigurationError(f"unusable setting: {problems}") from error

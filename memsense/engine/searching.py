@@ -1,0 +1,228 @@
+"""One search: question in, explained hits out, by two statements: recall, then the hits' texts."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+from memsense.db.connection import Connection
+from memsense.embed import Embedder, check_vectors
+from memsense.errors import InvalidInputError, ModelMismatchError
+from memsense.hits import Hit, Neighbor, SearchResult
+from memsense.profiles import VECTOR_ROUTES, Profile
+from memsense.question import Question, analyse_question
+from memsense.question.scripts import segment_scripts
+from memsense.recall import Candidate, Filters, RecallRequest, RecallState, run_recall
+from memsense.rerank import Ranked, rerank
+from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits
+from memsense.types import Granularity
+
+LARGEST_TOP_K = 1000
+LONGEST_QUESTION = 100_000
+
+SearchGranularity = Literal["auto", "turn", "session"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """One search as the caller asks for it, within one tenant and namespace."""
+
+    query: str
+    tenant_id: int
+    namespace: str
+    user_id: str | None
+    top_k: int
+    granularity: SearchGranularity
+    filters: Filters
+    profile: Profile
+    asked_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Search:
+    """Everything that one search found out, kept for explanations and traces."""
+
+    request: SearchRequest
+    question: Question
+    state: RecallState
+    candidates: Sequence[Candidate]
+    ranked: Sequence[Ranked]
+    sessions: bool
+    notes: list[str] = field(default_factory=list[str])
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def check_request(query: str, top_k: int, granularity: str) -> None:
+    """Raise InvalidInputError for a question or number that can't be searched with."""
+    if not query.strip():
+        raise InvalidInputError("the question is empty")
+    if len(query) > LONGEST_QUESTION:
+        raise InvalidInputError(f"the question is longer than {LONGEST_QUESTION} characters")
+    if "\x00" in query:
+        raise InvalidInputError("the question holds a NUL character")
+    if not 1 <= top_k <= LARGEST_TOP_K:
+        raise InvalidInputError(f"top_k must be 1 to {LARGEST_TOP_K}, not {top_k}")
+    if granularity not in ("auto", "turn", "session"):
+        raise InvalidInputError(f"granularity is auto, turn or session, not {granularity!r}")
+
+
+def analyse(request: SearchRequest, known: KnownScope | None) -> Question:
+    """The question with its names and dates, as far as the profile uses them."""
+    speakers = known.speakers if known and request.profile.names_removed else ()
+    return analyse_question(request.query, speakers=speakers, asked_at=request.asked_at)
+
+
+def embed_question(
+    embedder: Embedder, question: Question, profile: Profile
+) -> NDArray[np.float32] | None:
+    """The question's unit vector, (d,) float32; None when no vector route has weight."""
+    if not any(profile.weights[route] for route in VECTOR_ROUTES):
+        return None
+    vector = embedder.embed_query(question.search_text)
+    check_vectors(vector[np.newaxis, :], 1, embedder.dimension)
+    return vector
+
+
+def check_model(known: KnownScope, embedder: Embedder) -> None:
+    """Raise ModelMismatchError unless the scope's vectors are this embedder's."""
+    if known.model is not None and known.model != embedder.model:
+        raise ModelMismatchError(
+            f"the memory holds vectors of {known.model}, the embedder is {embedder.model};"
+            " use the same embedder, or another namespace"
+        )
+
+
+def run_search(
+    connection: Connection, request: SearchRequest, known: KnownScope | None, embedder: Embedder
+) -> Search:
+    """Recall and rerank; the hits' texts are not fetched yet."""
+    started = time.perf_counter()
+    question = analyse(request, known)
+    vector = embed_question(embedder, question, request.profile)
+    embedded = time.perf_counter()
+    state, candidates = run_recall(connection, recall_request(request, known, question, vector))
+    recalled = time.perf_counter()
+    sessions = returns_sessions(request.granularity, state)
+    if not sessions:
+        candidates = [item for item in candidates if item.granularity == "turn" or not _has_turns(state)]
+    ranked = rerank(
+        candidates, profile=request.profile, question=question, top_k=request.top_k, sessions=sessions
+    )
+    timings = {
+        "embed": 1000 * (embedded - started),
+        "recall": 1000 * (recalled - embedded),
+        "rerank": 1000 * (time.perf_counter() - recalled),
+    }
+    return Search(
+        request=request,
+        question=question,
+        state=state,
+        candidates=candidates,
+        ranked=ranked,
+        sessions=sessions,
+        notes=_notes(state, request.profile, vector is not None),
+        timings=timings,
+    )
+
+
+def recall_request(
+    request: SearchRequest,
+    known: KnownScope | None,
+    question: Question,
+    vector: NDArray[np.float32] | None,
+) -> RecallRequest:
+    """What the recall query gets for this search."""
+    granularities: Sequence[Granularity] = (
+        ("turn",) if request.granularity == "turn" else ("turn", "session")
+    )
+    promoted = known is not None and known.promoted and known.dimension is not None
+    return RecallRequest(
+        tenant_id=request.tenant_id,
+        namespace=request.namespace,
+        user_id=request.user_id,
+        granularities=granularities,
+        query_vector=vector,
+        terms=segment_scripts(question.search_text),
+        profile=request.profile,
+        top_k=request.top_k,
+        filters=request.filters,
+        promoted_scope=(known.scope_id, known.dimension) if promoted else None,
+    )
+
+
+def returns_sessions(granularity: SearchGranularity, state: RecallState) -> bool:
+    """Session-first: sessions are returned when asked for, or when the scope has session chunks."""
+    if granularity == "auto":
+        return bool(state.counts.get("session"))
+    return granularity == "session"
+
+
+def _has_turns(state: RecallState) -> bool:
+    return bool(state.counts.get("turn"))
+
+
+def _notes(state: RecallState, profile: Profile, has_vector: bool) -> list[str]:
+    if not state.scopes:
+        return ["nothing is stored in this scope yet"]
+    notes: list[str] = []
+    if profile.weights["lexical"] and not state.lexemes:
+        notes.append("the question has no searchable words: ranked by vectors alone")
+    if not has_vector and profile.weights["lexical"]:
+        notes.append("no vector route has weight: ranked by words alone")
+    return notes
+
+
+def fetch_result(connection: Connection, search: Search) -> SearchResult:
+    """The hits with texts and neighbours, by one statement; none is sent when nothing was found."""
+    started = time.perf_counter()
+    wanted = [
+        WantedHit(
+            scope_id=item.candidate.scope_id,
+            chunk_id=item.candidate.chunk_id,
+            session_id=item.candidate.session_id,
+            ordinal=item.candidate.ordinal,
+            part=item.candidate.part,
+            wanted=item.wanted,
+        )
+        for item in search.ranked
+    ]
+    found = fetch_hits(connection, search.request.tenant_id, wanted) if wanted else []
+    hits = [
+        _as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown
+    ]
+    timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
+    return SearchResult(
+        hits=hits,
+        notes=search.notes,
+        question=describe_question(search),
+        profile=search.request.profile.name,
+        timings_ms={**timings, "total": sum(timings.values())},
+    )
+
+
+def describe_question(search: Search) -> dict[str, Any]:
+    """What the analysis of the question found, as plain values."""
+    question = search.question
+    return {
+        "text": question.text,
+        "searched": question.search_text,
+        "names": list(question.named_speakers),
+        "dates": [found.text for found in question.dates],
+        "lexemes": list(search.state.lexemes),
+    }
+
+
+def _as_hit(item: Ranked, shown: FoundHit) -> Hit:
+    return Hit(
+        chunk=shown.chunk,
+        score=item.explanation.final_score,
+        explain=item.explanation,
+        neighbors=tuple(
+            Neighbor(relation=relation, chunk=chunk) for relation, chunk in shown.neighbors
+        ),
+    )

@@ -1,0 +1,53 @@
+"""The one error tree: everything memsense raises on purpose derives from MemSenseError."""
+
+
+class MemSenseError(Exception):
+    """Base of every error that memsense raises on purpose; its text names the remedy."""
+
+
+class ConfigurationError(MemSenseError):
+    """A setting, profile or option has an unusable value."""
+
+
+class DatabaseError(MemSenseError):
+    """PostgreSQL refused or failed a statement; the driver's error is the cause."""
+
+
+class ConnectionFailedError(DatabaseError):
+    """No connection: wrong URL, server down, or every pooled connection stayed busy."""
+
+
+class ServerTooOldError(DatabaseError):
+    """The server is older than memsense supports, or lacks pgvector."""
+
+
+class SchemaError(DatabaseError):
+    """The memsense schema is missing, behind or ahead of this version of memsense."""
+
+
+class EmbeddingError(MemSenseError):
+    """The embedder failed, or returned vectors of the wrong shape or with NaN."""
+
+
+class ModelMismatchError(EmbeddingError):
+    """The store holds vectors of another model or dimension than the embedder's."""
+
+
+class InvalidInputError(MemSenseError):
+    """What the caller gave can't be used: empty question, message without text, bad range."""
+
+
+class NotFoundError(MemSenseError):
+    """No chunk, trace, profile or project of that name in the caller's scope."""
+
+
+class IngestError(MemSenseError):
+    """A log can't be read: unknown format, unreadable file, nothing usable inside."""
+
+
+class RerankerError(MemSenseError):
+    """The optional reranking service failed or answered something unusable."""
+
+
+class EvaluationError(MemSenseError):
+    """A gold set can't be read, or two result files can't be compared."""

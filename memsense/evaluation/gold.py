@@ -1,0 +1,36 @@
+"""What a gold set holds: questions, and the messages and sessions that answer each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldQuestion:
+    """A question with the ids of the messages and sessions that hold its answer.
+
+    `split` is the group it is reported in besides "all".
+    """
+
+    question_id: str
+    user_id: str
+    question: str
+    gold_messages: frozenset[str]
+    gold_sessions: frozenset[str]
+    category: str
+    split: str
+    asked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldSet:
+    """Questions with usable evidence, and how many had none, by split."""
+
+    name: str
+    questions: Sequence[GoldQuestion]
+    skipped: dict[str, int]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits in the order of their names."""
+        return tuple(sorted({question.split for question in self.questions} | self.skipped.keys()))

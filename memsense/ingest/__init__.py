@@ -1,0 +1,79 @@
+"""Reads conversation logs of any known format into conversations and exchanges.
+
+Pure reading: no database, no embedding. `read_source` streams a log's conversations and counts
+in a `ReadReport` whatever it leaves out; `pair_exchanges` makes the unit of memory of them.
+
+    report = ReadReport()
+    for source in expand_paths(["exports/"]):
+        for conversation in read_source(source, ReadOptions(), report):
+            exchanges = pair_exchanges(conversation)
+"""
+
+from collections.abc import Iterator
+
+from memsense.errors import IngestError
+from memsense.ingest.detection import Detection, detect
+from memsense.ingest.identity import content_hash, message_key
+from memsense.ingest.options import DateOrder, ReadOptions
+from memsense.ingest.pairing import joined_text, pair_exchanges
+from memsense.ingest.reader import Reader
+from memsense.ingest.readers import READERS
+from memsense.ingest.reading import Reading
+from memsense.ingest.report import ReadReport, Tally
+from memsense.ingest.sources import UNREADABLE, Source, expand_paths
+from memsense.ingest.timestamps import Stamp, parse_timestamp
+from memsense.types import Conversation
+
+__all__ = [
+    "READERS",
+    "DateOrder",
+    "Detection",
+    "ReadOptions",
+    "ReadReport",
+    "Reader",
+    "Source",
+    "Stamp",
+    "Tally",
+    "content_hash",
+    "detect",
+    "expand_paths",
+    "joined_text",
+    "message_key",
+    "pair_exchanges",
+    "parse_timestamp",
+    "read_source",
+]
+
+
+def read_source(
+    source: Source, options: ReadOptions | None = None, report: ReadReport | None = None
+) -> Iterator[Conversation]:
+    """The source's conversations, in its order, one at a time.
+
+    Raises `IngestError`, on first use, for a log that can't be opened or that no reader knows,
+    and at the end for one in which nothing at all could be read. A log with readable records
+    but no message worth keeping yields nothing and is told in the report.
+    """
+    options = options or ReadOptions()
+    report = report if report is not None else ReadReport()
+    detection = _choose(source, options)
+    report.detected[source.label] = (detection.format, detection.reason)
+    reading = Reading(format=detection.format, source=source, options=options, report=report)
+    before = report.records
+    try:
+        yield from READERS[detection.format].read(reading)
+    except UNREADABLE as error:
+        raise IngestError(f"{source.label}: reading broke off ({error})") from error
+    if report.records == before:
+        raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
+
+
+def _choose(source: Source, options: ReadOptions) -> Detection:
+    if options.format is not None:
+        if options.format not in READERS:
+            known = ", ".join(READERS)
+            raise IngestError(f"no format is called {options.format!r}; known are {known}")
+        return Detection(options.format, "chosen by the caller")
+    if options.columns:
+        return Detection("rows", "columns were chosen by the caller")
+    return detect(source)

@@ -1,0 +1,171 @@
+"""Reads line-oriented chat exports (WhatsApp, Signal): a dated head, a name, a text."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from memsense.ingest.options import DateOrder
+from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.timestamps import NO_TIME, Stamp, localise
+from memsense.types import Conversation
+
+_MONTHS_IN_YEAR = 12
+_CENTURY = 100
+_MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
+_HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
+_HEAD = re.compile(
+    rf"""
+    [{_MARKS}]* (?P<bracket>\[)?
+    (?P<first>\d{{1,4}}) (?P<separator>[-/.]) \s? (?P<second>\d{{1,2}}) (?P=separator) \s?
+    (?P<third>\d{{1,4}}) (?: [,.]\s* | \s+ )
+    (?P<before>{_HALF})? \s* (?P<hour>\d{{1,2}}) [:.] (?P<minute>\d{{2}})
+    (?: [:.] (?P<seconds>\d{{2}}) )? \s* (?P<after>{_HALF})?
+    (?: \]\s? | \s+[-\u2013]\s+ )
+    (?P<rest>.*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
+_AFTERNOON = ("p", "P", "下午", "午後", "오후")
+_EDITED = re.compile(rf"\s*[{_MARKS}]*<This message was edited>\s*$")
+_NO_WORDS = re.compile(
+    r"""
+    <(media|multimedia|medien|médias|file\ media|mídia)[^<>\n]{0,30}>
+    | <attached:[^<>\n]*>
+    | (image|video|audio|sticker|gif|document|contact\ card)\ omitted
+    | (this\ message\ was|you)\ deleted(\ this\ message)?\.? | null
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatHead:
+    """The beginning of one entry: its date fields as written, its time, and what follows."""
+
+    fields: tuple[int, int, int]
+    year_first: bool
+    hour: int
+    minute: int
+    seconds: int
+    has_seconds: bool
+    bracketed: bool
+    dashed: bool
+    rest: str
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a name follows, rather than a notice of the program."""
+        return _NAMED.match(self.rest) is not None
+
+
+def parse_head(line: str) -> ChatHead | None:
+    """The head at the start of a line, None where the line continues the entry above."""
+    match = _HEAD.fullmatch(line.rstrip("\r\n"))
+    if match is None:
+        return None
+    half = match["before"] or match["after"]
+    hour = int(match["hour"])
+    if half:
+        hour = hour % 12 + (12 if half.startswith(_AFTERNOON) else 0)
+    return ChatHead(
+        fields=(int(match["first"]), int(match["second"]), int(match["third"])),
+        year_first=len(match["first"]) > 2,  # noqa: PLR2004
+        hour=hour,
+        minute=int(match["minute"]),
+        seconds=int(match["seconds"] or 0),
+        has_seconds=match["seconds"] is not None,
+        bracketed=match["bracket"] is not None,
+        dashed=match["separator"] == "-",
+        rest=match["rest"],
+    )
+
+
+def read_chat(reading: Reading) -> Iterator[Conversation]:
+    """The chat's sessions: cut at silences, roles `other`, participants of the whole file."""
+    entries = list(_collect(reading))
+    order = reading.options.date_order or _guess_order(reading, [head for head, *_ in entries])
+    builder = reading.conversation()
+    for head, text, line in entries:
+        _add_entry(builder, head, text, _stamp(reading, head, order), line)
+    yield from builder.build_parts(reading.source.stem, reading.options.session_gap)
+
+
+def _collect(reading: Reading) -> Iterator[tuple[ChatHead, str, int]]:
+    """Each head with its whole text (continuation lines joined) and line."""
+    head, texts, start = None, [""], 1
+    for number, line in enumerate(reading.lines(), 1):
+        found = parse_head(line)
+        if found is None:
+            texts.append(line.rstrip("\r\n"))
+            continue
+        if head is not None:
+            yield head, "\n".join(texts), start
+        elif "".join(texts).strip():
+            reading.skip("text before the first message", 1)
+        head, texts, start = found, [found.rest], number
+        reading.report.records += 1
+    if head is not None:
+        yield head, "\n".join(texts), start
+
+
+def _add_entry(
+    builder: ConversationBuilder, head: ChatHead, text: str, stamp: Stamp, line: int
+) -> None:
+    named = _NAMED.match(text) if head.is_named else None
+    if named is None:
+        builder.reading.skip("notice of the program", line)
+        return
+    words = _EDITED.sub("", named["text"]).rstrip()
+    if _NO_WORDS.fullmatch(words.strip("\u200e\u200f ")):
+        builder.reading.skip("media without words", line)
+        return
+    builder.add("other", words, speaker=named["name"].strip(), stamp=stamp, line=line)
+
+
+def _guess_order(reading: Reading, heads: Sequence[ChatHead]) -> DateOrder:
+    """Day or month first: by a field above 12, else by dates that don't go backwards."""
+    if any(head.year_first for head in heads):
+        return "ymd"
+    if any(head.fields[0] > _MONTHS_IN_YEAR for head in heads):
+        return "dmy"
+    if any(head.fields[1] > _MONTHS_IN_YEAR for head in heads):
+        return "mdy"
+    backward = {order: _count_backward(heads, order) for order in ("dmy", "mdy")}
+    if backward["mdy"] < backward["dmy"]:
+        return "mdy"
+    if backward["mdy"] == backward["dmy"] and heads:
+        warning = "day or month first is open; read as day first (choose with --date-order)"
+        reading.report.warnings.append(f"{reading.source.label}: {warning}")
+    return "dmy"
+
+
+def _count_backward(heads: Sequence[ChatHead], order: DateOrder) -> int:
+    dates = [_date(head, order) for head in heads]
+    return sum(later < earlier for earlier, later in pairwise(dates))
+
+
+def _date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
+    """(year, month, day); two-digit years are of this century."""
+    first, second, third = head.fields
+    if head.year_first or order == "ymd":
+        year, month, day = first, second, third
+    elif order == "mdy":
+        year, month, day = third, first, second
+    else:
+        year, month, day = third, second, first
+    return (2000 + year if year < _CENTURY else year, month, day)
+
+
+def _stamp(reading: Reading, head: ChatHead, order: DateOrder) -> Stamp:
+    year, month, day = _date(head, order)
+    try:
+        naive = datetime(year, month, day, head.hour, head.minute, head.seconds)  # noqa: DTZ001
+    except ValueError:
+        stamp = NO_TIME
+    else:
+        stamp = localise(naive, reading.options.timezone)
+    reading.report.unusable_times += stamp.at is None
+    return stamp

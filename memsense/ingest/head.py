@@ -1,0 +1,72 @@
+"""The beginning of a log, as the readers' sniffing sees it."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from memsense.ingest.decoding import decode_chunks
+from memsense.ingest.jsonstream import Record, peek_json
+from memsense.ingest.sources import Source
+from memsense.ingest.values import JsonObject
+
+SAMPLE_OBJECTS = 50
+SAMPLE_LINES = 50
+
+_JSON_OPENING = re.compile(r"""[\s\x00\ufeff]*(\{\s*["}]|\[\s*[\[\{"\]])""")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first characters of a log: as text, and as JSON values where they are some.
+
+    `complete` tells that the log ends there.
+    """
+
+    name: str
+    text: str
+    complete: bool
+    records: tuple[Record, ...]
+    is_json: bool
+
+    @property
+    def objects(self) -> list[JsonObject]:
+        """The first 50 JSON objects, items of a top-level list included."""
+        found = (record.value for record in self.records if isinstance(record.value, dict))
+        return list(islice(found, SAMPLE_OBJECTS))
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the log is a JSON list rather than values one after another."""
+        return any(record.list_number is not None for record in self.records)
+
+    @property
+    def lines(self) -> list[str]:
+        """The first 50 lines that aren't blank."""
+        lines = (line for line in self.text.split("\n") if line.strip())
+        return list(islice(lines, SAMPLE_LINES))
+
+    def find(self, matches: Callable[[JsonObject], bool]) -> JsonObject | None:
+        """The first object of that kind."""
+        return next(filter(matches, self.objects), None)
+
+
+def read_head(source: Source, size: int) -> Head:
+    """The first `size` characters of a source, or all of it."""
+    with source.opener() as stream:
+        text, complete = _take(decode_chunks(stream, lambda _line: None), size)
+    records, broken = peek_json(text, complete=complete)
+    found = sum(isinstance(record.value, dict) for record in records)
+    is_json = bool(_JSON_OPENING.match(text)) or (found > 0 and found >= broken)
+    return Head(source.name, text, complete, tuple(records), is_json)
+
+
+def _take(chunks: Iterator[str], size: int) -> tuple[str, bool]:
+    pieces: list[str] = []
+    taken = 0
+    for chunk in chunks:
+        pieces.append(chunk)
+        taken += len(chunk)
+        if taken > size:
+            return "".join(pieces)[:size], False
+    return "".join(pieces), True

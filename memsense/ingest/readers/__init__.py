@@ -1,0 +1,56 @@
+"""The readers of all formats, in the order in which detection asks them.
+
+A new format is a module here with a `READER`, and a line in `READERS`: before any reader whose
+`sniff` would also take it.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from memsense.ingest.reader import Reader
+from memsense.ingest.readers import (
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    gemini_cli,
+    langchain,
+    locomo,
+    longmemeval,
+    openai_messages,
+    openclaw,
+    rows,
+    sharegpt,
+    signal,
+    slack,
+    telegram,
+    text,
+    transcript,
+    whatsapp,
+)
+
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        module.READER.name: module.READER
+        for module in (
+            claude_code,
+            openclaw,
+            codex,
+            gemini_cli,
+            chatgpt,
+            claude_ai,
+            longmemeval,
+            locomo,
+            sharegpt,
+            telegram,
+            langchain,
+            slack,
+            openai_messages,
+            rows,
+            signal,
+            whatsapp,
+            transcript,
+            text,
+        )
+    }
+)

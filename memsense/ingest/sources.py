@@ -1,0 +1,272 @@
+"""Finds the logs behind the paths a person gives: files, folders, globs, archives, stdin."""
+
+import glob
+import io
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal, cast
+
+from memsense.errors import IngestError
+from memsense.ingest.report import ReadReport
+
+STDIN = "-"
+
+# What reading the bytes of a source may raise: the file system, and damaged archives.
+UNREADABLE: tuple[type[Exception], ...] = (
+    OSError,
+    EOFError,
+    RuntimeError,  # an encrypted member, and NotImplementedError for a compression
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+)
+
+_SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())  # noqa: SIM905
+_ZIP_MAGIC = b"PK\x03\x04"
+_SPOOL_BYTES = 8 << 20
+_DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
+_BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
+# Files that exports and agents keep beside conversations, and copies of conversations.
+_SIDE_FILES = re.compile(
+    r"""
+    (user|users|projects|channels|groups|dms|mpims|integration_logs|canvases|message_feedback
+    |shared_conversations|model_comparisons|shopping|sora|sessions|memories)\.json
+    | history\.jsonl | .*\.meta\.json | .*\.trajectory\.jsonl
+    | .*\.(reset|checkpoint|bak-|deleted)[.\w-]*
+    """,
+    re.VERBOSE,
+)
+_SIDE_FOLDERS = frozenset({"todos", "shell-snapshots", "file-history", "__MACOSX"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One log to read: a file, a member of an archive, stdin, or a whole Slack export.
+
+    `label` names it for people and in `Conversation.source`. `named` tells that the caller
+    gave it by name, so that a log nobody can read is the caller's error; a file found in a
+    folder may simply be something else. `opener` gives the bytes from the beginning. `members`
+    are the files of a Slack export.
+    """
+
+    label: str
+    name: str
+    opener: Callable[[], AbstractContextManager[BinaryIO]] = field(repr=False, compare=False)
+    kind: Literal["file", "member", "stdin", "slack"] = "file"
+    path: Path | None = None
+    size: int | None = None
+    named: bool = True
+    members: Sequence["Source"] = ()
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its last suffix: the session's id where a log has none."""
+        return PurePosixPath(self.name).stem or self.name
+
+
+def expand_paths(paths: Iterable[str | Path], report: ReadReport | None = None) -> list[Source]:
+    """The logs behind files, folders, glob patterns, zip archives and `-` (stdin), in order.
+
+    Folders are walked, oldest file first, so that a resumed session comes after the one it
+    repeats; symbolic links and special files in them are left out, as are the side files of
+    exports (counted in `report`). A folder or archive of a Slack export is one source.
+    Raises `IngestError` for a path that does not exist or is no regular file or folder.
+    """
+    walk = _Walk(report or ReadReport())
+    return [source for path in paths for source in walk.expand(str(path))]
+
+
+class _Walk:
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+
+    def expand(self, given: str) -> Iterator[Source]:
+        if given == STDIN:
+            return self._stdin()
+        path = Path(given)
+        if path.is_dir():
+            return self._folder(path)
+        if path.is_file():
+            return self._file(path, named=True)
+        if path.exists():
+            raise IngestError(f"{given}: not a regular file or a folder")
+        return self._pattern(given)
+
+    def _pattern(self, given: str) -> Iterator[Source]:
+        matches = sorted(glob.glob(given, recursive=True)) if glob.has_magic(given) else []  # noqa: PTH207
+        if not matches:
+            raise IngestError(f"{given}: no such file or folder")
+        for match in map(Path, matches):
+            if match.is_dir():
+                yield from self._folder(match)
+            elif match.is_file():
+                yield from self._file(match, named=True)
+
+    def _file(self, path: Path, *, named: bool) -> Iterator[Source]:
+        opener = partial(_open_file, path)
+        if _starts_like_zip(path):
+            yield from self._archive(str(path), path, named=named)
+            return
+        yield Source(
+            label=str(path),
+            name=path.name,
+            opener=opener,
+            path=path,
+            size=path.stat().st_size,
+            named=named,
+        )
+
+    def _folder(self, folder: Path) -> Iterator[Source]:
+        if _is_slack_folder(folder):
+            yield self._slack_folder(folder)
+            return
+        entries = [entry for entry in folder.iterdir() if not self._is_left_out(entry)]
+        for entry in sorted(entries, key=_age_then_name):
+            if entry.is_dir():
+                yield from self._folder(entry)
+            else:
+                yield from self._file(entry, named=False)
+
+    def _is_left_out(self, entry: Path) -> bool:
+        if entry.is_symlink():
+            reason = "symbolic link in a folder"
+        elif entry.is_dir():
+            return entry.name in _SIDE_FOLDERS
+        elif not entry.is_file():
+            reason = "not a regular file"
+        elif _SIDE_FILES.fullmatch(entry.name):
+            reason = "side file of an export"
+        elif entry.suffix.lower() not in _SUFFIXES:
+            reason = "file of another kind"
+        else:
+            return False
+        self._report.skip(reason, str(entry), unit="file")
+        return True
+
+    def _slack_folder(self, folder: Path) -> Source:
+        files = (path for path in sorted(folder.rglob("*.json")) if path.is_file())
+        members = [
+            Source(
+                label=str(path),
+                name=path.relative_to(folder).as_posix(),
+                opener=partial(_open_file, path),
+                path=path,
+                size=path.stat().st_size,
+            )
+            for path in files
+        ]
+        return _slack_source(str(folder), members)
+
+    def _stdin(self) -> Iterator[Source]:
+        spool = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        size = spool.tell()
+        spool.seek(0)
+        if spool.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC:
+            yield from self._archive("stdin", spool, named=True)
+            return
+        opener = partial(_rewound, spool)
+        yield Source(label="stdin", name="stdin", kind="stdin", opener=opener, size=size)
+
+    def _archive(self, label: str, file: Path | BinaryIO, *, named: bool) -> Iterator[Source]:
+        try:
+            archive = zipfile.ZipFile(file)
+        except UNREADABLE as error:
+            raise IngestError(f"{label}: the archive can't be read ({error})") from error
+        members = [_member(label, archive, info) for info in archive.infolist() if _is_log(info)]
+        if _is_slack_listing([member.name for member in members]):
+            yield _slack_source(label, members)
+            return
+        chosen = list(self._choose_members(members))
+        if named and not chosen:
+            raise IngestError(f"{label}: no conversation log in this archive")
+        yield from chosen
+
+    def _choose_members(self, members: Sequence[Source]) -> Iterator[Source]:
+        """The bundle files of an account export where there are some, else every log."""
+        bundles = [member for member in members if _BUNDLE.fullmatch(_base(member.name))]
+        for member in bundles or members:
+            if _SIDE_FILES.fullmatch(_base(member.name)):
+                self._report.skip("side file of an export", member.label, unit="file")
+            else:
+                yield member
+
+
+@contextmanager
+def _rewound(spool: BinaryIO) -> Generator[BinaryIO]:
+    """The spooled stdin from its beginning; it stays open for the next reading."""
+    spool.seek(0)
+    yield spool
+
+
+def _open_file(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _open_member(archive: zipfile.ZipFile, name: str) -> AbstractContextManager[BinaryIO]:
+    return cast("AbstractContextManager[BinaryIO]", archive.open(name))
+
+
+def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Source:
+    return Source(
+        label=f"{label}/{info.filename}",
+        name=info.filename,
+        kind="member",
+        opener=partial(_open_member, archive, info.filename),
+        size=info.file_size,
+        named=False,
+    )
+
+
+def _slack_source(label: str, members: Sequence[Source]) -> Source:
+    return Source(
+        label=label,
+        name=Path(label).name,
+        kind="slack",
+        opener=io.BytesIO,
+        size=sum(member.size or 0 for member in members),
+        members=members,
+    )
+
+
+def _is_log(info: zipfile.ZipInfo) -> bool:
+    path = PurePosixPath(info.filename)
+    is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
+    return not info.is_dir() and not is_hidden and path.suffix.lower() in _SUFFIXES - {".zip"}
+
+
+def _is_slack_folder(folder: Path) -> bool:
+    sides = any((folder / name).is_file() for name in ("users.json", "channels.json"))
+    return sides and any(_DAY_FILE.fullmatch(path.name) for path in folder.glob("*/*.json"))
+
+
+def _is_slack_listing(names: Sequence[str]) -> bool:
+    bases = {_base(name) for name in names}
+    return bool(bases & {"users.json", "channels.json"}) and any(
+        _DAY_FILE.fullmatch(base) for base in bases
+    )
+
+
+def _starts_like_zip(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
+    except OSError as error:
+        raise IngestError(f"{path}: can't be read ({error.strerror})") from error
+
+
+def _base(name: str) -> str:
+    return PurePosixPath(name).name
+
+
+def _age_then_name(path: Path) -> tuple[int, str]:
+    return (0 if path.is_dir() else path.stat().st_mtime_ns, path.name)

@@ -1,0 +1,121 @@
+"""Reads every way a log writes a time; what is implausible becomes "no time", never a guess."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from memsense.types import JsonValue
+
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+FUTURE_ALLOWANCE = timedelta(days=2)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# (lowest, highest, units in a second): seconds, milliseconds, microseconds, nanoseconds.
+_EPOCH_UNITS = (
+    (1e9, 1e10, 1),
+    (1e12, 1e13, 1_000),
+    (1e15, 1e16, 1_000_000),
+    (1e18, 1e19, 1_000_000_000),
+)
+_NUMBER = re.compile(r"\s*\d{9,19}(\.\d{0,12})?\s*")
+_WRITTEN_UTC = re.compile(r"\s*(?:UTC|GMT)$", re.IGNORECASE)
+_SLASHED = re.compile(
+    r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s+\([^)]{1,12}\))?(?:[\sT]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?"
+)
+_SPOKEN = re.compile(
+    r"(\d{1,2}):(\d{2})\s*([ap])\.?\s?m\.?\s+on\s+(\d{1,2})\s+([A-Za-z]{3,9}),?\s+(\d{4})",
+    re.IGNORECASE,
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A time as a log gave it: aware, or None; `zone_known` is False where UTC was assumed."""
+
+    at: datetime | None = None
+    zone_known: bool = True
+
+
+NO_TIME = Stamp()
+
+
+def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
+    """Read an epoch number (s, ms, µs, ns), ISO 8601, or one of the benchmarks' spellings.
+
+    A time without a zone is taken to be in `zone` (then known), else in UTC (then unknown).
+    Anything before 1990 or more than two days ahead, and anything unreadable, is `NO_TIME`.
+    """
+    try:
+        stamp = _parse(value, zone)
+        return stamp if stamp.at is None or is_plausible(stamp.at) else NO_TIME
+    except (ValueError, OverflowError):
+        return NO_TIME
+
+
+def localise(naive: datetime, zone: tzinfo | None) -> Stamp:
+    """Give a wall-clock time its zone, or UTC with the zone marked unknown."""
+    try:
+        stamp = Stamp(naive.replace(tzinfo=zone or UTC).astimezone(UTC), zone is not None)
+    except (ValueError, OverflowError):
+        return NO_TIME
+    return stamp if stamp.at is not None and is_plausible(stamp.at) else NO_TIME
+
+
+def is_plausible(at: datetime) -> bool:
+    """Whether a conversation can have happened then: from 1990 to two days from now."""
+    return EARLIEST <= at <= datetime.now(UTC) + FUTURE_ALLOWANCE
+
+
+def _parse(value: JsonValue, zone: tzinfo | None) -> Stamp:
+    if isinstance(value, bool) or value is None:
+        return NO_TIME
+    if isinstance(value, int | float):
+        return Stamp(_from_epoch(value))
+    if not isinstance(value, str):
+        return NO_TIME
+    if _NUMBER.fullmatch(value):
+        return Stamp(_from_epoch(float(value) if "." in value else int(value)))
+    naive_or_aware = _read_words(value.strip())
+    if naive_or_aware.tzinfo is not None:
+        return Stamp(naive_or_aware.astimezone(UTC))
+    return localise(naive_or_aware, zone)
+
+
+def _from_epoch(number: float) -> datetime | None:
+    if not math.isfinite(number):
+        return None
+    for low, high, units in _EPOCH_UNITS:
+        if low <= number < high:
+            return _EPOCH + timedelta(microseconds=round(number * (1_000_000 / units)))
+    return None
+
+
+def _read_words(text: str) -> datetime:
+    """Read a written time; `ValueError` where it is none."""
+    for pattern, build in _SPELLINGS:
+        if match := pattern.fullmatch(text):
+            return build(match)
+    if _WRITTEN_UTC.search(text):
+        text = _WRITTEN_UTC.sub("+00:00", text)
+    return datetime.fromisoformat(text)
+
+
+def _from_slashed(match: re.Match[str]) -> datetime:
+    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+    return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 (the caller adds the zone)
+
+
+def _from_spoken(match: re.Match[str]) -> datetime:
+    hour, minute, half, day, month, year = match.groups()
+    month_number = _MONTHS.index(month[:3].lower()) + 1
+    hour_of_day = int(hour) % 12 + (12 if half.lower() == "p" else 0)
+    return datetime(int(year), month_number, int(day), hour_of_day, int(minute))  # noqa: DTZ001
+
+
+_SPELLINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], datetime]], ...] = (
+    (_SLASHED, _from_slashed),
+    (_SPOKEN, _from_spoken),
+)

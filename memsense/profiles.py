@@ -1,0 +1,174 @@
+"""Recall profiles: named sets of every constant that shapes a ranking."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from memsense.errors import ConfigurationError, NotFoundError
+
+Route = Literal[
+    "vec_full",
+    "vec_user",
+    "vec_assistant",
+    "vec_next_user",
+    "lexical",
+    "facet_personal_info",
+    "facet_preferences",
+    "facet_events",
+]
+ROUTES: tuple[Route, ...] = get_args(Route)
+"""Every route, in the order of the numbers that recall.sql gives them (1-based)."""
+
+VECTOR_ROUTES: tuple[Route, ...] = tuple(route for route in ROUTES if route != "lexical")
+
+LARGEST_WEIGHT = 5.0
+
+
+def _equal_weights() -> dict[Route, float]:
+    return {route: 1.0 for route in ROUTES}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """Every constant of one way to rank. 
+
+    Weights are 0 to 5; a route of weight 0 is not run. Pools: a route keeps
+    max(route_factor * candidates, least_route_limit) rows, fusion keeps
+    max(candidate_factor * top_k, least_candidates).
+    """
+
+    name: str
+    weights: Mapping[Route, float] = field(default_factory=_equal_weights)
+    rrf_k: float = 15.0
+    candidate_factor: int = 4
+    least_candidates: int = 32
+    route_factor: int = 2
+    least_route_limit: int = 40
+    lexical_mode: Literal["bm25f", "ts_rank"] = "bm25f"
+    k1: float = 1.2
+    b: float = 0.75
+    weight_context: float = 0.4
+    weight_tag: float = 1.0
+    postings_budget: int = 5000
+    memory_alpha: float = 0.1
+    session_scoring: Literal["support", "best_turns"] = "support"
+    turn_support_coefficient: float = 0.6
+    turn_support_cap: float = 0.12
+    second_turn_weight: float = 0.0
+    session_chunk_weight: float = 0.0
+    mmr_lambda: float = 0.78
+    duplicate_threshold: float = 0.94
+    tag_redundancy: float = 0.35
+    relevance: Literal["normalised", "raw"] = "normalised"
+    names_removed: bool = False
+    speaker_weight: float = 0.0
+    date_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Reject unknown routes and constants out of range."""
+        object.__setattr__(self, "weights", MappingProxyType(_complete(self.weights)))
+        for name, low, high in _RANGES:
+            _check_range(name, getattr(self, name), low, high)
+
+    def candidate_limit(self, top_k: int) -> int:
+        """How many fused candidates one search keeps."""
+        return max(self.candidate_factor * top_k, self.least_candidates)
+
+    def route_limit(self, top_k: int) -> int:
+        """How many rows one route keeps."""
+        return max(self.route_factor * self.candidate_limit(top_k), self.least_route_limit)
+
+    def override(self, **changes: object) -> "Profile":
+        """A copy with some constants or route weights changed, e.g. `override(lexical=1.5)`."""
+        weights = {name: value for name, value in changes.items() if name in ROUTES}
+        rest = {name: value for name, value in changes.items() if name not in ROUTES}
+        unknown = rest.keys() - {item.name for item in fields(self)}
+        if unknown:
+            raise ConfigurationError(
+                f"no constant or route named {', '.join(sorted(unknown))};"
+                f" known: {', '.join(sorted({item.name for item in fields(self)} | set(ROUTES)))}"
+            )
+        return replace(self, **{"weights": {**self.weights, **weights}, **rest})  # pyright: ignore[reportArgumentType]
+
+    def as_dict(self) -> dict[str, object]:
+        """Every constant, ready for JSON."""
+        return {
+            item.name: dict(self.weights) if item.name == "weights" else getattr(self, item.name)
+            for item in fields(self)
+        }
+
+
+_RANGES: tuple[tuple[str, float, float], ...] = (
+    ("rrf_k", 0, 10_000),
+    ("candidate_factor", 1, 1000),
+    ("least_candidates", 1, 10_000),
+    ("route_factor", 1, 100),
+    ("least_route_limit", 1, 10_000),
+    ("k1", 0.01, 10),
+    ("b", 0, 1),
+    ("weight_context", 0, 5),
+    ("weight_tag", 0, 5),
+    ("postings_budget", 1, 10_000_000),
+    ("memory_alpha", 0, 5),
+    ("turn_support_coefficient", 0, 5),
+    ("turn_support_cap", 0, 5),
+    ("second_turn_weight", 0, 5),
+    ("session_chunk_weight", 0, 5),
+    ("mmr_lambda", 0, 1),
+    ("duplicate_threshold", 0, 2),
+    ("tag_redundancy", 0, 1),
+    ("speaker_weight", 0, 5),
+    ("date_weight", 0, 5),
+)
+
+
+def _check_range(name: str, value: object, low: float, high: float) -> None:
+    usable = isinstance(value, int | float) and math.isfinite(value) and low <= value <= high
+    if not usable:
+        raise ConfigurationError(f"{name} must be between {low:g} and {high:g}, not {value!r}")
+
+
+def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
+    unknown = weights.keys() - set(ROUTES)
+    if unknown:
+        raise ConfigurationError(f"no route named {', '.join(sorted(unknown))}")
+    for route, weight in weights.items():
+        _check_range(f"weight of {route}", weight, 0, LARGEST_WEIGHT)
+    return {route: float(weights.get(route, 0.0)) for route in ROUTES}
+
+
+BALANCED = Profile(
+    name="balanced",
+    weights={
+        "vec_full": 1.0,
+        "vec_user": 0.5,
+        "vec_assistant": 0.5,
+        "lexical": 2.0,
+    },
+    least_candidates=200,
+    route_factor=1,
+    least_route_limit=200,
+    session_scoring="best_turns",
+    names_removed=True,
+    date_weight=0.2,
+)
+
+MEMSENSE = Profile(name="memsense", lexical_mode="ts_rank", relevance="raw")
+
+LEXICAL = BALANCED.override(name="lexical", vec_full=0.0, vec_user=0.0, vec_assistant=0.0)
+
+SEMANTIC = BALANCED.override(name="semantic", lexical=0.0)
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {profile.name: profile for profile in (BALANCED, MEMSENSE, LEXICAL, SEMANTIC)}
+)
+
+
+def get_profile(name: str) -> Profile:
+    """The shipped profile of that name; raises NotFoundError listing the names there are."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise NotFoundError(f"no profile named {name!r}; there are {', '.join(PROFILES)}") from None

@@ -1,0 +1,255 @@
+"""What Python does after fusion: memory-score blend, session-first support, MMR."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.explanation import (
+    Explanation,
+    RouteContribution,
+    Selection,
+    SessionSupport,
+    Term,
+)
+from memsense.profiles import Profile
+from memsense.question import Question, date_proximity
+from memsense.recall import Candidate
+from memsense.types import Granularity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate for the final list, its score explained. For a session, `candidate` stands for it.
+
+    `wanted` says what to show: the candidate itself, or the session chunk around it.
+    """
+
+    candidate: Candidate
+    wanted: Granularity
+    explanation: Explanation
+
+
+def rerank(
+    candidates: Sequence[Candidate],
+    *,
+    profile: Profile,
+    question: Question,
+    top_k: int,
+    sessions: bool,
+) -> list[Ranked]:
+    """The final list, best first: at most `top_k` chunks, or sessions when `sessions`.
+
+    Deterministic: equal scores go to the lower chunk id.
+    """
+    scored = (
+        _score_sessions(candidates, profile, question)
+        if sessions
+        else [_score_chunk(candidate, profile, question) for candidate in candidates]
+    )
+    scored.sort(key=lambda item: (-item.explanation.final_score, item.candidate.chunk_id))
+    return select_diverse(scored, profile, top_k)
+
+
+def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribution, ...]:
+    """Each route's term of the candidate's rrf_score, in route order."""
+    return tuple(
+        RouteContribution(
+            route=hit.route,
+            rank=hit.rank,
+            score=hit.score,
+            score_kind=profile.lexical_mode if hit.route == "lexical" else "cosine",
+            weight=profile.weights[hit.route],
+            contribution=profile.weights[hit.route] / (profile.rrf_k + hit.rank),
+        )
+        for hit in candidate.routes
+    )
+
+
+def _terms(candidate: Candidate, profile: Profile, question: Question) -> tuple[Term, ...]:
+    memory = Term(
+        name="memory_score",
+        value=candidate.memory_score,
+        weight=profile.memory_alpha,
+        contribution=profile.memory_alpha * candidate.memory_score,
+    )
+    near = date_proximity(candidate.occurred_at, question.dates) if question.dates else 0.0
+    if not near or not profile.date_weight:
+        return (memory,)
+    date = Term(
+        name="date",
+        value=near,
+        weight=profile.date_weight,
+        contribution=profile.date_weight * near,
+        because="the question names " + ", ".join(found.text for found in question.dates),
+    )
+    return memory, date
+
+
+def _explain(
+    candidate: Candidate,
+    profile: Profile,
+    terms: tuple[Term, ...],
+    routes: tuple[RouteContribution, ...],
+    session: SessionSupport | None = None,
+) -> Explanation:
+    rrf_score = sum(route.contribution for route in routes)
+    support = session.turn_support if session is not None else 0.0
+    return Explanation(
+        chunk_id=candidate.chunk_id,
+        routes=routes,
+        rrf_score=rrf_score,
+        rrf_k=profile.rrf_k,
+        terms=terms,
+        session=session,
+        final_score=rrf_score + support + sum(term.contribution for term in terms),
+        profile=profile.name,
+    )
+
+
+def _score_chunk(candidate: Candidate, profile: Profile, question: Question) -> Ranked:
+    terms = _terms(candidate, profile, question)
+    explanation = _explain(candidate, profile, terms, contributions(candidate, profile))
+    return Ranked(candidate=candidate, wanted=candidate.granularity, explanation=explanation)
+
+
+def _score_sessions(
+    candidates: Sequence[Candidate], profile: Profile, question: Question
+) -> list[Ranked]:
+    """One entry per session: its session chunk and its turns, joined as the profile says."""
+    sessions: dict[tuple[int, str], list[Candidate]] = {}
+    for candidate in candidates:
+        sessions.setdefault((candidate.scope_id, candidate.session_id), []).append(candidate)
+    score = _score_best_turns if profile.session_scoring == "best_turns" else _score_support
+    return [score(members, profile, question) for members in sessions.values()]
+
+
+def _by_score(candidate: Candidate) -> tuple[float, int]:
+    return -candidate.rrf_score, candidate.chunk_id
+
+
+def _split(members: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    ordered = sorted(members, key=_by_score)
+    return (
+        [item for item in ordered if item.granularity == "session"],
+        [item for item in ordered if item.granularity == "turn"],
+    )
+
+
+def _score_support(members: Sequence[Candidate], profile: Profile, question: Question) -> Ranked:
+    """The frame's formula: the session chunk's own score, supported by its best turn."""
+    chunks, turns = _split(members)
+    best_turn = turns[0].rrf_score if turns else 0.0
+    support = SessionSupport(
+        session_rrf_score=chunks[0].rrf_score if chunks else 0.0,
+        turn_support=min(profile.turn_support_cap, profile.turn_support_coefficient * best_turn),
+        supporting_turn_count=len(turns),
+        best_turn=turns[0].chunk_id if turns else None,
+        best_turn_rrf_score=best_turn,
+        best_turn_routes=contributions(turns[0], profile) if turns else (),
+    )
+    shown = chunks[0] if chunks else turns[0]
+    routes = contributions(chunks[0], profile) if chunks else ()
+    terms = _terms(shown, profile, question)
+    explanation = _explain(shown, profile, terms, routes, support)
+    return Ranked(candidate=shown, wanted="session", explanation=explanation)
+
+
+def _score_best_turns(
+    members: Sequence[Candidate], profile: Profile, question: Question
+) -> Ranked:
+    """The best turn stands for its session; the next ones and the session chunk add a share."""
+    chunks, turns = _split(members)
+    if not turns:
+        return replace(_score_chunk(chunks[0], profile, question), wanted="session")
+    scored = [(_terms(turn, profile, question), turn) for turn in turns]
+    scored.sort(key=lambda item: _best_first(*item))
+    terms, best = scored[0]
+    session_rrf = chunks[0].rrf_score if chunks else 0.0
+    second = scored[1][1].rrf_score if len(scored) > 1 else 0.0
+    support = SessionSupport(
+        session_rrf_score=session_rrf,
+        turn_support=profile.second_turn_weight * second
+        + profile.session_chunk_weight * session_rrf,
+        supporting_turn_count=len(turns) - 1,
+        best_turn=best.chunk_id,
+        best_turn_rrf_score=best.rrf_score,
+        best_turn_routes=contributions(best, profile),
+    )
+    explanation = _explain(best, profile, terms, contributions(best, profile), support)
+    return Ranked(candidate=best, wanted="session", explanation=explanation)
+
+
+def _best_first(terms: Sequence[Term], candidate: Candidate) -> tuple[float, int]:
+    total = candidate.rrf_score + sum(term.contribution for term in terms)
+    return -total, candidate.chunk_id
+
+
+def select_diverse(scored: Sequence[Ranked], profile: Profile, top_k: int) -> list[Ranked]:
+    """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered candidates.
+
+    First the best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where
+    redundancy is the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a
+    chosen one is passed over while others remain.
+    """
+    if not scored:
+        return []
+    relevance = _relevance(scored, profile)
+    redundancy = np.zeros(len(scored))
+    against: NDArray[np.int64] = np.full(len(scored), -1)
+    remaining = np.ones(len(scored), dtype=bool)
+    vectors, tags = _stack(scored), [item.candidate.tags for item in scored]
+    chosen: list[Ranked] = []
+    while remaining.any() and len(chosen) < top_k:
+        scores = profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy
+        fresh = remaining & (redundancy < profile.duplicate_threshold)
+        pool = fresh if fresh.any() else remaining
+        index = int(np.argmax(np.where(pool, scores if chosen else relevance, -np.inf)))
+        rival = int(against[index])
+        step = Selection(
+            selected_rank=len(chosen) + 1,
+            relevance=float(relevance[index]),
+            max_redundancy=float(redundancy[index]),
+            against=scored[rival].candidate.chunk_id if rival >= 0 else None,
+            mmr_lambda=profile.mmr_lambda,
+            mmr_score=float(scores[index]),
+            duplicate=bool(redundancy[index] >= profile.duplicate_threshold),
+        )
+        item = scored[index]
+        chosen.append(replace(item, explanation=replace(item.explanation, selection=step)))
+        remaining[index] = False
+        closeness = _closeness(index, vectors, tags, profile.tag_redundancy)
+        closer = closeness > redundancy
+        redundancy = np.where(closer, closeness, redundancy)
+        against = np.where(closer, index, against)
+    return chosen
+
+
+def _relevance(scored: Sequence[Ranked], profile: Profile) -> NDArray[np.float64]:
+    scores = np.array([item.explanation.final_score for item in scored])
+    if profile.relevance == "raw":
+        return scores
+    low, high = scores.min(), scores.max()
+    return (scores - low) / (high - low) if high > low else np.ones(len(scores))
+
+
+def _stack(scored: Sequence[Ranked]) -> NDArray[np.float32]:
+    """The candidates' vectors, (n, d); a chunk without one is a row of zeros, redundant to none."""
+    known = [item.candidate.embedding for item in scored]
+    width = next((vector.shape[0] for vector in known if vector is not None), 1)
+    empty = np.zeros(width, dtype=np.float32)
+    return np.stack([empty if vector is None else vector for vector in known])
+
+
+def _closeness(
+    index: int,
+    vectors: NDArray[np.float32],
+    tags: Sequence[frozenset[str]],
+    tag_redundancy: float,
+) -> NDArray[np.float64]:
+    cosines = (vectors @ vectors[index]).astype(np.float64)
+    if not tags[index]:
+        return np.maximum(cosines, 0.0)
+    overlap = [len(tags[index] & other) / len(tags[index] | other) for other in tags]
+    return np.maximum(cosines, tag_redundancy * np.array(overlap))

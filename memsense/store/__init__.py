@@ -1,0 +1,53 @@
+"""Everything that writes chunks and reads them back, except recall itself."""
+
+from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
+from memsense.store.reads import (
+    FoundHit,
+    WantedHit,
+    fetch_chunks,
+    fetch_history,
+    fetch_hits,
+    fetch_recent,
+    fetch_statistics,
+)
+from memsense.store.scopes import (
+    ChunkPlace,
+    KnownScope,
+    Namespace,
+    Scope,
+    check_model,
+    find_chunk_scope,
+    find_namespace,
+    find_scope,
+    find_tenant,
+    lock_scope,
+    open_namespace,
+)
+from memsense.store.writes import select_missing, write_session
+
+__all__ = [
+    "ChunkPlace",
+    "FoundHit",
+    "KnownScope",
+    "Namespace",
+    "Scope",
+    "WantedHit",
+    "change_memory_score",
+    "check_model",
+    "fetch_chunks",
+    "fetch_history",
+    "fetch_hits",
+    "fetch_recent",
+    "fetch_statistics",
+    "find_chunk_scope",
+    "find_namespace",
+    "find_scope",
+    "find_tenant",
+    "lock_scope",
+    "open_namespace",
+    "record_feedback",
+    "restore",
+    "retire",
+    "select_missing",
+    "write_session",
+]

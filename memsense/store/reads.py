@@ -1,0 +1,123 @@
+"""Reads of stored chunks, their neighbours, history and counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from psycopg.rows import class_row, dict_row
+
+from memsense.db.connection import Connection
+from memsense.queries import query
+from memsense.store.scopes import Namespace
+from memsense.types import Chunk, Event, Granularity, ScopeStatistics
+
+
+def _key(namespace: Namespace) -> dict[str, Any]:
+    return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
+
+
+def fetch_chunks(
+    connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
+) -> list[Chunk]:
+    """The chunks of those ids that are in the namespace, whatever their status, by id."""
+    cursor = connection.cursor(row_factory=class_row(Chunk))
+    values = {**_key(namespace), "chunk_ids": list(chunk_ids)}
+    return cursor.execute(query("fetch_chunks"), values).fetchall()
+
+
+def fetch_recent(
+    connection: Connection,
+    namespace: Namespace,
+    *,
+    limit: int,
+    user_id: str | None,
+    agent_id: str | None,
+    session_id: str | None,
+    granularity: Granularity,
+) -> list[Chunk]:
+    """The latest active chunks by event time, newest first; unknown times come last."""
+    cursor = connection.cursor(row_factory=class_row(Chunk))
+    values = {
+        **_key(namespace),
+        "limit": limit,
+        "user_id": user_id,
+        "agent_id": agent_id,
+        "session_id": session_id,
+        "granularity": granularity,
+    }
+    return cursor.execute(query("fetch_recent"), values).fetchall()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedHit:
+    """A chosen candidate, and whether it is to be shown as its turn or as its session chunk."""
+
+    scope_id: int
+    chunk_id: int
+    session_id: str
+    ordinal: int
+    part: int
+    wanted: Granularity
+
+
+@dataclass(frozen=True, slots=True)
+class FoundHit:
+    """The chunk to show for a wanted hit, and its neighbours (`previous`, `next`)."""
+
+    chunk: Chunk
+    neighbors: tuple[tuple[Literal["previous", "next"], Chunk], ...]
+
+
+def fetch_hits(
+    connection: Connection, tenant_id: int, wanted: Sequence[WantedHit]
+) -> list[FoundHit | None]:
+    """The chunks of all hits with their neighbours, by one statement, in the order wanted.
+
+    None where a chunk went away between recall and this read.
+    """
+    values: dict[str, Any] = {
+        "tenant_id": tenant_id,
+        "scope_ids": [hit.scope_id for hit in wanted],
+        "chunk_ids": [hit.chunk_id for hit in wanted],
+        "session_ids": [hit.session_id for hit in wanted],
+        "ordinals": [hit.ordinal for hit in wanted],
+        "parts": [hit.part for hit in wanted],
+        "wanted": [hit.wanted for hit in wanted],
+    }
+    cursor = connection.cursor(row_factory=dict_row, binary=True)
+    shown: dict[int, Chunk] = {}
+    around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
+    for row in cursor.execute(query("fetch_hits"), values, prepare=True):
+        position, relation = row.pop("position"), row.pop("relation")
+        if relation == "hit":
+            shown[position] = Chunk(**row)
+        else:
+            around.setdefault(position, []).append((relation, Chunk(**row)))
+    return [
+        FoundHit(shown[position], tuple(sorted(around.get(position, []), key=_by_place)))
+        if position in shown
+        else None
+        for position in range(1, len(wanted) + 1)
+    ]
+
+
+def _by_place(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
+    return neighbor[1].ordinal, neighbor[1].part
+
+
+def fetch_history(
+    connection: Connection, tenant_id: int, scope_id: int, chunk_id: int
+) -> list[Event]:
+    """Everything that happened to a chunk, oldest first."""
+    cursor = connection.cursor(row_factory=class_row(Event))
+    values = {"tenant_id": tenant_id, "scope_id": scope_id, "chunk_id": chunk_id}
+    return cursor.execute(query("fetch_history"), values).fetchall()
+
+
+def fetch_statistics(
+    connection: Connection, namespace: Namespace, user_id: str | None
+) -> list[ScopeStatistics]:
+    """What each user's memory of the namespace holds."""
+    cursor = connection.cursor(row_factory=class_row(ScopeStatistics))
+    values = {**_key(namespace), "user_id": user_id}
+    return cursor.execute(query("fetch_statistics"), values).fetchall()

@@ -1,0 +1,113 @@
+"""Reads rows into the values that the write path works with."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+
+from memsense.chunking import Link, Turn
+from memsense.db.connection import Connection
+from memsense.queries import query
+from memsense.question.scripts import segment_scripts
+from memsense.store.scopes import Scope
+from memsense.types import ChunkDraft
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn chunk with what it knows of its neighbours."""
+
+    chunk_id: int
+    turn: Turn
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSessionChunk:
+    """A session chunk as the draft that would make it."""
+
+    chunk_id: int
+    status: str
+    draft: ChunkDraft
+
+
+def as_halfvec(vector: NDArray[np.float16]) -> HalfVector:
+    """The vector as pgvector's type."""
+    return HalfVector(vector)
+
+
+def read_turn(found: Iterable[tuple[Any, ...]]) -> StoredTurn | None:
+    """The first row as a turn, None if there is none."""
+    return next(iter(read_turns(found)), None)
+
+
+def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
+    """The rows of fetch_turns or fetch_last_turn."""
+    return [
+        StoredTurn(
+            row[0],
+            Turn(
+                ordinal=row[1],
+                part=row[2],
+                user_text=row[3],
+                assistant_text=row[4],
+                user_speaker=row[5],
+                assistant_speaker=row[6],
+                agent_id=row[7],
+                occurred_at=row[8],
+                occurred_zone_known=row[9],
+                message_ids=tuple(row[10]),
+                source=row[11],
+            ),
+            Link(row[12], row[13]),
+        )
+        for row in found
+    ]
+
+
+def read_session_chunks(
+    connection: Connection, scope: Scope, session_id: str
+) -> list[StoredSessionChunk]:
+    """The session's session chunks of any status, in order."""
+    values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
+    return [
+        StoredSessionChunk(
+            row[0],
+            row[6],
+            ChunkDraft(
+                granularity="session",
+                session_id=session_id,
+                ordinal=row[1],
+                last_ordinal=row[2],
+                part=row[3],
+                session_text=row[4],
+                message_ids=tuple(row[5]),
+                memory_kind="episodic",
+                agent_id=row[7],
+                occurred_at=row[8],
+                occurred_zone_known=row[9],
+                source=row[10],
+                content_hash=row[11],
+            ),
+        )
+        for row in connection.execute(query("fetch_session_chunks"), values)
+    ]
+
+
+def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> None:
+    """Store what a turn knows of its neighbours."""
+    connection.execute(
+        query("relink_turn"),
+        {
+            "tenant_id": scope.tenant_id,
+            "scope_id": scope.scope_id,
+            "language": scope.language,
+            "chunk_id": chunk_id,
+            "next_user_text": link.next_user_text,
+            "context": link.context,
+            "context_terms": segment_scripts(link.context),
+        },
+    )

@@ -1,0 +1,190 @@
+"""Whose memory a call means: tenant, namespace and user, by name and by number."""
+
+from dataclasses import dataclass
+
+from memsense.db.connection import Connection
+from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memsense.queries import query
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace:
+    """A namespace as the database knows it; `model` is what its vectors were made with."""
+
+    tenant_id: int
+    namespace_id: int
+    name: str
+    language: str
+    model_id: int | None
+    model: str | None
+    dimension: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """One user's memory: what every statement of a write is limited to."""
+
+    tenant_id: int
+    scope_id: int
+    language: str
+    model_id: int
+
+
+def find_tenant(connection: Connection, name: str) -> int | None:
+    """The number of a tenant, None if there is none of that name."""
+    row = connection.execute(query("find_tenant"), {"name": name}).fetchone()
+    return row[0] if row else None
+
+
+def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace | None:
+    """The namespace of that name, None before its first write."""
+    row = connection.execute(
+        query("find_namespace"), {"tenant_id": tenant_id, "name": name}
+    ).fetchone()
+    if row is None:
+        return None
+    namespace_id, language, model_id, model, dimension = row
+    return Namespace(
+        tenant_id=tenant_id,
+        namespace_id=namespace_id,
+        name=name,
+        language=language,
+        model_id=model_id,
+        model=model,
+        dimension=dimension,
+    )
+
+
+def open_namespace(
+    connection: Connection, *, tenant: str, name: str, language: str, model: str, dimension: int
+) -> Namespace:
+    """The namespace, made with this language and model at its first write.
+
+    Raises ModelMismatchError when its vectors are another model's, InvalidInputError for a
+    language that the server has no text-search configuration for.
+    """
+    connection.execute(query("ensure_tenant"), {"name": tenant})
+    tenant_id = find_tenant(connection, tenant)
+    assert tenant_id is not None
+    found = find_namespace(connection, tenant_id, name)
+    if found is None:
+        _check_language(connection, language)
+        key = {"name": model, "dimension": dimension}
+        connection.execute(query("ensure_model"), key)
+        row = connection.execute(query("find_model"), key).fetchone()
+        assert row is not None
+        values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": row[0]}
+        connection.execute(query("ensure_namespace"), values)
+        found = find_namespace(connection, tenant_id, name)
+        assert found is not None
+    check_model(found, model, dimension)
+    return found
+
+
+def _check_language(connection: Connection, language: str) -> None:
+    row = connection.execute(query("find_language"), {"language": language}).fetchone()
+    if row is None:
+        names = connection.execute(query("list_languages")).fetchall()
+        raise InvalidInputError(
+            f"the server has no text-search configuration {language!r};"
+            f" there are {', '.join(name for (name,) in names)}"
+        )
+
+
+def check_model(namespace: Namespace, model: str, dimension: int) -> None:
+    """Raise ModelMismatchError unless the namespace's vectors are this model's."""
+    if namespace.model is not None and (namespace.model, namespace.dimension) != (model, dimension):
+        raise ModelMismatchError(
+            f"namespace {namespace.name!r} holds vectors of {namespace.model}"
+            f" ({namespace.dimension} dimensions), the embedder is {model} ({dimension});"
+            " use the same embedder, or another namespace"
+        )
+
+
+def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Scope:
+    """The user's scope, made if new, locked for this transaction."""
+    key = {
+        "tenant_id": namespace.tenant_id,
+        "namespace_id": namespace.namespace_id,
+        "user_id": user_id,
+    }
+    row = connection.execute(query("lock_scope"), key).fetchone()
+    if row is None:
+        connection.execute(query("ensure_scope"), key)
+        row = connection.execute(query("lock_scope"), key).fetchone()
+    assert row is not None
+    assert namespace.model_id is not None
+    return Scope(
+        tenant_id=namespace.tenant_id,
+        scope_id=row[0],
+        language=namespace.language,
+        model_id=namespace.model_id,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownScope:
+    """What question analysis and the choice of the query's text need to know beforehand."""
+
+    scope_id: int
+    speakers: tuple[str, ...]
+    promoted: bool
+    language: str
+    model: str | None
+    dimension: int | None
+
+
+def find_scope(
+    connection: Connection, tenant_id: int, namespace: str, user_id: str
+) -> KnownScope | None:
+    """What is known of a user's memory, None if there is none."""
+    key = {"tenant_id": tenant_id, "namespace": namespace, "user_id": user_id}
+    row = connection.execute(query("find_scope"), key).fetchone()
+    if row is None:
+        return None
+    scope_id, speakers, promoted, language, _, model, dimension = row
+    return KnownScope(
+        scope_id=scope_id,
+        speakers=tuple(speakers),
+        promoted=promoted,
+        language=language,
+        model=model,
+        dimension=dimension,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkPlace:
+    """Where a chunk stands: its scope, session and place in it."""
+
+    scope: Scope
+    chunk_id: int
+    session_id: str
+    granularity: str
+    ordinal: int
+    last_ordinal: int
+    status: str
+
+
+def find_chunk_scope(connection: Connection, namespace: Namespace, chunk_id: int) -> ChunkPlace:
+    """Lock the scope of a chunk and say where it stands; NotFoundError outside this namespace."""
+    key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
+    row = connection.execute(query("lock_chunk"), key).fetchone()
+    if row is None:
+        raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")
+    scope_id, session_id, granularity, ordinal, last_ordinal, status = row
+    assert namespace.model_id is not None
+    return ChunkPlace(
+        scope=Scope(
+            tenant_id=namespace.tenant_id,
+            scope_id=scope_id,
+            language=namespace.language,
+            model_id=namespace.model_id,
+        ),
+        chunk_id=chunk_id,
+        session_id=session_id,
+        granularity=granularity,
+        ordinal=ordinal,
+        last_ordinal=last_ordinal,
+        status=status,
+    )

@@ -1,0 +1,451 @@
+"""The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from memsense.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
+from memsense.db.connection import Connection
+from memsense.queries import query
+from memsense.question.scripts import segment_scripts
+from memsense.store import rows
+from memsense.store.scopes import Namespace, Scope, find_scope
+from memsense.types import ChunkDraft, ExchangeDraft, JsonValue, SessionDraft, SessionWrite
+
+Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Unit vectors of texts: (n, dimension) float32; may answer from what was embedded before."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Which exchanges of a draft are new, which replace a stored one, and what the rest is."""
+
+    appended: list[ExchangeDraft]
+    replacing: dict[int, ExchangeDraft]
+    known: dict[int, list[int]]
+    repeated: int = 0
+
+
+def write_session(
+    connection: Connection, scope: Scope, draft: SessionDraft, embed: Embed
+) -> SessionWrite:
+    """Add what is new of a session and replace what changed; the scope must be locked.
+
+    With a `format`, the ledger decides what is known already; without one, equal content within
+    ten minutes of event time does. Session chunks follow in modes `session` and `hybrid`.
+    """
+    plan = _plan(connection, scope, draft)
+    replaced = _replace(connection, scope, draft, plan, embed) if plan.replacing else []
+    appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
+    if draft.speakers:
+        values = {**_key(scope), "speakers": list(draft.speakers)}
+        connection.execute(query("add_speakers"), values)
+    known = [chunk_id for ids in plan.known.values() for chunk_id in ids]
+    return SessionWrite(
+        chunk_ids=[*known, *replaced, *appended],
+        added=len(plan.appended),
+        replaced=len(plan.replacing),
+        repeated=plan.repeated,
+    )
+
+
+def _key(scope: Scope) -> dict[str, Any]:
+    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
+
+
+def _plan(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
+    if draft.format:
+        return _plan_by_ledger(connection, scope, draft)
+    return _plan_by_content(connection, scope, draft)
+
+
+def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
+    values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
+    ledger = {
+        key: (content_hash, ordinal)
+        for key, content_hash, ordinal in connection.execute(query("fetch_ledger"), values)
+    }
+    plan = _Plan(appended=[], replacing={}, known={})
+    for exchange in draft.exchanges:
+        known = [ledger[key] for key in exchange.messages if key in ledger]
+        if not known:
+            plan.appended.append(exchange)
+        elif _unchanged(exchange, {key: ledger[key][0] for key in exchange.messages if key in ledger}):
+            plan.repeated += 1
+        else:
+            plan.replacing[min(ordinal for _, ordinal in known)] = exchange
+    return plan
+
+
+def select_missing(
+    connection: Connection, namespace: Namespace, draft: SessionDraft
+) -> SessionDraft:
+    """The draft with only those exchanges that the ledger does not know as they are; no lock."""
+    known = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
+    if known is None or not draft.format:
+        return draft
+    scope = Scope(
+        tenant_id=namespace.tenant_id,
+        scope_id=known.scope_id,
+        language=known.language,
+        model_id=namespace.model_id or 0,
+    )
+    plan = _plan_by_ledger(connection, scope, draft)
+    return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
+
+
+def _unchanged(exchange: ExchangeDraft, known: Mapping[str, str]) -> bool:
+    return dict(exchange.messages) == dict(known)
+
+
+def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
+    firsts = [exchange.chunks[0] for exchange in draft.exchanges]
+    values = {
+        **_key(scope),
+        "content_hashes": [chunk.content_hash for chunk in firsts],
+        "occurred": [chunk.occurred_at for chunk in firsts],
+        "window_seconds": DEDUP_SECONDS,
+    }
+    repeats = {
+        position - 1: chunk_id
+        for position, chunk_id in connection.execute(query("find_repeats"), values)
+    }
+    fresh: list[ExchangeDraft] = []
+    for index, exchange in enumerate(draft.exchanges):
+        if index not in repeats and not _repeats_earlier(exchange, fresh):
+            fresh.append(exchange)
+    return _Plan(
+        appended=fresh,
+        replacing={},
+        known={index: [chunk_id] for index, chunk_id in repeats.items()},
+        repeated=len(draft.exchanges) - len(fresh),
+    )
+
+
+def _repeats_earlier(exchange: ExchangeDraft, earlier: Sequence[ExchangeDraft]) -> bool:
+    return any(_same_content(exchange.chunks[0], other.chunks[0]) for other in earlier)
+
+
+def _same_content(one: ChunkDraft, other: ChunkDraft) -> bool:
+    if one.content_hash != other.content_hash or not one.occurred_at or not other.occurred_at:
+        return False
+    return abs((one.occurred_at - other.occurred_at).total_seconds()) < DEDUP_SECONDS
+
+
+def _append(
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+) -> list[int]:
+    """Put the new exchanges behind the session's last; returns the ids of what was made."""
+    values = {**_key(scope), "session_id": draft.session_id}
+    row = connection.execute(query("next_ordinal"), values).fetchone()
+    assert row is not None
+    placed = [_place(exchange, row[0] + i) for i, exchange in enumerate(plan.appended)]
+    turns = [chunk for exchange in placed for chunk in exchange.chunks]
+    made: list[int] = []
+    if draft.mode != "session":
+        made = _append_turns(connection, scope, draft.session_id, turns, embed)
+    if draft.mode != "turn":
+        grown = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
+        made = made or grown
+    _record_messages(connection, scope, draft, placed)
+    return made
+
+
+def _place(exchange: ExchangeDraft, ordinal: int) -> ExchangeDraft:
+    chunks = [replace(chunk, ordinal=ordinal, last_ordinal=ordinal) for chunk in exchange.chunks]
+    return replace(exchange, chunks=chunks)
+
+
+def _append_turns(
+    connection: Connection,
+    scope: Scope,
+    session_id: str,
+    turns: Sequence[ChunkDraft],
+    embed: Embed,
+) -> list[int]:
+    key = {**_key(scope), "session_id": session_id}
+    before = rows.read_turn(connection.execute(query("fetch_last_turn"), key))
+    links = link_turns([*([before.turn] if before else []), *map(Turn.of, turns)])
+    own_links = links[1:] if before else links
+    linked = [
+        replace(turn, next_user_text=link.next_user_text, context=link.context)
+        for turn, link in zip(turns, own_links, strict=True)
+    ]
+    chunk_ids = insert_chunks(connection, scope, linked)
+    previous: list[int | None] = [before.chunk_id if before else None, *chunk_ids[:-1]]
+    insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
+    if before is not None:
+        rows.relink(connection, scope, before.chunk_id, links[0])
+    record_events(connection, scope, "added", chunk_ids)
+    return chunk_ids
+
+
+def insert_chunks(
+    connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]
+) -> list[int]:
+    """Store the drafts, count them in the statistics, and give their ids in the drafts' order."""
+    values = {
+        **_key(scope),
+        "language": scope.language,
+        "drafts": Jsonb([_as_json(position, draft) for position, draft in enumerate(drafts)]),
+    }
+    found = {
+        (granularity, ordinal, part): chunk_id
+        for chunk_id, granularity, ordinal, part in connection.execute(
+            query("upsert_chunks"), values
+        )
+    }
+    chunk_ids = [found[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
+    count_statistics(connection, scope, chunk_ids, sign=1)
+    return chunk_ids
+
+
+def _as_json(position: int, draft: ChunkDraft) -> dict[str, Any]:
+    names = (name for name in ChunkDraft.__slots__)
+    values: dict[str, Any] = {name: getattr(draft, name) for name in names}
+    values["occurred_at"] = draft.occurred_at.isoformat() if draft.occurred_at else None
+    values["tags"] = list(draft.tags)
+    values["message_ids"] = list(draft.message_ids)
+    values["facet_spans"] = [dict(span) for span in draft.facet_spans]
+    values["metadata"] = dict(draft.metadata)
+    return {"position": position, **values, **index_terms(draft)}
+
+
+def index_terms(draft: ChunkDraft) -> dict[str, str]:
+    """What each field of the text index is made from."""
+    return {
+        "user_terms": segment_scripts(draft.session_text or draft.user_text),
+        "assistant_terms": segment_scripts(draft.assistant_text),
+        "tag_terms": segment_scripts(" ".join((draft.task_tag or "", *draft.tags))),
+        "context_terms": segment_scripts(draft.context),
+    }
+
+
+def count_statistics(
+    connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, sign: int
+) -> None:
+    """Add chunks to the scope's statistics (sign 1), or take them away (-1) before they change."""
+    values = {**_key(scope), "chunk_ids": list(chunk_ids), "sign": sign}
+    connection.execute(query("count_lexemes"), values)
+    connection.execute(query("count_chunks"), values)
+    if sign < 0:
+        connection.execute(query("drop_unused_lexemes"), values)
+
+
+def insert_embeddings(
+    connection: Connection,
+    scope: Scope,
+    drafts: Sequence[ChunkDraft],
+    chunk_ids: Sequence[int],
+    embed: Embed,
+    *,
+    previous: Sequence[int | None],
+) -> None:
+    """Embed every text of the drafts and store the vectors; next-user vectors go by `previous`."""
+    wanted = [
+        (draft, chunk_id, before if route == "user" else None, route, text)
+        for draft, chunk_id, before in zip(drafts, chunk_ids, previous, strict=True)
+        for route, text in draft.texts().items()
+    ]
+    vectors = embed([text for *_, text in wanted]).astype(np.float16)
+    with connection.cursor().copy(query("copy_embeddings")) as copy:
+        copy.set_types(["int4", "int4", "int8", "int8", "text", "text", "int4", "halfvec"])
+        for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True):
+            row = (scope.tenant_id, scope.scope_id, chunk_id, before, route, draft.granularity)
+            copy.write_row((*row, scope.model_id, rows.as_halfvec(vector)))
+
+
+def record_events(
+    connection: Connection,
+    scope: Scope,
+    kind: str,
+    chunk_ids: Sequence[int],
+    detail: Mapping[str, JsonValue] | None = None,
+) -> None:
+    """Append one event per chunk to its history."""
+    values = {
+        **_key(scope),
+        "kind": kind,
+        "chunk_ids": list(chunk_ids),
+        "detail": Jsonb(dict(detail or {})),
+    }
+    connection.execute(query("insert_events"), values)
+
+
+def _record_messages(
+    connection: Connection,
+    scope: Scope,
+    draft: SessionDraft,
+    exchanges: Sequence[ExchangeDraft],
+) -> None:
+    if not draft.format:
+        return
+    messages = [
+        (key, content_hash, exchange.chunks[0].ordinal)
+        for exchange in exchanges
+        for key, content_hash in exchange.messages.items()
+    ]
+    values = {
+        **_key(scope),
+        "session_id": draft.session_id,
+        "format": draft.format,
+        "message_keys": [key for key, _, _ in messages],
+        "content_hashes": [content_hash for _, content_hash, _ in messages],
+        "ordinals": [ordinal for _, _, ordinal in messages],
+    }
+    connection.execute(query("record_messages"), values)
+
+
+def _grow_session_chunks(
+    connection: Connection,
+    scope: Scope,
+    session_id: str,
+    turns: Sequence[ChunkDraft],
+    embed: Embed,
+) -> list[int]:
+    """Continue the session's last session chunk with new turns; returns the touched chunks' ids."""
+    stored = rows.read_session_chunks(connection, scope, session_id)
+    last = stored[-1] if stored and stored[-1].status == "active" else None
+    chunks = build_session_chunks(session_id, map(Turn.of, turns), last.draft if last else None)
+    if last is not None and chunks[0] == last.draft:
+        chunks = chunks[1:]
+        last = None
+    return put_session_chunks(connection, scope, chunks, [last.chunk_id] if last else [], embed)
+
+
+def put_session_chunks(
+    connection: Connection,
+    scope: Scope,
+    chunks: Sequence[ChunkDraft],
+    overwritten: Sequence[int],
+    embed: Embed,
+) -> list[int]:
+    """Store session chunks, over the `overwritten` ones where they stand in the same place."""
+    withdraw(connection, scope, overwritten)
+    if not chunks:
+        return []
+    chunk_ids = insert_chunks(connection, scope, chunks)
+    insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
+    new = [chunk_id for chunk_id in chunk_ids if chunk_id not in set(overwritten)]
+    record_events(connection, scope, "added", new)
+    return chunk_ids
+
+
+def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
+    """Take chunks out of the statistics and drop their vectors, before they change or go."""
+    if not chunk_ids:
+        return
+    count_statistics(connection, scope, chunk_ids, sign=-1)
+    values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+    connection.execute(query("delete_embeddings"), values)
+
+
+def _replace(
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+) -> list[int]:
+    """Write changed exchanges over the stored ones; what the user took away stays away."""
+    placed = [_place(exchange, ordinal) for ordinal, exchange in plan.replacing.items()]
+    if draft.mode == "session":
+        _record_messages(connection, scope, draft, placed)
+        _rebuild_from_draft(connection, scope, draft, plan, embed)
+        return []
+    values = {
+        **_key(scope),
+        "session_id": draft.session_id,
+        "granularity": "turn",
+        "ordinals": list(plan.replacing),
+    }
+    stored = connection.execute(query("fetch_places"), values).fetchall()
+    inactive = {ordinal for _, ordinal, _, status in stored if status != "active"}
+    replaced = [chunk_id for chunk_id, ordinal, *_ in stored if ordinal not in inactive]
+    chunks = [
+        chunk
+        for exchange in placed
+        for chunk in exchange.chunks
+        if chunk.ordinal not in inactive
+    ]
+    withdraw(connection, scope, replaced)
+    surplus = set(replaced)
+    if chunks:
+        chunk_ids = insert_chunks(connection, scope, chunks)
+        insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
+        record_events(connection, scope, "replaced", chunk_ids)
+        surplus -= set(chunk_ids)
+    else:
+        chunk_ids = []
+    delete_chunks(connection, scope, surplus)
+    _record_messages(connection, scope, draft, placed)
+    relink_session(connection, scope, draft.session_id)
+    if draft.mode != "turn":
+        rebuild_session_chunks(connection, scope, draft.session_id, embed)
+    return chunk_ids
+
+
+def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> None:
+    """Remove chunks that a replacement left over; their history stays."""
+    if chunk_ids:
+        record_events(connection, scope, "removed", sorted(chunk_ids))
+        values = {**_key(scope), "chunk_ids": sorted(chunk_ids)}
+        connection.execute(query("delete_chunks"), values)
+
+
+def _rebuild_from_draft(
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+) -> None:
+    fresh = {id(exchange) for exchange in plan.appended}
+    known = [exchange for exchange in draft.exchanges if id(exchange) not in fresh]
+    turns = [
+        Turn.of(chunk)
+        for ordinal, exchange in enumerate(known)
+        for chunk in _place(exchange, ordinal).chunks
+    ]
+    _rebuild(connection, scope, draft.session_id, turns, embed)
+
+
+def rebuild_session_chunks(
+    connection: Connection, scope: Scope, session_id: str, embed: Embed
+) -> None:
+    """Make the session chunks anew from the session's active turns."""
+    key = {**_key(scope), "session_id": session_id}
+    turns = [found.turn for found in rows.read_turns(connection.execute(query("fetch_turns"), key))]
+    _rebuild(connection, scope, session_id, turns, embed)
+
+
+def _rebuild(
+    connection: Connection, scope: Scope, session_id: str, turns: Sequence[Turn], embed: Embed
+) -> None:
+    stored = rows.read_session_chunks(connection, scope, session_id)
+    chunks = build_session_chunks(session_id, turns)
+    same = {_extent(item.draft): item.chunk_id for item in stored if item.status == "active"}
+    changed = [chunk for chunk in chunks if _extent(chunk) not in same]
+    kept = {same[_extent(chunk)] for chunk in chunks if _extent(chunk) in same}
+    stale = [item.chunk_id for item in stored if item.status == "active" and item.chunk_id not in kept]
+    written = put_session_chunks(connection, scope, changed, stale, embed)
+    gone = [chunk_id for chunk_id in stale if chunk_id not in set(written)]
+    if gone:
+        values = {**_key(scope), "chunk_ids": gone, "status": "deleted"}
+        connection.execute(query("set_status"), values)
+        record_events(connection, scope, "deleted", gone, {"reason": "its turns are gone"})
+
+
+def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
+    return chunk.ordinal, chunk.part, chunk.last_ordinal, chunk.session_text
+
+
+def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
+    """Bring context, next-user text and next-user vectors of a session's turns up to date."""
+    key = {**_key(scope), "session_id": session_id}
+    found = rows.read_turns(connection.execute(query("fetch_turns"), key))
+    for item, link in zip(found, link_turns([item.turn for item in found]), strict=True):
+        if link != item.link:
+            rows.relink(connection, scope, item.chunk_id, link)
+    previous = [None, *(item.chunk_id for item in found)]
+    values = [
+        {**_key(scope), "chunk_id": item.chunk_id, "previous_chunk_id": before}
+        for before, item in zip(previous, found, strict=False)
+    ]
+    connection.cursor().executemany(query("link_user_embedding"), values)

@@ -1,0 +1,350 @@
+-- THE recall query: eight routes, one CTE each, fused by weighted reciprocal rank.
+--
+-- One statement, one tenant: every CTE that reads a table names tenant_id.
+-- A route orders and limits in a subquery and ranks outside it; ties go to the lower chunk_id.
+-- Ranks are counted per granularity: a session chunk never takes a turn chunk's rank.
+-- A route of weight 0 is a one-time filter: PostgreSQL never starts its scan.
+--
+-- Optional lines end in a marker and are chosen by memsense/queries.py:
+--   one_user     the search names a user (else: every user of the namespace)
+--   filtered     at least one filter is given; by_* keep the lines of the filters in use
+--   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals
+--   bm25f | ts_rank   the lexical route: OR query with BM25F, or AND query with ts_rank_cd
+--
+-- Parameters:
+--   tenant_id, namespace, user_id        whose memory
+--   granularities                        'turn', 'session' or both
+--   query_vector                         unit-length halfvec, null when no vector route has weight
+--   terms                                the question as the lexical route reads it
+--   route_limit, candidate_limit         rows kept per route, and after fusion
+--   rrf_k                                the constant of reciprocal rank fusion (15)
+--   weight_<route>                       one per route
+--   k1, b, weight_context, weight_tag    BM25F (Robertson and Zaragoza 2009); postings_budget: how
+--                                        many postings the driving lexemes may have together
+--   tf_thresholds                        cut points that turn ts_rank of one lexeme back into its count
+WITH scope AS MATERIALIZED (
+    SELECT s.scope_id, s.speakers, n.language, n.model_id
+    FROM memsense.namespaces AS n
+    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+    WHERE n.tenant_id = %(tenant_id)s
+      AND s.tenant_id = %(tenant_id)s
+      AND n.name = %(namespace)s
+      AND s.user_id = %(user_id)s --: one_user
+),
+--: begin filtered
+filtered AS MATERIALIZED (
+    SELECT c.chunk_id
+    FROM memsense.chunks AS c
+    WHERE c.tenant_id = %(tenant_id)s
+      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.tsv IS NOT NULL
+      AND c.session_id = ANY (%(session_ids)s::text[]) --: by_session
+      AND c.agent_id = %(agent_id)s --: by_agent
+      AND c.occurred_at >= %(since)s --: by_since
+      AND c.occurred_at < %(until)s --: by_until
+      AND c.tags && %(tags)s::text[] --: by_tags
+      AND c.memory_kind = ANY (%(kinds)s::text[]) --: by_kinds
+      AND c.metadata @> %(metadata)s::jsonb --: by_metadata
+      AND c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) --: by_exclude
+      AND NOT c.message_ids && %(exclude_messages)s::text[] --: by_exclude
+),
+--: end filtered
+statistics AS MATERIALIZED (
+    SELECT
+        granularity,
+        sum(chunk_count)::float8 AS chunk_count,
+        greatest(sum(user_length) / nullif(sum(chunk_count), 0), 1)::float8 AS user_average,
+        greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
+        greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
+        greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
+        least(greatest(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 0.2), 1) AS assistant_weight
+    FROM memsense.scope_statistics
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+    GROUP BY granularity
+),
+question AS MATERIALIZED (
+    SELECT DISTINCT lexeme
+    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
+),
+--: begin bm25f
+terms AS MATERIALIZED (
+    SELECT
+        statistics.granularity,
+        question.lexeme,
+        coalesce(found.document_frequency, 0) AS document_frequency,
+        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
+             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
+        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
+    FROM statistics
+    CROSS JOIN question
+    LEFT JOIN (
+        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
+        FROM memsense.lexemes
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND granularity = ANY (%(granularities)s::text[])
+          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+        GROUP BY granularity, lexeme
+    ) AS found USING (granularity, lexeme)
+    WHERE statistics.granularity = ANY (%(granularities)s::text[])
+      AND statistics.chunk_count > 0
+),
+drivers AS MATERIALIZED (
+    SELECT lexeme
+    FROM (
+        SELECT
+            lexeme,
+            sum(sum(document_frequency)) OVER by_rarity AS postings,
+            row_number() OVER by_rarity AS position
+        FROM terms
+        WHERE document_frequency > 0
+        GROUP BY lexeme
+        WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
+    ) AS by_rarity
+    WHERE postings <= %(postings_budget)s OR position = 1
+),
+matched AS MATERIALIZED (
+    SELECT
+        c.chunk_id,
+        c.granularity,
+        c.tsv,
+        1 - %(b)s + %(b)s * c.user_length / s.user_average AS user_norm,
+        1 - %(b)s + %(b)s * c.assistant_length / s.assistant_average AS assistant_norm,
+        1 - %(b)s + %(b)s * c.tag_length / s.tag_average AS tag_norm,
+        1 - %(b)s + %(b)s * c.context_length / s.context_average AS context_norm,
+        coalesce(s.assistant_weight, 1) AS assistant_weight
+    FROM memsense.chunks AS c
+    JOIN statistics AS s ON s.granularity = c.granularity
+    WHERE c.tenant_id = %(tenant_id)s
+      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND memsense.scope_lexemes(c.scope_id, c.tsv)
+          && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
+      AND c.granularity = ANY (%(granularities)s::text[])
+      AND %(weight_lexical)s > 0
+      AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+),
+--: end bm25f
+lexical AS MATERIALIZED (
+--: begin bm25f
+    SELECT m.chunk_id, m.granularity, sum(t.idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
+    FROM matched AS m
+    JOIN terms AS t ON t.granularity = m.granularity AND t.document_frequency > 0 AND m.tsv @@ t.query
+    -- Positions run user, assistant, tags, context, so ts_rank over the first fields alone counts them.
+    CROSS JOIN LATERAL (
+        SELECT
+            width_bucket(ts_rank('{0,0,0,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS a,
+            width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS ab,
+            width_bucket(ts_rank('{0,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abc,
+            width_bucket(ts_rank('{1,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abcd
+        OFFSET 0
+    ) AS counted
+    CROSS JOIN LATERAL (
+        SELECT a / m.user_norm
+             + (ab - a) * m.assistant_weight / m.assistant_norm
+             + (abc - ab) * %(weight_tag)s / m.tag_norm
+             + (abcd - abc) * %(weight_context)s * m.assistant_weight / m.context_norm AS tf
+        OFFSET 0
+    ) AS weighted
+    WHERE tf > 0
+    GROUP BY m.chunk_id, m.granularity
+--: end bm25f
+--: begin ts_rank
+    SELECT c.chunk_id, c.granularity, ts_rank_cd(own.tsv, asked.query)::float8 AS score
+    FROM memsense.chunks AS c
+    CROSS JOIN (SELECT websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s) AS query) AS asked
+    CROSS JOIN LATERAL (SELECT ts_filter(c.tsv, '{a,b,c}') AS tsv) AS own
+    WHERE c.tenant_id = %(tenant_id)s
+      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND memsense.scope_lexemes(c.scope_id, c.tsv)
+          && ARRAY(SELECT scope.scope_id || ':' || question.lexeme FROM scope CROSS JOIN question)
+      AND c.granularity = ANY (%(granularities)s::text[])
+      AND own.tsv @@ asked.query
+      AND %(weight_lexical)s > 0
+      AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+--: end ts_rank
+),
+vec_full AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_full
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_vec_full)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+vec_user AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_user
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_vec_user)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+vec_assistant AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_assistant
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_vec_assistant)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+vec_next_user AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT previous_chunk_id AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_user
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND previous_chunk_id IS NOT NULL
+          AND %(weight_vec_next_user)s > 0
+          AND previous_chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, previous_chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+lexical_ranked AS (
+    SELECT chunk_id, score, row_number() OVER (PARTITION BY granularity ORDER BY score DESC, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, score
+        FROM lexical
+        ORDER BY score DESC, chunk_id
+        LIMIT %(route_limit)s
+    ) AS best
+),
+facet_personal_info AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_personal_info
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_facet_personal_info)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+facet_preferences AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_preferences
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_facet_preferences)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+facet_events AS (
+    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    FROM (
+        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        FROM memsense.embeddings_events
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = {scope_id} --: ann
+          AND granularity = ANY (%(granularities)s::text[])
+          AND %(weight_facet_events)s > 0
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+        ORDER BY distance, chunk_id
+        LIMIT %(route_limit)s
+    ) AS nearest
+),
+ranked AS (
+    SELECT 1 AS route, chunk_id, rank, score, %(weight_vec_full)s::float8 AS weight FROM vec_full
+    UNION ALL
+    SELECT 2 AS route, chunk_id, rank, score, %(weight_vec_user)s::float8 AS weight FROM vec_user
+    UNION ALL
+    SELECT 3 AS route, chunk_id, rank, score, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
+    UNION ALL
+    SELECT 4 AS route, chunk_id, rank, score, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
+    UNION ALL
+    SELECT 5 AS route, chunk_id, rank, score, %(weight_lexical)s::float8 AS weight FROM lexical_ranked
+    UNION ALL
+    SELECT 6 AS route, chunk_id, rank, score, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
+    UNION ALL
+    SELECT 7 AS route, chunk_id, rank, score, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
+    UNION ALL
+    SELECT 8 AS route, chunk_id, rank, score, %(weight_facet_events)s::float8 AS weight FROM facet_events
+),
+fused AS (
+    SELECT
+        chunk_id,
+        sum(weight / (%(rrf_k)s + rank)) AS rrf_score,
+        array_agg(route ORDER BY route) AS routes,
+        array_agg(rank ORDER BY route) AS ranks,
+        array_agg(score ORDER BY route) AS scores
+    FROM ranked
+    GROUP BY chunk_id
+    ORDER BY rrf_score DESC, chunk_id
+    LIMIT %(candidate_limit)s
+),
+candidates AS (
+    SELECT
+        fused.chunk_id, rrf_score, routes, ranks, scores, c.scope_id, c.granularity, c.session_id,
+        c.ordinal, c.part, c.memory_score, c.tags, c.task_tag, c.occurred_at, c.user_speaker, c.assistant_speaker,
+        e.embedding,
+        row_number() OVER (ORDER BY rrf_score DESC, fused.chunk_id) AS position
+    FROM fused
+    JOIN memsense.chunks AS c
+      ON c.tenant_id = %(tenant_id)s
+     AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+     AND c.chunk_id = fused.chunk_id
+    LEFT JOIN memsense.embeddings_full AS e
+      ON e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.route = 'full'
+),
+state AS (
+    SELECT jsonb_build_object(
+        'scopes', (SELECT count(*) FROM scope),
+        'model_id', (SELECT max(model_id) FROM scope),
+        'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
+        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
+        'speakers', (SELECT speakers FROM scope), --: one_user
+        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ( --: bm25f
+            SELECT granularity, (%(k1)s + 1) * sum(idf) AS ceiling FROM terms GROUP BY granularity) AS by_granularity), --: bm25f
+        'matches', (SELECT count(*) FROM lexical)
+    ) AS state
+)
+SELECT
+    CASE WHEN coalesce(position, 1) = 1 THEN state END AS state,
+    chunk_id, rrf_score, routes, ranks, scores, scope_id, granularity, session_id, ordinal, part,
+    memory_score, tags, task_tag, occurred_at, user_speaker, assistant_speaker, embedding
+FROM state
+LEFT JOIN candidates ON true
+ORDER BY position

@@ -1,0 +1,8 @@
+-- What recall needs of a connection; run once when the pool opens one.
+-- Exact scans gain nothing from parallel workers or just-in-time compilation at these sizes, and
+-- planning a recall costs more than running a stale plan; hnsw.* matters to promoted scopes only.
+SET jit = off;
+SET max_parallel_workers_per_gather = 0;
+SET plan_cache_mode = force_generic_plan;
+SET hnsw.ef_search = 200;
+SET hnsw.iterative_scan = relaxed_order;

@@ -1,0 +1,421 @@
+-- Writes and reads of the store. Every statement names one tenant.
+
+-- name: find_tenant
+SELECT tenant_id FROM memsense.tenants WHERE name = %(name)s;
+
+-- name: ensure_tenant
+INSERT INTO memsense.tenants (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING;
+
+-- name: ensure_model
+INSERT INTO memsense.models (name, dimension) VALUES (%(name)s, %(dimension)s)
+ON CONFLICT (name, dimension) DO NOTHING;
+
+-- name: find_model
+SELECT model_id FROM memsense.models WHERE name = %(name)s AND dimension = %(dimension)s;
+
+-- name: ensure_namespace
+INSERT INTO memsense.namespaces (tenant_id, name, language, model_id)
+VALUES (%(tenant_id)s, %(name)s, %(language)s, %(model_id)s)
+ON CONFLICT (tenant_id, name) DO NOTHING;
+
+-- name: find_namespace
+SELECT n.namespace_id, n.language, n.model_id, m.name AS model, m.dimension
+FROM memsense.namespaces AS n
+LEFT JOIN memsense.models AS m USING (model_id)
+WHERE n.tenant_id = %(tenant_id)s AND n.name = %(name)s;
+
+-- name: ensure_scope
+INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id)
+VALUES (%(tenant_id)s, %(namespace_id)s, %(user_id)s)
+ON CONFLICT (tenant_id, namespace_id, user_id) DO NOTHING;
+
+-- name: lock_scope
+-- Every write of a scope takes this lock first, so its statistics and ordinals never race.
+SELECT scope_id, speakers
+FROM memsense.scopes
+WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND user_id = %(user_id)s
+FOR NO KEY UPDATE;
+
+-- name: find_scope
+SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id, m.name AS model, m.dimension
+FROM memsense.namespaces AS n
+JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
+WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND s.user_id = %(user_id)s;
+
+-- name: add_speakers
+UPDATE memsense.scopes
+SET speakers = ARRAY(SELECT DISTINCT speaker FROM unnest(speakers || %(speakers)s::text[]) AS speaker ORDER BY speaker)
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND NOT speakers @> %(speakers)s::text[];
+
+-- name: fetch_ledger
+SELECT message_key, content_hash, ordinal
+FROM memsense.ingested_messages
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+  AND session_id = %(session_id)s AND format = %(format)s;
+
+-- name: record_messages
+INSERT INTO memsense.ingested_messages (tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal)
+SELECT %(tenant_id)s, %(scope_id)s, %(session_id)s, %(format)s, message_key, content_hash, ordinal
+FROM unnest(%(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[])
+    AS message (message_key, content_hash, ordinal)
+ON CONFLICT (tenant_id, scope_id, session_id, format, message_key)
+DO UPDATE SET content_hash = EXCLUDED.content_hash, ordinal = EXCLUDED.ordinal;
+
+-- name: next_ordinal
+-- The next free ordinal of a session, counting inactive chunks too.
+SELECT coalesce(max(last_ordinal) + 1, 0)
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
+
+-- name: fetch_last_turn
+SELECT
+    chunk_id, ordinal, part, user_text, assistant_text, user_speaker, assistant_speaker, agent_id,
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'turn' AND status = 'active'
+ORDER BY ordinal DESC, part DESC
+LIMIT 1;
+
+-- name: find_repeats
+-- Chunks with the same content within ten minutes of event time, whatever their status.
+SELECT wanted.position, c.chunk_id
+FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[])
+    WITH ORDINALITY AS wanted (content_hash, occurred_at, position)
+JOIN LATERAL (
+    SELECT chunk_id
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+      AND content_hash = wanted.content_hash
+      AND abs(extract(epoch FROM occurred_at - wanted.occurred_at)) < %(window_seconds)s
+    ORDER BY chunk_id
+    LIMIT 1
+) AS c ON true;
+
+-- name: upsert_chunks
+-- A chunk at a taken place (session, granularity, ordinal, part) replaces what stood there and keeps its id.
+-- The same content in the same window of time is left alone: the constraint decides, not a look-up.
+INSERT INTO memsense.chunks (
+    tenant_id, scope_id, granularity, session_id, agent_id, ordinal, last_ordinal, part,
+    user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
+    task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans, confidence,
+    occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
+    tsv, user_length, assistant_length, tag_length, context_length
+)
+SELECT
+    %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
+    d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
+    d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans, d.confidence,
+    d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
+    setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D'),
+    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
+    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
+    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c)),
+    (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
+FROM jsonb_to_recordset(%(drafts)s) AS d (
+    position integer, granularity text, session_id text, agent_id text, ordinal integer, last_ordinal integer,
+    part integer, user_text text, assistant_text text, session_text text, user_speaker text, assistant_speaker text,
+    next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
+    preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
+    occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
+    dedup_window bigint, user_terms text, assistant_terms text, tag_terms text, context_terms text
+)
+CROSS JOIN LATERAL (
+    SELECT
+        to_tsvector(%(language)s::regconfig, d.user_terms) AS a,
+        to_tsvector(%(language)s::regconfig, d.assistant_terms) AS b,
+        to_tsvector(%(language)s::regconfig, d.tag_terms) AS c,
+        to_tsvector(%(language)s::regconfig, d.context_terms) AS d
+    OFFSET 0
+) AS field
+ORDER BY d.position
+ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPDATE SET
+    status = 'active', agent_id = EXCLUDED.agent_id, last_ordinal = EXCLUDED.last_ordinal,
+    user_text = EXCLUDED.user_text, assistant_text = EXCLUDED.assistant_text, session_text = EXCLUDED.session_text,
+    user_speaker = EXCLUDED.user_speaker, assistant_speaker = EXCLUDED.assistant_speaker,
+    next_user_text = EXCLUDED.next_user_text, context = EXCLUDED.context,
+    task_tag = EXCLUDED.task_tag, tags = EXCLUDED.tags, memory_kind = EXCLUDED.memory_kind,
+    personal_info = EXCLUDED.personal_info, preferences = EXCLUDED.preferences, events = EXCLUDED.events,
+    facet_spans = EXCLUDED.facet_spans, occurred_at = EXCLUDED.occurred_at,
+    occurred_zone_known = EXCLUDED.occurred_zone_known, message_ids = EXCLUDED.message_ids,
+    source = EXCLUDED.source, metadata = EXCLUDED.metadata,
+    content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,
+    tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
+    tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
+RETURNING chunk_id, granularity, ordinal, part;
+
+-- name: relink_turn
+-- Sets what a turn knows of its neighbours (next-user text, context and its index entry) and keeps
+-- the scope's summed context length true.
+WITH field AS (
+    SELECT to_tsvector(%(language)s::regconfig, %(context_terms)s) AS d
+),
+before AS (
+    SELECT context_length
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
+),
+relinked AS (
+    UPDATE memsense.chunks
+    SET next_user_text = %(next_user_text)s,
+        context = %(context)s,
+        tsv = ts_filter(tsv, '{a,b,c}') || setweight(field.d, 'D'),
+        context_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
+    FROM field
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
+    RETURNING context_length
+)
+UPDATE memsense.scope_statistics AS s
+SET context_length = s.context_length + relinked.context_length - before.context_length
+FROM relinked, before
+WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.granularity = 'turn';
+
+-- name: link_user_embedding
+-- Says whose next-user vector the user vector of a chunk is.
+UPDATE memsense.embeddings_user
+SET previous_chunk_id = %(previous_chunk_id)s
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s;
+
+-- name: copy_embeddings
+COPY memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding)
+FROM STDIN (FORMAT BINARY);
+
+-- name: delete_embeddings
+DELETE FROM memsense.embeddings
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
+
+-- name: count_lexemes
+-- Adds (sign 1) or takes away (sign -1) the chunks' own lexemes, in lexeme order.
+INSERT INTO memsense.lexemes (tenant_id, scope_id, granularity, lexeme, document_frequency)
+SELECT %(tenant_id)s, %(scope_id)s, c.granularity, lexeme, %(sign)s * count(*)
+FROM memsense.chunks AS c
+CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS lexeme
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+GROUP BY c.granularity, lexeme
+ORDER BY c.granularity, lexeme
+ON CONFLICT (tenant_id, scope_id, granularity, lexeme)
+DO UPDATE SET document_frequency = lexemes.document_frequency + EXCLUDED.document_frequency;
+
+-- name: drop_unused_lexemes
+DELETE FROM memsense.lexemes
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND document_frequency <= 0;
+
+-- name: count_chunks
+INSERT INTO memsense.scope_statistics (
+    tenant_id, scope_id, granularity, chunk_count, user_length, assistant_length, tag_length, context_length
+)
+SELECT
+    %(tenant_id)s, %(scope_id)s, granularity, %(sign)s * count(*), %(sign)s * sum(user_length),
+    %(sign)s * sum(assistant_length), %(sign)s * sum(tag_length), %(sign)s * sum(context_length)
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
+GROUP BY granularity
+ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
+    chunk_count = scope_statistics.chunk_count + EXCLUDED.chunk_count,
+    user_length = scope_statistics.user_length + EXCLUDED.user_length,
+    assistant_length = scope_statistics.assistant_length + EXCLUDED.assistant_length,
+    tag_length = scope_statistics.tag_length + EXCLUDED.tag_length,
+    context_length = scope_statistics.context_length + EXCLUDED.context_length;
+
+-- name: insert_events
+INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(kind)s, %(detail)s
+FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id;
+
+-- name: fetch_turns
+-- The active turns of a session, in order.
+SELECT
+    chunk_id, ordinal, part, user_text, assistant_text, user_speaker, assistant_speaker, agent_id,
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'turn' AND status = 'active'
+ORDER BY ordinal, part;
+
+-- name: fetch_places
+-- The chunks, of any status, at some ordinals of a session.
+SELECT chunk_id, ordinal, part, status
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = %(granularity)s AND ordinal = ANY (%(ordinals)s::integer[])
+ORDER BY ordinal, part;
+
+-- name: fetch_covered
+-- The turns, of any status, whose exchanges a session chunk covers.
+SELECT chunk_id, status
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'turn' AND ordinal BETWEEN %(ordinal)s AND %(last_ordinal)s
+ORDER BY ordinal, part;
+
+-- name: fetch_session_chunks
+SELECT
+    chunk_id, ordinal, last_ordinal, part, session_text, message_ids, status, agent_id,
+    occurred_at, occurred_zone_known, source, content_hash
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'session'
+ORDER BY ordinal, part;
+
+-- name: delete_chunks
+DELETE FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
+
+-- name: set_status
+UPDATE memsense.chunks
+SET status = %(status)s, tsv = NULL, user_length = 0, assistant_length = 0, tag_length = 0, context_length = 0
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
+
+-- name: reactivate
+-- Makes a chunk active again and rebuilds its index entry; links and vectors are the caller's next steps.
+UPDATE memsense.chunks AS c
+SET status = 'active', context = '', next_user_text = NULL, context_length = 0,
+    tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C'),
+    user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
+    assistant_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
+    tag_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c))
+FROM (
+    SELECT
+        to_tsvector(%(language)s::regconfig, %(user_terms)s) AS a,
+        to_tsvector(%(language)s::regconfig, %(assistant_terms)s) AS b,
+        to_tsvector(%(language)s::regconfig, %(tag_terms)s) AS c
+    OFFSET 0
+) AS field
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = %(chunk_id)s;
+
+-- name: change_memory_score
+UPDATE memsense.chunks
+SET memory_score = least(greatest(memory_score + %(change)s, 0), 1)
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
+RETURNING chunk_id, memory_score;
+
+-- name: lock_chunk
+-- Where a chunk stands, with its scope locked as every write locks it.
+SELECT c.scope_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.status
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s
+FOR NO KEY UPDATE OF s;
+
+-- name: find_language
+SELECT 1 FROM pg_ts_config WHERE cfgname = %(language)s;
+
+-- name: list_languages
+SELECT cfgname::text FROM pg_ts_config ORDER BY cfgname;
+
+-- name: fetch_chunks
+SELECT
+    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
+    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
+    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
+    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
+    c.source, c.metadata
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND c.chunk_id = ANY (%(chunk_ids)s)
+ORDER BY c.chunk_id;
+
+-- name: fetch_recent
+SELECT
+    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
+    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
+    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
+    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
+    c.source, c.metadata
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s
+  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+  AND (%(agent_id)s::text IS NULL OR c.agent_id = %(agent_id)s)
+  AND (%(session_id)s::text IS NULL OR c.session_id = %(session_id)s)
+  AND c.granularity = %(granularity)s AND c.status = 'active'
+ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
+LIMIT %(limit)s;
+
+-- name: fetch_hits
+-- Every chunk of the answer and its neighbours in one statement. `wanted` is turn, or session for a
+-- turn whose session chunk is to be shown. relation: hit, previous or next.
+SELECT
+    w.position, found.relation,
+    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
+    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
+    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
+    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
+    c.source, c.metadata
+FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(session_ids)s::text[], %(ordinals)s::integer[],
+            %(parts)s::integer[], %(wanted)s::text[])
+    WITH ORDINALITY AS w (scope_id, chunk_id, session_id, ordinal, part, wanted, position)
+CROSS JOIN LATERAL (
+    SELECT 'hit' AS relation, coalesce(
+        (SELECT h.chunk_id FROM memsense.chunks AS h
+         WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
+           AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
+           AND h.ordinal <= w.ordinal AND h.last_ordinal >= w.ordinal
+         ORDER BY h.ordinal DESC LIMIT 1),
+        w.chunk_id) AS chunk_id
+    UNION ALL
+    (SELECT 'previous', p.chunk_id FROM memsense.chunks AS p
+     WHERE w.wanted = 'turn' AND p.tenant_id = %(tenant_id)s AND p.scope_id = w.scope_id
+       AND p.session_id = w.session_id AND p.granularity = 'turn' AND p.status = 'active'
+       AND (p.ordinal, p.part) < (w.ordinal, w.part)
+     ORDER BY p.ordinal DESC, p.part DESC LIMIT 1)
+    UNION ALL
+    (SELECT 'next', f.chunk_id FROM memsense.chunks AS f
+     WHERE w.wanted = 'turn' AND f.tenant_id = %(tenant_id)s AND f.scope_id = w.scope_id
+       AND f.session_id = w.session_id AND f.granularity = 'turn' AND f.status = 'active'
+       AND (f.ordinal, f.part) > (w.ordinal, w.part)
+     ORDER BY f.ordinal, f.part LIMIT 1)
+) AS found
+JOIN memsense.chunks AS c
+  ON c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id AND c.chunk_id = found.chunk_id
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = w.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+ORDER BY w.position;
+
+-- name: fetch_history
+SELECT event_id, chunk_id, kind, detail, recorded_at
+FROM memsense.events
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
+ORDER BY event_id;
+
+-- name: fetch_statistics
+SELECT
+    n.name AS namespace, s.user_id, n.language, m.name AS model,
+    coalesce(max(t.chunk_count) FILTER (WHERE t.granularity = 'turn'), 0) AS turns,
+    coalesce(max(t.chunk_count) FILTER (WHERE t.granularity = 'session'), 0) AS session_chunks,
+    (SELECT count(DISTINCT c.session_id) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active') AS sessions,
+    (SELECT count(*) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status <> 'active') AS inactive,
+    (SELECT min(c.occurred_at) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id) AS first_at,
+    (SELECT max(c.occurred_at) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id) AS last_at
+FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+LEFT JOIN memsense.models AS m USING (model_id)
+LEFT JOIN memsense.scope_statistics AS t USING (tenant_id, scope_id)
+WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
+  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+GROUP BY n.name, s.user_id, n.language, m.name, s.scope_id
+ORDER BY s.user_id;
+
+-- name: session_has_turns
+SELECT 1 FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'turn'
+LIMIT 1;
+
+-- name: session_has_session_chunks
+SELECT 1 FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'session'
+LIMIT 1;

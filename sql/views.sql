@@ -1,0 +1,1 @@
+-- The debugging views, in creation order; every migration creates them anew.

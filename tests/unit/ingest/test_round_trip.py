@@ -1,0 +1,328 @@
+"""Any messages, written in a format and read back, give the same exchanges."""
+
+import csv
+import io
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memsense.ingest import ReadOptions, ReadReport, Source, pair_exchanges, read_source
+from memsense.types import Conversation
+
+Said = Sequence[tuple[str, str]]  # (role or name, text)
+Writer = Callable[[Said], object]
+Exchanges = list[tuple[list[str], list[str]]]
+
+INVISIBLE = "\ufeff\x85"
+
+
+def is_visible(text: str) -> bool:
+    return bool(text.strip(INVISIBLE).strip())
+
+
+# What any log may hold; control characters other than line ends come in tests of their own.
+any_text = st.text(
+    st.characters(exclude_categories=("Cs", "Co", "Cc"), include_characters="\n\t"), max_size=40
+).filter(is_visible)
+# What a line-oriented log can hold without becoming ambiguous.
+line_text = (
+    st.text(st.characters(categories=("L", "N", "Zs"), include_characters="\n,.!?"), max_size=40)
+    .map(str.strip)
+    .filter(is_visible)
+)
+said_by_roles = st.lists(st.tuples(st.sampled_from(("user", "assistant")), any_text), min_size=1)
+lines_by_roles = st.lists(st.tuples(st.sampled_from(("user", "assistant")), line_text), min_size=1)
+said_by_people = st.lists(
+    st.tuples(st.sampled_from(("Ana", "Bo", "Cy Lee")), line_text), min_size=1
+)
+
+
+def expected_exchanges(said: Said, user: str) -> Exchanges:
+    """By another way than the product: runs of one side, an answer joins the run before it."""
+    exchanges: Exchanges = []
+    for is_user, run in itertools.groupby(said, key=lambda pair: pair[0] == user):
+        texts = [text for _, text in run]
+        if is_user:
+            exchanges.append((texts, []))
+        elif exchanges:
+            exchanges[-1][1].extend(texts)
+        else:
+            exchanges.append(([], texts))
+    return exchanges
+
+
+def read_back(content: str, form: str, options: ReadOptions | None = None) -> list[Conversation]:
+    """Read by detection, which has to find the form."""
+    data = content.encode()
+    source = Source(label="log", name="log", opener=partial(io.BytesIO, data))
+    conversations = list(read_source(source, options, report := ReadReport()))
+    assert report.detected["log"][0] == form
+    return conversations
+
+
+def exchanges_of(conversations: Sequence[Conversation]) -> Exchanges:
+    return [
+        ([m.text for m in exchange.user], [m.text for m in exchange.assistant])
+        for conversation in conversations
+        for exchange in pair_exchanges(conversation)
+    ]
+
+
+def write_chatgpt(said: Said) -> object:
+    mapping: dict[str, object] = {"root": {"id": "root", "message": None, "parent": None}}
+    parent = "root"
+    for number, (role, text) in enumerate(said):
+        message = {
+            "id": f"n{number}",
+            "author": {"role": role},
+            "content": {"content_type": "text", "parts": [text]},
+            "recipient": "all",
+        }
+        node: dict[str, object] = {"message": message, "parent": parent}
+        mapping[f"n{number}"] = node
+        parent = f"n{number}"
+    return [{"id": "c", "current_node": parent, "mapping": mapping}]
+
+
+def write_claude_ai(said: Said) -> object:
+    senders = {"user": "human", "assistant": "assistant"}
+    messages = [
+        {
+            "uuid": f"m{number}",
+            "sender": senders[role],
+            "text": text,
+            "content": [{"type": "text", "text": text}],
+        }
+        for number, (role, text) in enumerate(said)
+    ]
+    return [{"uuid": "c", "name": "", "chat_messages": messages}]
+
+
+def claude_code_lines(said: Said) -> list[object]:
+    return [
+        {
+            "type": role,
+            "uuid": f"u{number}",
+            "parentUuid": f"u{number - 1}" if number else None,
+            "sessionId": "s",
+            "message": {"role": role, "content": [{"type": "text", "text": text}]},
+        }
+        for number, (role, text) in enumerate(said)
+    ]
+
+
+def codex_lines(said: Said) -> list[object]:
+    kinds = {"user": "user_message", "assistant": "agent_message"}
+    events = [
+        {"type": "event_msg", "payload": {"type": kinds[role], "message": text}}
+        for role, text in said
+    ]
+    return [{"type": "session_meta", "payload": {"id": "s"}}, *events]
+
+
+def gemini_lines(said: Said) -> list[object]:
+    kinds = {"user": "user", "assistant": "gemini"}
+    turns = [
+        {"type": kinds[role], "id": f"m{number}", "content": [{"text": text}]}
+        for number, (role, text) in enumerate(said)
+    ]
+    return [{"type": "session_metadata", "sessionId": "s"}, *turns]
+
+
+def openclaw_lines(said: Said) -> list[object]:
+    entries = [
+        {
+            "type": "message",
+            "id": f"e{number}",
+            "parentId": f"e{number - 1}" if number else None,
+            "message": {"role": role, "content": [{"type": "text", "text": text}]},
+        }
+        for number, (role, text) in enumerate(said)
+    ]
+    return [{"type": "session", "version": 3, "id": "s", "cwd": "/"}, *entries]
+
+
+def write_openai(said: Said) -> object:
+    return {"messages": [{"role": role, "content": text} for role, text in said]}
+
+
+def write_sharegpt(said: Said) -> object:
+    speakers = {"user": "human", "assistant": "gpt"}
+    turns = [{"from": speakers[role], "value": text} for role, text in said]
+    return [{"id": "s", "conversations": turns}]
+
+
+LANGCHAIN_TYPES = {"user": "human", "assistant": "ai"}
+
+
+def write_langchain_dicts(said: Said) -> object:
+    return [
+        {"type": LANGCHAIN_TYPES[role], "data": {"content": text, "type": LANGCHAIN_TYPES[role]}}
+        for role, text in said
+    ]
+
+
+def write_langchain_dumps(said: Said) -> object:
+    names = {"user": "HumanMessage", "assistant": "AIMessage"}
+    return [
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "messages", names[role]],
+            "kwargs": {"content": text},
+        }
+        for role, text in said
+    ]
+
+
+def write_langgraph(said: Said) -> object:
+    messages = [
+        {"type": LANGCHAIN_TYPES[role], "content": text, "id": f"m{number}"}
+        for number, (role, text) in enumerate(said)
+    ]
+    return {"values": {"messages": messages}, "config": {"configurable": {"thread_id": "t"}}}
+
+
+def write_longmemeval(said: Said) -> object:
+    turns = [{"role": role, "content": text, "has_answer": False} for role, text in said]
+    question = {"question_id": "q", "question": "?", "answer": 42, "question_type": "x"}
+    return [{**question, "haystack_session_ids": ["s"], "haystack_sessions": [turns]}]
+
+
+def row_lines(said: Said) -> list[object]:
+    return [{"session_id": "s", "role": role, "content": text} for role, text in said]
+
+
+JSON_WRITERS: dict[str, tuple[str, Writer]] = {
+    "chatgpt": ("chatgpt", write_chatgpt),
+    "claude_ai": ("claude_ai", write_claude_ai),
+    "openai_messages": ("openai_messages", write_openai),
+    "sharegpt": ("sharegpt", write_sharegpt),
+    "langchain dicts": ("langchain", write_langchain_dicts),
+    "langchain dumps": ("langchain", write_langchain_dumps),
+    "langgraph": ("langchain", write_langgraph),
+    "longmemeval": ("longmemeval", write_longmemeval),
+    "rows in a list": ("rows", row_lines),
+    "claude_code": ("claude_code", claude_code_lines),
+    "openclaw": ("openclaw", openclaw_lines),
+}
+LINE_WRITERS: dict[str, tuple[str, Callable[[Said], list[object]]]] = {
+    "claude_code": ("claude_code", claude_code_lines),
+    "codex": ("codex", codex_lines),
+    "gemini_cli": ("gemini_cli", gemini_lines),
+    "openclaw": ("openclaw", openclaw_lines),
+    "rows": ("rows", row_lines),
+    "openai_messages": ("openai_messages", lambda said: [write_openai(said)]),
+}
+
+
+def repeats_a_user(said: Said) -> bool:
+    """Whether a user says the same twice in a row: OpenClaw's retry, which reading folds."""
+    return any(a == b and a[0] == "user" for a, b in itertools.pairwise(said))
+
+
+@pytest.mark.parametrize("name", JSON_WRITERS)
+@given(said=said_by_roles, plain=st.booleans(), indent=st.sampled_from((None, 1)))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_exchanges_survive_a_json_document(
+    name: str, said: Said, plain: bool, indent: int | None
+) -> None:
+    form, write = JSON_WRITERS[name]
+    if form == "openclaw" and repeats_a_user(said):
+        return
+    content = json.dumps(write(said), ensure_ascii=plain, indent=indent)
+    assert exchanges_of(read_back(content, form)) == expected_exchanges(said, "user")
+
+
+@pytest.mark.parametrize("name", LINE_WRITERS)
+@given(said=said_by_roles, plain=st.booleans(), end=st.sampled_from(("\n", "\r\n", "\n\n")))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_exchanges_survive_json_lines(name: str, said: Said, plain: bool, end: str) -> None:
+    form, write = LINE_WRITERS[name]
+    if form == "openclaw" and repeats_a_user(said):
+        return
+    content = end.join(json.dumps(line, ensure_ascii=plain) for line in write(said))
+    assert exchanges_of(read_back(content, form)) == expected_exchanges(said, "user")
+
+
+@given(said=said_by_roles, delimiter=st.sampled_from(",;\t|"))
+@settings(max_examples=60)
+def test_exchanges_survive_a_table(said: Said, delimiter: str) -> None:
+    stream = io.StringIO(newline="")
+    table = csv.writer(stream, delimiter=delimiter)
+    table.writerows([("session_id", "role", "content"), *(("s", *pair) for pair in said)])
+    conversations = read_back(stream.getvalue(), "rows")
+    assert exchanges_of(conversations) == expected_exchanges(said, "user")
+
+
+@given(said=lines_by_roles, labels=st.sampled_from((("User", "Assistant"), ("Human", "AI"))))
+@settings(max_examples=60)
+def test_exchanges_survive_a_labelled_transcript(said: Said, labels: tuple[str, str]) -> None:
+    said = [("user", "hello"), ("assistant", "hi"), *said]  # both labels have to be there
+    names = dict(zip(("user", "assistant"), labels, strict=True))
+    content = "\n".join(f"{names[role]}: {text}" for role, text in said)
+    conversations = read_back(content, "transcript")
+    assert exchanges_of(conversations) == expected_exchanges(said, "user")
+
+
+def few(said: Said) -> Said:
+    """As many messages as one exchange of people holds."""
+    return said[:8]
+
+
+@given(said=said_by_people.map(few))
+@settings(max_examples=60)
+def test_exchanges_survive_a_whatsapp_chat(said: Said) -> None:
+    content = "\n".join(
+        f"[2024-03-05, 10:{minute:02d}:30] {name}: {text}"
+        for minute, (name, text) in enumerate(said)
+    )
+    conversations = read_back(content, "whatsapp", ReadOptions(date_order="ymd"))
+    assert exchanges_of(conversations) == expected_exchanges(said, said[0][0])
+    assert {m.role for one in conversations for m in one.messages} == {"other"}
+    assert [m.speaker for one in conversations for m in one.messages] == [n for n, _ in said]
+
+
+@given(said=said_by_people.map(few))
+@settings(max_examples=60)
+def test_exchanges_survive_a_slack_day(said: Said) -> None:
+    day = [
+        {"type": "message", "user": name, "text": text, "ts": f"17095{number:05d}.000100"}
+        for number, (name, text) in enumerate(said)
+    ]
+    conversations = read_back(json.dumps(day), "slack")
+    assert exchanges_of(conversations) == expected_exchanges(said, said[0][0])
+
+
+@given(said=said_by_people.map(few))
+@settings(max_examples=60)
+def test_exchanges_survive_a_telegram_chat(said: Said) -> None:
+    messages = [
+        {
+            "id": number,
+            "type": "message",
+            "date_unixtime": str(1709500000 + number),
+            "from": name,
+            "text": [text[:3], {"type": "bold", "text": text[3:]}],
+        }
+        for number, (name, text) in enumerate(said)
+    ]
+    conversations = read_back(json.dumps({"id": 7, "messages": messages}), "telegram")
+    assert exchanges_of(conversations) == expected_exchanges(said, said[0][0])
+
+
+@given(said=said_by_people.map(few), first=st.sampled_from(("Ana", "Bo")))
+@settings(max_examples=60)
+def test_exchanges_survive_a_locomo_sample(said: Said, first: str) -> None:
+    turns = [
+        {"speaker": name, "dia_id": f"D1:{number}", "text": text}
+        for number, (name, text) in enumerate(said)
+    ]
+    talk = {"speaker_a": first, "speaker_b": "Cy Lee", "session_1": turns}
+    content = json.dumps([{"sample_id": "x", "conversation": talk, "qa": [{"answer": "no"}]}])
+    assert exchanges_of(read_back(content, "locomo")) == expected_exchanges(said, first)

