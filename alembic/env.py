@@ -1,32 +1,48 @@
-"""Runs the revisions in one transaction, with the views dropped before and created after."""
+"""Runs the revisions in one transaction, with the views and functions dropped before it and
+created after it, at the newest revision.
+"""
 
 from alembic import context
 from sqlalchemy import create_engine, pool, text
 
 from memsense.migrate import load_views, run_text
+from memsense.queries import load_functions
 
 LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number serves
 
+VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'"
+
+# Those that an index or a table needs belong to a revision and stay.
+FUNCTIONS = """
+    SELECT p.oid::regprocedure::text
+    FROM pg_proc AS p
+    WHERE p.pronamespace = 'memsense'::regnamespace
+      AND NOT EXISTS (
+          SELECT FROM pg_depend AS d
+          WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid AND d.deptype = 'n'
+      )
+"""
+
 
 def run() -> None:
-    """Drop the views, migrate, create the views again: all or nothing."""
+    """Drop the views and functions, migrate, create them again: all or nothing."""
     url = context.config.get_main_option("sqlalchemy.url")
     assert url is not None
     engine = create_engine(url, poolclass=pool.NullPool)
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
         run_text(connection, "CREATE SCHEMA IF NOT EXISTS memsense")
-        views = connection.execute(
-            text("SELECT viewname FROM pg_views WHERE schemaname = 'memsense'")
-        ).scalars()
-        for view in list(views):
+        for view in list(connection.execute(text(VIEWS)).scalars()):
             run_text(connection, f'DROP VIEW IF EXISTS memsense."{view}" CASCADE')
+        for function in list(connection.execute(text(FUNCTIONS)).scalars()):
+            run_text(connection, f"DROP FUNCTION {function}")
         context.configure(
             connection=connection, version_table_schema="memsense", transactional_ddl=True
         )
         context.run_migrations()
-        if context.get_context().get_current_revision() is not None:
+        if context.get_context().get_current_revision() == context.get_head_revision():
             run_text(connection, load_views())
+            run_text(connection, load_functions())
 
 
 run()

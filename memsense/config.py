@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     pool_max_size: int = Field(8, ge=1)
     pool_timeout: float = Field(10.0, gt=0, description="seconds to wait for a free connection")
     query_cache_size: int = Field(1024, ge=0)
+    trace_sample: float = Field(0.0, ge=0, le=1, description="share of searches to record")
+    trace_days: float = Field(30.0, ge=0, description="age at which 'trace prune' deletes traces")
 
 
 def load_settings(**overrides: object) -> Settings:

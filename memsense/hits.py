@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
+from uuid import UUID
 
 from memsense.explanation import Explanation
 from memsense.types import Chunk
@@ -77,6 +78,7 @@ class SearchResult(Sequence[Hit]):
     """The hits, best first, with notes on how the question was answered.
 
     `timings_ms` holds the milliseconds of each phase: embed, recall, rerank, fetch, total.
+    `trace_id` is set when the search is being recorded; should that fail, a note says so later.
     """
 
     hits: Sequence[Hit] = ()
@@ -84,6 +86,7 @@ class SearchResult(Sequence[Hit]):
     question: Mapping[str, Any] = field(default_factory=dict[str, Any])
     profile: str = ""
     timings_ms: Mapping[str, float] = field(default_factory=dict[str, float])
+    trace_id: UUID | None = None
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
@@ -105,5 +108,6 @@ class SearchResult(Sequence[Hit]):
             "question": dict(self.question),
             "notes": list(self.notes),
             "timings_ms": dict(self.timings_ms),
+            "trace_id": str(self.trace_id) if self.trace_id else None,
             "hits": [hit.as_dict() for hit in self.hits],
         }

@@ -63,8 +63,13 @@ class Profile:
     tag_redundancy: float = 0.35
     relevance: Literal["normalised", "raw"] = "normalised"
     names_removed: bool = False
-    speaker_weight: float = 0.0
+    rrf_weight: float = 1.0
+    coverage_weight: float = 0.0
+    similarity_weight: float = 0.0
+    speaker_bonus: float = 0.0
+    event_weight: float = 0.0
     date_weight: float = 0.0
+    neighbour_weight: float = 0.0
 
     def __post_init__(self) -> None:
         """Reject unknown routes and constants out of range."""
@@ -119,8 +124,13 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("mmr_lambda", 0, 1),
     ("duplicate_threshold", 0, 2),
     ("tag_redundancy", 0, 1),
-    ("speaker_weight", 0, 5),
+    ("rrf_weight", 0, 5),
+    ("coverage_weight", 0, 5),
+    ("similarity_weight", 0, 5),
+    ("speaker_bonus", 0, 1),
+    ("event_weight", 0, 5),
     ("date_weight", 0, 5),
+    ("neighbour_weight", 0, 1),
 )
 
 
@@ -146,23 +156,44 @@ BALANCED = Profile(
         "vec_user": 0.5,
         "vec_assistant": 0.5,
         "lexical": 2.0,
+        "facet_personal_info": 0.1,
+        "facet_preferences": 0.1,
+        "facet_events": 0.2,
     },
-    least_candidates=200,
+    least_candidates=100,
     route_factor=1,
-    least_route_limit=200,
+    least_route_limit=100,
     session_scoring="best_turns",
     names_removed=True,
-    date_weight=0.2,
+    coverage_weight=0.5,
+    similarity_weight=0.4,
+    speaker_bonus=0.1,
+    event_weight=0.1,
+    date_weight=0.3,
+    neighbour_weight=0.15,
+)
+
+CALIBRATED = BALANCED.override(
+    name="calibrated",
+    rrf_weight=0.0,
+    coverage_weight=1.25,
+    similarity_weight=1.0,
+    date_weight=0.5,
 )
 
 MEMSENSE = Profile(name="memsense", lexical_mode="ts_rank", relevance="raw")
 
-LEXICAL = BALANCED.override(name="lexical", vec_full=0.0, vec_user=0.0, vec_assistant=0.0)
+LEXICAL = BALANCED.override(
+    name="lexical",
+    **{route: 0.0 for route in VECTOR_ROUTES},
+    similarity_weight=0.0,
+    event_weight=0.0,
+)
 
-SEMANTIC = BALANCED.override(name="semantic", lexical=0.0)
+SEMANTIC = BALANCED.override(name="semantic", lexical=0.0, coverage_weight=0.0)
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (BALANCED, MEMSENSE, LEXICAL, SEMANTIC)}
+    {profile.name: profile for profile in (BALANCED, CALIBRATED, MEMSENSE, LEXICAL, SEMANTIC)}
 )
 
 

@@ -55,6 +55,11 @@ def load_views() -> str:
     return _read("views.sql")
 
 
+def load_functions() -> str:
+    """The text of `sql/functions.sql`: the functions for people at psql."""
+    return _read("functions.sql")
+
+
 def select_lines(text: str, flags: frozenset[str]) -> str:
     """Keep the unmarked lines of `text` and those whose every marker is in `flags`.
 

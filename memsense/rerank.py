@@ -1,7 +1,7 @@
 """What Python does after fusion: memory-score blend, session-first support, MMR."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,14 @@ from memsense.explanation import (
     Term,
 )
 from memsense.profiles import Profile
-from memsense.question import Question, date_proximity
+from memsense.question import Question
 from memsense.recall import Candidate
+from memsense.signals import score_terms
 from memsense.types import Granularity
+
+
+Terms = Mapping[int, tuple[Term, ...]]
+"""What is added to each candidate's rrf_score, by chunk id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +36,29 @@ class Ranked:
     explanation: Explanation
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """What MMR chose, from what, and where the rest stood when the last choice was made.
+
+    The arrays have one value per entry of `scored`, (n,) each; `against` is the position in
+    `scored` of the chosen one that an entry is closest to, -1 for none. `terms` are those of every
+    candidate, by chunk id.
+    """
+
+    scored: Sequence[Ranked]
+    chosen: list[Ranked]
+    relevance: NDArray[np.float64]
+    redundancy: NDArray[np.float64]
+    against: NDArray[np.int64]
+    terms: Terms = field(default_factory=dict[int, tuple[Term, ...]])
+
+
 def rerank(
     candidates: Sequence[Candidate],
     *,
     profile: Profile,
     question: Question,
+    ceiling: Mapping[str, float],
     top_k: int,
     sessions: bool,
 ) -> list[Ranked]:
@@ -43,13 +66,34 @@ def rerank(
 
     Deterministic: equal scores go to the lower chunk id.
     """
+    return rank_candidates(
+        candidates,
+        profile=profile,
+        question=question,
+        ceiling=ceiling,
+        top_k=top_k,
+        sessions=sessions,
+    ).chosen
+
+
+def rank_candidates(
+    candidates: Sequence[Candidate],
+    *,
+    profile: Profile,
+    question: Question,
+    ceiling: Mapping[str, float],
+    top_k: int,
+    sessions: bool,
+) -> Ranking:
+    """As `rerank`, with what the final list was chosen from."""
+    terms = score_terms(candidates, profile=profile, question=question, ceiling=ceiling)
     scored = (
-        _score_sessions(candidates, profile, question)
+        _score_sessions(candidates, profile, terms)
         if sessions
-        else [_score_chunk(candidate, profile, question) for candidate in candidates]
+        else [_score_chunk(candidate, profile, terms) for candidate in candidates]
     )
     scored.sort(key=lambda item: (-item.explanation.final_score, item.candidate.chunk_id))
-    return select_diverse(scored, profile, top_k)
+    return replace(diversify(scored, profile, top_k), terms=terms)
 
 
 def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribution, ...]:
@@ -61,30 +105,12 @@ def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribu
             score=hit.score,
             score_kind=profile.lexical_mode if hit.route == "lexical" else "cosine",
             weight=profile.weights[hit.route],
-            contribution=profile.weights[hit.route] / (profile.rrf_k + hit.rank),
+            contribution=profile.rrf_weight
+            * profile.weights[hit.route]
+            / (profile.rrf_k + hit.rank),
         )
         for hit in candidate.routes
     )
-
-
-def _terms(candidate: Candidate, profile: Profile, question: Question) -> tuple[Term, ...]:
-    memory = Term(
-        name="memory_score",
-        value=candidate.memory_score,
-        weight=profile.memory_alpha,
-        contribution=profile.memory_alpha * candidate.memory_score,
-    )
-    near = date_proximity(candidate.occurred_at, question.dates) if question.dates else 0.0
-    if not near or not profile.date_weight:
-        return (memory,)
-    date = Term(
-        name="date",
-        value=near,
-        weight=profile.date_weight,
-        contribution=profile.date_weight * near,
-        because="the question names " + ", ".join(found.text for found in question.dates),
-    )
-    return memory, date
 
 
 def _explain(
@@ -108,21 +134,21 @@ def _explain(
     )
 
 
-def _score_chunk(candidate: Candidate, profile: Profile, question: Question) -> Ranked:
-    terms = _terms(candidate, profile, question)
-    explanation = _explain(candidate, profile, terms, contributions(candidate, profile))
+def _score_chunk(candidate: Candidate, profile: Profile, terms: Terms) -> Ranked:
+    own = terms[candidate.chunk_id]
+    explanation = _explain(candidate, profile, own, contributions(candidate, profile))
     return Ranked(candidate=candidate, wanted=candidate.granularity, explanation=explanation)
 
 
 def _score_sessions(
-    candidates: Sequence[Candidate], profile: Profile, question: Question
+    candidates: Sequence[Candidate], profile: Profile, terms: Terms
 ) -> list[Ranked]:
     """One entry per session: its session chunk and its turns, joined as the profile says."""
     sessions: dict[tuple[int, str], list[Candidate]] = {}
     for candidate in candidates:
         sessions.setdefault((candidate.scope_id, candidate.session_id), []).append(candidate)
     score = _score_best_turns if profile.session_scoring == "best_turns" else _score_support
-    return [score(members, profile, question) for members in sessions.values()]
+    return [score(members, profile, terms) for members in sessions.values()]
 
 
 def _by_score(candidate: Candidate) -> tuple[float, int]:
@@ -137,7 +163,7 @@ def _split(members: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidat
     )
 
 
-def _score_support(members: Sequence[Candidate], profile: Profile, question: Question) -> Ranked:
+def _score_support(members: Sequence[Candidate], profile: Profile, terms: Terms) -> Ranked:
     """The frame's formula: the session chunk's own score, supported by its best turn."""
     chunks, turns = _split(members)
     best_turn = turns[0].rrf_score if turns else 0.0
@@ -151,23 +177,19 @@ def _score_support(members: Sequence[Candidate], profile: Profile, question: Que
     )
     shown = chunks[0] if chunks else turns[0]
     routes = contributions(chunks[0], profile) if chunks else ()
-    terms = _terms(shown, profile, question)
-    explanation = _explain(shown, profile, terms, routes, support)
+    explanation = _explain(shown, profile, terms[shown.chunk_id], routes, support)
     return Ranked(candidate=shown, wanted="session", explanation=explanation)
 
 
-def _score_best_turns(
-    members: Sequence[Candidate], profile: Profile, question: Question
-) -> Ranked:
+def _score_best_turns(members: Sequence[Candidate], profile: Profile, terms: Terms) -> Ranked:
     """The best turn stands for its session; the next ones and the session chunk add a share."""
     chunks, turns = _split(members)
     if not turns:
-        return replace(_score_chunk(chunks[0], profile, question), wanted="session")
-    scored = [(_terms(turn, profile, question), turn) for turn in turns]
-    scored.sort(key=lambda item: _best_first(*item))
-    terms, best = scored[0]
+        return replace(_score_chunk(chunks[0], profile, terms), wanted="session")
+    turns.sort(key=lambda turn: _best_first(turn, profile, terms))
+    best = turns[0]
     session_rrf = chunks[0].rrf_score if chunks else 0.0
-    second = scored[1][1].rrf_score if len(scored) > 1 else 0.0
+    second = turns[1].rrf_score if len(turns) > 1 else 0.0
     support = SessionSupport(
         session_rrf_score=session_rrf,
         turn_support=profile.second_turn_weight * second
@@ -177,27 +199,35 @@ def _score_best_turns(
         best_turn_rrf_score=best.rrf_score,
         best_turn_routes=contributions(best, profile),
     )
-    explanation = _explain(best, profile, terms, contributions(best, profile), support)
+    own = terms[best.chunk_id]
+    explanation = _explain(best, profile, own, contributions(best, profile), support)
     return Ranked(candidate=best, wanted="session", explanation=explanation)
 
 
-def _best_first(terms: Sequence[Term], candidate: Candidate) -> tuple[float, int]:
-    total = candidate.rrf_score + sum(term.contribution for term in terms)
-    return -total, candidate.chunk_id
+def _best_first(candidate: Candidate, profile: Profile, terms: Terms) -> tuple[float, int]:
+    added = sum(term.contribution for term in terms[candidate.chunk_id])
+    return -(profile.rrf_weight * candidate.rrf_score + added), candidate.chunk_id
 
 
 def select_diverse(scored: Sequence[Ranked], profile: Profile, top_k: int) -> list[Ranked]:
+    """What `diversify` chose, in the order of choice."""
+    return diversify(scored, profile, top_k).chosen
+
+
+def diversify(scored: Sequence[Ranked], profile: Profile, top_k: int) -> Ranking:
     """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered candidates.
 
     First the best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where
     redundancy is the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a
     chosen one is passed over while others remain.
     """
-    if not scored:
-        return []
-    relevance = _relevance(scored, profile)
     redundancy = np.zeros(len(scored))
     against: NDArray[np.int64] = np.full(len(scored), -1)
+    if not scored:
+        empty = np.zeros(0)
+        return Ranking(scored=(), chosen=[], relevance=empty, redundancy=empty, against=against)
+    relevance = _relevance(scored, profile)
+    before = redundancy, against
     remaining = np.ones(len(scored), dtype=bool)
     vectors, tags = _stack(scored), [item.candidate.tags for item in scored]
     chosen: list[Ranked] = []
@@ -219,11 +249,18 @@ def select_diverse(scored: Sequence[Ranked], profile: Profile, top_k: int) -> li
         item = scored[index]
         chosen.append(replace(item, explanation=replace(item.explanation, selection=step)))
         remaining[index] = False
+        before = redundancy, against
         closeness = _closeness(index, vectors, tags, profile.tag_redundancy)
         closer = closeness > redundancy
         redundancy = np.where(closer, closeness, redundancy)
         against = np.where(closer, index, against)
-    return chosen
+    return Ranking(
+        scored=scored,
+        chosen=chosen,
+        relevance=relevance,
+        redundancy=before[0],
+        against=before[1],
+    )
 
 
 def _relevance(scored: Sequence[Ranked], profile: Profile) -> NDArray[np.float64]:

@@ -63,6 +63,12 @@ FROM unnest(%(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::
 ON CONFLICT (tenant_id, scope_id, session_id, format, message_key)
 DO UPDATE SET content_hash = EXCLUDED.content_hash, ordinal = EXCLUDED.ordinal;
 
+-- name: forget_messages
+-- Takes every message of some exchanges out of the ledger, before those that remain are recorded.
+DELETE FROM memsense.ingested_messages
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+  AND session_id = %(session_id)s AND format = %(format)s AND ordinal = ANY (%(ordinals)s::integer[]);
+
 -- name: next_ordinal
 -- The next free ordinal of a session, counting inactive chunks too.
 SELECT coalesce(max(last_ordinal) + 1, 0)
@@ -80,19 +86,24 @@ ORDER BY ordinal DESC, part DESC
 LIMIT 1;
 
 -- name: find_repeats
--- Chunks with the same content within ten minutes of event time, whatever their status.
+-- The chunks of the exchange with the same content within ten minutes of event time, whatever
+-- their status. Exchanges are known by the hash of their first part.
 SELECT wanted.position, c.chunk_id
 FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[])
     WITH ORDINALITY AS wanted (content_hash, occurred_at, position)
-JOIN LATERAL (
-    SELECT chunk_id
+CROSS JOIN LATERAL (
+    SELECT session_id, ordinal
     FROM memsense.chunks
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
       AND content_hash = wanted.content_hash
       AND abs(extract(epoch FROM occurred_at - wanted.occurred_at)) < %(window_seconds)s
     ORDER BY chunk_id
     LIMIT 1
-) AS c ON true;
+) AS first
+JOIN memsense.chunks AS c
+  ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = first.session_id
+ AND c.granularity = 'turn' AND c.ordinal = first.ordinal
+ORDER BY wanted.position, c.part;
 
 -- name: upsert_chunks
 -- A chunk at a taken place (session, granularity, ordinal, part) replaces what stood there and keeps its id.
@@ -176,7 +187,8 @@ WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.granularit
 -- Says whose next-user vector the user vector of a chunk is.
 UPDATE memsense.embeddings_user
 SET previous_chunk_id = %(previous_chunk_id)s
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s;
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
+  AND previous_chunk_id IS DISTINCT FROM %(previous_chunk_id)s;
 
 -- name: copy_embeddings
 COPY memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding)
@@ -199,8 +211,16 @@ ON CONFLICT (tenant_id, scope_id, granularity, lexeme)
 DO UPDATE SET document_frequency = lexemes.document_frequency + EXCLUDED.document_frequency;
 
 -- name: drop_unused_lexemes
-DELETE FROM memsense.lexemes
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND document_frequency <= 0;
+-- Of the chunks' own lexemes, those that no active chunk has any more.
+DELETE FROM memsense.lexemes AS l
+USING (
+    SELECT DISTINCT c.granularity, lexeme
+    FROM memsense.chunks AS c
+    CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS lexeme
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+) AS own
+WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s
+  AND l.granularity = own.granularity AND l.lexeme = own.lexeme AND l.document_frequency <= 0;
 
 -- name: count_chunks
 INSERT INTO memsense.scope_statistics (
@@ -342,7 +362,7 @@ LIMIT %(limit)s;
 
 -- name: fetch_hits
 -- Every chunk of the answer and its neighbours in one statement. `wanted` is turn, or session for a
--- turn whose session chunk is to be shown. relation: hit, previous or next.
+-- turn whose session chunk is to be shown, unless that is excluded. relation: hit, previous or next.
 SELECT
     w.position, found.relation,
     c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
@@ -358,8 +378,10 @@ CROSS JOIN LATERAL (
         (SELECT h.chunk_id FROM memsense.chunks AS h
          WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
            AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
-           AND h.ordinal <= w.ordinal AND h.last_ordinal >= w.ordinal
-         ORDER BY h.ordinal DESC LIMIT 1),
+           AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
+           AND h.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
+           AND NOT h.message_ids && %(exclude_messages)s::text[]
+         ORDER BY h.ordinal DESC, h.part DESC LIMIT 1),
         w.chunk_id) AS chunk_id
     UNION ALL
     (SELECT 'previous', p.chunk_id FROM memsense.chunks AS p

@@ -1,5 +1,6 @@
 """Turns conversations into the drafts that the store writes."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -52,10 +53,7 @@ class Drafter:
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
         """The session that a conversation adds to the user's memory."""
         exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
-        keys = {
-            id(message): message_key(conversation, index, message)
-            for index, message in enumerate(conversation.messages)
-        }
+        keys = _name_messages(conversation)
         speakers = {message.speaker for message in conversation.messages if message.speaker}
         drafts = [self._draft_exchange(conversation, exchange, keys) for exchange in exchanges]
         return SessionDraft(
@@ -132,6 +130,17 @@ class Drafter:
         return self.tagger.tag(user_text, assistant_text)
 
 
+def _name_messages(conversation: Conversation) -> dict[int, str]:
+    """Each message's key by its `id()`; a key that the log uses again is told apart by a count."""
+    used: Counter[str] = Counter()
+    keys: dict[int, str] = {}
+    for index, message in enumerate(conversation.messages):
+        key = message_key(conversation, index, message)
+        keys[id(message)] = f"{key}#{used[key] + 1}" if used[key] else key
+        used[key] += 1
+    return keys
+
+
 def _side(messages: Sequence[Message]) -> str:
     text = joined_text(messages)
     return text if is_embeddable(text) else ""
@@ -143,7 +152,9 @@ def _speaker(messages: Sequence[Message]) -> str | None:
 
 
 def _content_identity(session_id: str, messages: Sequence[Message]) -> str:
-    said = [(message.role, message.speaker, message.external_id, message.text) for message in messages]
+    said = [
+        (message.role, message.speaker, message.external_id, message.text) for message in messages
+    ]
     return content_hash(session_id, said)
 
 

@@ -53,9 +53,7 @@ class IngestReport:
             "messages_kept": self.read.messages_kept,
             "skipped": dict(self.read.skip_counts),
             "examples": {
-                reason: [
-                    {"source": source, "line": line} for source, line in tally.examples
-                ]
+                reason: [{"source": source, "line": line} for source, line in tally.examples]
                 for reason, tally in self.read.skipped.items()
             },
             "replaced_characters": self.read.replaced_characters,

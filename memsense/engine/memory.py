@@ -1,5 +1,6 @@
 """MemSense: the one class that users of the Python API need."""
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,7 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
+from uuid import UUID, uuid4
 
 import psycopg
 
@@ -28,13 +30,17 @@ from memsense.engine.ingesting import (
 )
 from memsense.engine.known import KnownScopes
 from memsense.engine.messages import clean_text, read_messages, read_time
+from memsense.engine.replay import Comparison, Replay, read_trace_id, replay_trace
+from memsense.engine.tracing import Recording, TraceRecorder, standing_values
 from memsense.engine.vectors import BatchVectors, texts_of
+from memsense.engine.whynot import Verdict, judge
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.facets import FACETS, FacetTagger, RuleTagger
 from memsense.hits import SearchResult
 from memsense.ingest import ReadOptions
 from memsense.profiles import Profile, get_profile
 from memsense.recall import Filters
+from memsense.store import traces as recorded
 from memsense.types import (
     Chunk,
     Event,
@@ -81,6 +87,7 @@ class MemSense:
         self._server = server
         self._known = KnownScopes()
         self._namespace: store.Namespace | None = None
+        self._recorder = TraceRecorder(lambda: transaction(pool))
 
     @classmethod
     def open(
@@ -128,7 +135,8 @@ class MemSense:
         )
 
     def close(self) -> None:
-        """Close the connections; the embedded server stops when nobody else uses it."""
+        """Write waiting traces and close; the embedded server stops when nobody else uses it."""
+        self._recorder.close()
         self._pool.close()
         if self._server is not None:
             self._server.release()
@@ -187,10 +195,20 @@ class MemSense:
         draft = drafter.draft(conversation, _name(user_id, "user_id"))
         vectors = BatchVectors(self.embedder)
         vectors.prepare(texts_of([draft]))
+        if conn is not None:
+            self._begin(conn)
         with transaction(self._pool, conn) as connection:
             namespace = self._open_namespace(connection)
             write = self._write(connection, namespace, draft, vectors)
             return store.fetch_chunks(connection, namespace, write.chunk_ids)
+
+    def _begin(self, connection: psycopg.Connection[Any]) -> None:
+        """Begin the caller's transaction, unless it has begun or the connection is in autocommit.
+
+        Any first statement does; else the savepoint would become a transaction and be committed.
+        """
+        with database_errors():
+            store.find_tenant(connection, self._settings.tenant)
 
     def ingest(
         self,
@@ -283,7 +301,7 @@ class MemSense:
         self,
         query: str,
         *,
-        top_k: int = 8,
+        top_k: int = searching.DEFAULT_TOP_K,
         user_id: str | None = None,
         agent_id: str | None = None,
         session_ids: Sequence[str] | None = None,
@@ -296,6 +314,7 @@ class MemSense:
         metadata: Mapping[str, JsonValue] | None = None,
         asked_at: datetime | str | None = None,
         profile: str | Profile | None = None,
+        trace: bool | None = None,
     ) -> SearchResult:
         """The `top_k` memories that answer the question best, each with its arithmetic.
 
@@ -304,41 +323,75 @@ class MemSense:
         limit event time, `exclude` names chunks (int) or messages (str) that are in the prompt
         already, `tags` asks for one in common, `metadata` for containment. `asked_at` is the
         moment that "last week" in the question counts from (default: now). `granularity`:
-        "turn", "session", or "auto": sessions where session chunks are stored.
+        "turn", "session", or "auto": sessions where session chunks are stored. `trace` records
+        the search for `explain_trace`, `replay` and the views (default: the share of searches
+        that the setting trace_sample says).
         """
-        searching.check_request(query, top_k, granularity)
-        filters = Filters(
-            session_ids=_texts(session_ids, "session_ids"),
+        options = searching.SearchOptions(
+            top_k=top_k,
+            user_id=user_id,
             agent_id=agent_id,
-            since=read_time(since, "since"),
-            until=read_time(until, "until"),
-            tags=_texts(tags, "tags"),
-            kinds=_texts(kinds, "kinds"),
+            session_ids=session_ids,
+            since=since,
+            until=until,
+            granularity=granularity,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
             metadata=metadata,
-            exclude_chunks=[item for item in exclude if isinstance(item, int)],
-            exclude_messages=[item for item in exclude if isinstance(item, str)],
+            asked_at=asked_at,
+            profile=profile,
         )
+        filters = _read_filters(query, options)
         started = time.perf_counter()
         with read(self._pool) as connection:
             namespace = self._find_namespace(connection)
             if namespace is None:
                 return SearchResult(notes=["nothing is stored in this namespace yet"])
-            store.check_model(namespace, self.embedder.model, self.embedder.dimension)
-            request = searching.SearchRequest(
-                query=clean_text(query),
-                tenant_id=namespace.tenant_id,
-                namespace=namespace.name,
-                user_id=user_id,
-                top_k=top_k,
-                granularity=granularity,
-                filters=filters,
-                profile=self._choose_profile(profile),
-                asked_at=read_time(asked_at, "asked_at") or datetime.now(UTC),
-            )
+            request = self._make_request(namespace, query, options, filters)
             search = self._run_search(connection, request)
             result = searching.fetch_result(connection, search)
         total = 1000 * (time.perf_counter() - started)
-        return replace(result, timings_ms={**result.timings_ms, "total": total})
+        result = replace(result, timings_ms={**result.timings_ms, "total": total})
+        return self._record(search, result) if self._is_traced(trace) else result
+
+    def _make_request(
+        self,
+        namespace: store.Namespace,
+        query: str,
+        options: searching.SearchOptions,
+        filters: Filters,
+    ) -> searching.SearchRequest:
+        store.check_model(namespace, self.embedder.model, self.embedder.dimension)
+        return searching.SearchRequest(
+            query=clean_text(query),
+            tenant_id=namespace.tenant_id,
+            namespace=namespace.name,
+            user_id=options.get("user_id"),
+            top_k=options.get("top_k", searching.DEFAULT_TOP_K),
+            granularity=options.get("granularity", "auto"),
+            filters=filters,
+            profile=self._choose_profile(options.get("profile")),
+            asked_at=read_time(options.get("asked_at"), "asked_at") or datetime.now(UTC),
+        )
+
+    def _is_traced(self, wanted: bool | None) -> bool:
+        if wanted is None:
+            return random.random() < self._settings.trace_sample  # noqa: S311 (sampling)
+        return wanted
+
+    def _record(self, search: searching.Search, result: SearchResult) -> SearchResult:
+        """Hand the search over to the recorder; the result's notes will tell if that fails."""
+        trace_id, notes = uuid4(), list(result.notes)
+        recording = Recording(
+            trace_id=trace_id,
+            search=search,
+            shown={hit.explain.chunk_id: hit.chunk_id for hit in result},
+            timings=result.timings_ms,
+            notes=notes,
+        )
+        self._recorder.submit(recording)
+        return replace(result, notes=notes, trace_id=trace_id)
 
     def _choose_profile(self, profile: str | Profile | None) -> Profile:
         if profile is None:
@@ -373,6 +426,117 @@ class MemSense:
             if known is not None:
                 self._known.put(request.user_id, known)
         return known
+
+    # Explaining
+
+    def why_not(
+        self, query: str, chunk_id: int, **options: Unpack[searching.SearchOptions]
+    ) -> Verdict:
+        """Why a search with these options does not return a chunk, or as which hit it does.
+
+        The first step that lost it decides. Raises NotFoundError for a chunk that is not in
+        this namespace.
+        """
+        filters = _read_filters(query, options)
+        with read(self._pool) as connection:
+            namespace = self._require_namespace(connection)
+            request = self._make_request(namespace, query, options, filters)
+            search = self._run_search(connection, request)
+            result = searching.fetch_result(connection, search)
+            values = standing_values(request, filters)
+            standing = recorded.fetch_standing(connection, namespace, chunk_id, values)
+            if standing is None:
+                raise _no_chunk(chunk_id)
+            return judge(
+                connection,
+                self.embedder,
+                search=search,
+                result=result,
+                chunk_id=chunk_id,
+                standing=standing,
+            )
+
+    def replay(
+        self, trace_id: UUID | str, *, profile: str | Profile | None = None, **overrides: object
+    ) -> Replay:
+        """A recorded search run again: its own constants, or `profile`'s, with `overrides` on top.
+
+            memory.replay(result.trace_id, lexical=1.5, mmr_lambda=1.0).moves
+
+        Over an unchanged store and with nothing changed, the list is the recorded one exactly.
+        """
+        trace = self.trace(trace_id)
+        chosen = None if profile is None else self._choose_profile(profile)
+        with read(self._pool) as connection:
+            return self._replay(connection, trace, chosen, overrides)
+
+    def compare_traces(
+        self,
+        count: int = 20,
+        *,
+        profile: str | Profile | None = None,
+        user_id: str | None = None,
+        **overrides: object,
+    ) -> Comparison:
+        """The last `count` recorded searches run again with other constants, newest first."""
+        summaries = self.traces(limit=count, user_id=user_id)
+        chosen = None if profile is None else self._choose_profile(profile)
+        found = [self.trace(summary.trace_id) for summary in summaries]
+        with read(self._pool) as connection:
+            return Comparison(
+                replays=[self._replay(connection, trace, chosen, overrides) for trace in found]
+            )
+
+    def _replay(
+        self,
+        connection: Connection,
+        trace: recorded.Trace,
+        profile: Profile | None,
+        overrides: Mapping[str, object],
+    ) -> Replay:
+        namespace = self._require_namespace(connection)
+        store.check_model(namespace, self.embedder.model, self.embedder.dimension)
+
+        def run(request: searching.SearchRequest) -> tuple[searching.Search, SearchResult]:
+            search = self._run_search(connection, request)
+            return search, searching.fetch_result(connection, search)
+
+        return replay_trace(trace, run, profile, overrides)
+
+    def traces(self, *, limit: int = 20, user_id: str | None = None) -> list[recorded.TraceSummary]:
+        """The latest recorded searches, newest first."""
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        self.flush_traces()
+        with read(self._pool) as connection:
+            namespace = self._find_namespace(connection)
+            if namespace is None:
+                return []
+            return recorded.list_traces(connection, namespace, limit=limit, user_id=user_id)
+
+    def trace(self, trace_id: UUID | str) -> recorded.Trace:
+        """A recorded search with all of its candidates; raises NotFoundError."""
+        wanted = read_trace_id(trace_id)
+        self.flush_traces()
+        with read(self._pool) as connection:
+            namespace = self._require_namespace(connection)
+            found = recorded.fetch_trace(connection, namespace, wanted)
+        if found is None:
+            raise NotFoundError(f"no trace {wanted} in namespace {namespace.name!r}")
+        return found
+
+    def prune_traces(self, days: float | None = None) -> int:
+        """Delete traces older than `days` (default: the setting trace_days); how many went."""
+        age = self._settings.trace_days if days is None else days
+        if not age >= 0:
+            raise InvalidInputError(f"days must not be negative, not {age}")
+        self.flush_traces()
+        with transaction(self._pool) as connection:
+            return recorded.prune_traces(connection, self._require_namespace(connection), days=age)
+
+    def flush_traces(self) -> None:
+        """Wait until the searches recorded so far are written (or have failed to be)."""
+        self._recorder.flush()
 
     # Reading
 
@@ -509,6 +673,24 @@ def _name(value: str, what: str) -> str:
     if not value.strip():
         raise InvalidInputError(f"{what} is empty")
     return clean_text(value)
+
+
+def _read_filters(query: str, options: searching.SearchOptions) -> Filters:
+    """The filters of a search, everything that can be checked without a database checked."""
+    top_k, granularity = options.get("top_k", searching.DEFAULT_TOP_K), options.get("granularity", "auto")
+    searching.check_request(query, top_k, granularity)
+    exclude = options.get("exclude", ())
+    return Filters(
+        session_ids=_texts(options.get("session_ids"), "session_ids"),
+        agent_id=options.get("agent_id"),
+        since=read_time(options.get("since"), "since"),
+        until=read_time(options.get("until"), "until"),
+        tags=_texts(options.get("tags"), "tags"),
+        kinds=_texts(options.get("kinds"), "kinds"),
+        metadata=options.get("metadata"),
+        exclude_chunks=[item for item in exclude if isinstance(item, int)],
+        exclude_messages=[item for item in exclude if isinstance(item, str)],
+    )
 
 
 def _texts(values: Sequence[str] | None, what: str) -> Sequence[str] | None:

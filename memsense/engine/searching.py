@@ -1,14 +1,13 @@
 """One search: question in, explained hits out, by two statements: recall, then the hits' texts."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
-
 
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
@@ -18,10 +17,11 @@ from memsense.profiles import VECTOR_ROUTES, Profile
 from memsense.question import Question, analyse_question
 from memsense.question.scripts import segment_scripts
 from memsense.recall import Candidate, Filters, RecallRequest, RecallState, run_recall
-from memsense.rerank import Ranked, rerank
+from memsense.rerank import Ranked, Ranking, rank_candidates
 from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits
-from memsense.types import Granularity
+from memsense.types import Granularity, JsonValue, MemoryKind
 
+DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
 LONGEST_QUESTION = 100_000
 
@@ -43,6 +43,24 @@ class SearchRequest:
     asked_at: datetime | None = None
 
 
+class SearchOptions(TypedDict, total=False):
+    """The keyword arguments of `MemSense.search` that say what to search, and how."""
+
+    top_k: int
+    user_id: str | None
+    agent_id: str | None
+    session_ids: Sequence[str] | None
+    since: datetime | str | None
+    until: datetime | str | None
+    granularity: SearchGranularity
+    exclude: Sequence[int | str]
+    tags: Sequence[str] | None
+    kinds: Sequence[MemoryKind] | None
+    metadata: Mapping[str, JsonValue] | None
+    asked_at: datetime | str | None
+    profile: str | Profile | None
+
+
 @dataclass(slots=True)
 class Search:
     """Everything that one search found out, kept for explanations and traces."""
@@ -52,6 +70,7 @@ class Search:
     state: RecallState
     candidates: Sequence[Candidate]
     ranked: Sequence[Ranked]
+    ranking: Ranking
     sessions: bool
     notes: list[str] = field(default_factory=list[str])
     timings: dict[str, float] = field(default_factory=dict[str, float])
@@ -109,9 +128,16 @@ def run_search(
     recalled = time.perf_counter()
     sessions = returns_sessions(request.granularity, state)
     if not sessions:
-        candidates = [item for item in candidates if item.granularity == "turn" or not _has_turns(state)]
-    ranked = rerank(
-        candidates, profile=request.profile, question=question, top_k=request.top_k, sessions=sessions
+        candidates = [
+            item for item in candidates if item.granularity == "turn" or not _has_turns(state)
+        ]
+    ranking = rank_candidates(
+        candidates,
+        profile=request.profile,
+        question=question,
+        ceiling=state.ceiling,
+        top_k=request.top_k,
+        sessions=sessions,
     )
     timings = {
         "embed": 1000 * (embedded - started),
@@ -123,7 +149,8 @@ def run_search(
         question=question,
         state=state,
         candidates=candidates,
-        ranked=ranked,
+        ranked=ranking.chosen,
+        ranking=ranking,
         sessions=sessions,
         notes=_notes(state, request.profile, vector is not None),
         timings=timings,
@@ -191,10 +218,8 @@ def fetch_result(connection: Connection, search: Search) -> SearchResult:
         )
         for item in search.ranked
     ]
-    found = fetch_hits(connection, search.request.tenant_id, wanted) if wanted else []
-    hits = [
-        _as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown
-    ]
+    found = _fetch_wanted(connection, search.request, wanted) if wanted else []
+    hits = [_as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown]
     timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
     return SearchResult(
         hits=hits,
@@ -202,6 +227,18 @@ def fetch_result(connection: Connection, search: Search) -> SearchResult:
         question=describe_question(search),
         profile=search.request.profile.name,
         timings_ms={**timings, "total": sum(timings.values())},
+    )
+
+
+def _fetch_wanted(
+    connection: Connection, request: SearchRequest, wanted: Sequence[WantedHit]
+) -> list[FoundHit | None]:
+    return fetch_hits(
+        connection,
+        request.tenant_id,
+        wanted,
+        exclude_chunks=request.filters.exclude_chunks,
+        exclude_messages=request.filters.exclude_messages,
     )
 
 

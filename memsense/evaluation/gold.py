@@ -9,7 +9,7 @@ from datetime import datetime
 class GoldQuestion:
     """A question with the ids of the messages and sessions that hold its answer.
 
-    `split` is the group it is reported in besides "all".
+    `split` is the group it is reported in besides "all"; empty for none.
     """
 
     question_id: str
@@ -32,5 +32,6 @@ class GoldSet:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits in the order of their names."""
-        return tuple(sorted({question.split for question in self.questions} | self.skipped.keys()))
+        """The splits besides "all", in the order of their names."""
+        found = {question.split for question in self.questions} | self.skipped.keys()
+        return tuple(sorted(found - {"", "all"}))

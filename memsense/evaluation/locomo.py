@@ -13,6 +13,7 @@ from memsense.evaluation.gold import GoldQuestion, GoldSet
 TUNING = range(5)
 """The conversations that constants may be tuned on; the others are for reporting."""
 
+_SESSION = re.compile(r"session_\d+")
 _EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
 
 
@@ -24,9 +25,12 @@ def read_locomo(path: Path) -> GoldSet:
     """
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
-        return _read_samples(samples)
+        gold = _read_samples(samples)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{path} can't be read as LoCoMo: {error!r}") from error
+    if not gold.questions:
+        raise EvaluationError(f"{path} holds no LoCoMo question with evidence")
+    return gold
 
 
 def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
@@ -59,8 +63,12 @@ def _question(
 
 
 def _message_ids(conversation: dict[str, Any]) -> frozenset[str]:
-    sessions = (value for value in conversation.values() if isinstance(value, list))
-    return frozenset(turn["dia_id"] for session in sessions for turn in session)
+    return frozenset(
+        turn["dia_id"]
+        for name, turns in conversation.items()
+        if _SESSION.fullmatch(name)
+        for turn in turns
+    )
 
 
 def parse_evidence(evidence: Iterable[object]) -> frozenset[str]:

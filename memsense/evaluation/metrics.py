@@ -18,7 +18,7 @@ def reciprocal_rank(ranked: Sequence[Collection[str]], gold: Collection[str]) ->
 
 
 def ndcg_at(ranked: Sequence[Collection[str]], gold: Collection[str], k: int) -> float:
-    """Normalised discounted cumulative gain with gains of 0 and 1 (Järvelin and Kekäläinen 2002)."""
+    """Normalised discounted cumulative gain, gains 0 and 1 (Järvelin and Kekäläinen 2002)."""
     wanted = set(gold)
     gains = [1.0 if wanted & set(result) else 0.0 for result in ranked[:k]]
     found = sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from memsense.engine import MemSense
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
@@ -17,7 +19,7 @@ TURN_DEPTH = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionResult:
-    """What one question found: metrics as shares of 1, the ranked ids, the searches' milliseconds."""
+    """What one question found: metrics as shares of 1, ranked ids, the searches' milliseconds."""
 
     question_id: str
     user_id: str
@@ -29,6 +31,7 @@ class QuestionResult:
     sessions: Sequence[str]
     messages: Sequence[Sequence[str]]
     gold: Sequence[str]
+    gold_sessions: Sequence[str]
     search_ms: Sequence[float]
 
     def as_dict(self) -> dict[str, Any]:
@@ -59,9 +62,10 @@ def _check_users(memory: MemSense, gold: GoldSet) -> None:
     stored = {scope.user_id for scope in memory.stats()}
     missing = sorted({question.user_id for question in gold.questions} - stored)
     if missing:
+        named, others = missing[:5], missing[5:]
         raise EvaluationError(
-            f"nothing is stored for {', '.join(missing[:5])}"
-            f"{' and others' if len(missing) > 5 else ''}; run 'memsense ingest' on the file first"
+            f"nothing is stored for {', '.join(named)}{' and others' if others else ''};"
+            " run 'memsense ingest' on the file first"
         )
 
 
@@ -95,13 +99,12 @@ def ask(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionR
         sessions=sessions,
         messages=messages,
         gold=sorted(question.gold_messages),
+        gold_sessions=sorted(question.gold_sessions),
         search_ms=[by_session.timings_ms["total"], by_turn.timings_ms["total"]],
     )
 
 
-def summarise(
-    results: Sequence[QuestionResult], gold: GoldSet, profile: str
-) -> dict[str, Any]:
+def summarise(results: Sequence[QuestionResult], gold: GoldSet, profile: str) -> dict[str, Any]:
     """The means by split and category, in the documented shape (docs/evaluation.md)."""
     splits: dict[str, Any] = {
         "all": _summarise_split(results, sum(gold.skipped.values())),
@@ -142,6 +145,4 @@ def _mean_each(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _percentile(values: Sequence[float], percent: int) -> float:
-    if len(values) < 2:
-        return values[0] if values else 0.0
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+    return float(np.percentile(values, percent)) if values else 0.0

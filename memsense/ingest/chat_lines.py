@@ -13,6 +13,7 @@ from memsense.types import Conversation
 
 _MONTHS_IN_YEAR = 12
 _CENTURY = 100
+_ENOUGH_HEADS = 3
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
 _HEAD = re.compile(
@@ -29,15 +30,16 @@ _HEAD = re.compile(
 )
 _NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
 _AFTERNOON = ("p", "P", "下午", "午後", "오후")
-_EDITED = re.compile(rf"\s*[{_MARKS}]*<This message was edited>\s*$")
+_EDITED = re.compile(rf"[{_MARKS}]?<This message was edited>\s*$")
 _NO_WORDS = re.compile(
     r"""
-    <(media|multimedia|medien|médias|file\ media|mídia)[^<>\n]{0,30}>
+    (?i:<(media|multimedia|medien|médias|file\ media|mídia)[^<>\n]{0,30}>
     | <attached:[^<>\n]*>
     | (image|video|audio|sticker|gif|document|contact\ card)\ omitted
-    | (this\ message\ was|you)\ deleted(\ this\ message)?\.? | null
+    | (this\ message\ was|you)\ deleted(\ this\ message)?\.?)
+    | null
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 
 
@@ -81,6 +83,13 @@ def parse_head(line: str) -> ChatHead | None:
         dashed=match["separator"] == "-",
         rest=match["rest"],
     )
+
+
+def find_heads(lines: Sequence[str]) -> list[ChatHead]:
+    """The heads among a log's first lines, none where they are too few for a chat."""
+    heads = [found for line in lines if (found := parse_head(line))]
+    enough = len(heads) >= _ENOUGH_HEADS or 2 * len(heads) >= len(lines)
+    return heads if enough and any(head.is_named for head in heads) else []
 
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:

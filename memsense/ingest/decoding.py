@@ -28,6 +28,7 @@ def decode_chunks(stream: BinaryIO, on_bad_line: BadLineCounter) -> Iterator[str
     head = stream.read(CHUNK_BYTES)
     mark, encoding = find_mark(head)
     chunks = _chunks(head[len(mark) :], stream)
+    on_bad_line = _once(on_bad_line)
     if encoding == "utf-8":
         yield from _decode_utf8(chunks, on_bad_line)
     else:
@@ -56,6 +57,19 @@ def split_lines(chunks: Iterator[str]) -> Iterator[str]:
         pending = [last]
     if tail := "".join(pending):
         yield tail
+
+
+def _once(on_bad_line: BadLineCounter) -> BadLineCounter:
+    """The counter, called once for a line that lies in several chunks."""
+    last = 0
+
+    def count(line: int) -> None:
+        nonlocal last
+        if line != last:
+            on_bad_line(line)
+        last = line
+
+    return count
 
 
 def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:

@@ -57,7 +57,7 @@ def read_head(source: Source, size: int) -> Head:
         text, complete = _take(decode_chunks(stream, lambda _line: None), size)
     records, broken = peek_json(text, complete=complete)
     found = sum(isinstance(record.value, dict) for record in records)
-    is_json = bool(_JSON_OPENING.match(text)) or (found > 0 and found >= broken)
+    is_json = bool(_JSON_OPENING.match(text)) or bool(records and found >= broken)
     return Head(source.name, text, complete, tuple(records), is_json)
 
 

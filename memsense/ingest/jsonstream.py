@@ -19,6 +19,14 @@ _DECODER = json.JSONDecoder(strict=False)
 _BLANK = re.compile(r"[\s\x00\ufeff,]*")
 # A decoding error this close to the end of what was read may only mean "read more".
 _EDGE = 16
+# What may stand after the error where a text ends in the middle of a literal or an escape.
+_LONGEST_TOKEN = 6
+_ENVELOPE_LENGTH = 1_000
+_COMPACT_AT = 16 * 1024
+_PEEK_CHUNK = 64 * 1024
+# So many places that aren't JSON, more than there are values, and the text is something else.
+_TOO_BROKEN = 100
+_PADDING = "\x00 \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,11 @@ class _Window:
         self.text = "".join([self.text[self.position :], *added])
         self.position = 0
 
+    def compact(self) -> None:
+        """Drop what was read: a decoding error costs time in proportion to its position."""
+        if self.position > _COMPACT_AT:
+            self._drop_consumed([])
+
     def advance(self, end: int) -> None:
         self.line += self.text.count("\n", self.position, end)
         self.position = end
@@ -126,21 +139,26 @@ def peek_json(text: str, *, complete: bool) -> tuple[list[Record], int]:
     """The values at the start of a text, and how many places were no JSON.
 
     Where the text is only the beginning (`complete` False), a last value that the cut broke
-    is completed as far as it goes.
+    is completed as far as it goes. A text that is mostly no JSON is given up early.
     """
     records: list[Record] = []
     broken = 0
-    for item in scan_json(iter([text])):
+    chunks = (text[at : at + _PEEK_CHUNK] for at in range(0, len(text), _PEEK_CHUNK))
+    for item in scan_json(chunks):
         if isinstance(item, Record):
             records.append(item)
         elif item.at_end and not complete:
             records.extend(_complete(text[item.offset :], item.line))
         else:
             broken += 1
+            if broken > max(_TOO_BROKEN, len(records)):
+                break
     return records, broken
 
 
 def _enter(window: _Window, key: str) -> bool:
+    while len(window.text) < _ENVELOPE_LENGTH and window.read_more():
+        pass
     if window.find_value() != "{":
         return False
     opening = re.compile(r"\{\s*" + re.escape(json.dumps(key)) + r"\s*:\s*\[")
@@ -157,10 +175,11 @@ def _take(window: _Window, ordinal: int, list_number: int | None) -> Record | Br
         value = _decode_next(window)
     # Beside syntax errors (a ValueError): numbers of thousands of digits, absurd nesting.
     except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError) and _may_be_cut(error, window):
+        if isinstance(error, json.JSONDecodeError) and _ends_inside(error, window):
             window.advance(len(window.text))
         else:
             window.skip_line()
+            window.compact()
         return Broken(line, offset, at_end=not window.find_value())
     return Record(value, line, ordinal, list_number)
 
@@ -183,6 +202,12 @@ def _decode_next(window: _Window) -> JsonValue:
 
 def _may_be_cut(error: json.JSONDecodeError, window: _Window) -> bool:
     return error.msg.startswith("Unterminated") or error.pos >= len(window.text) - _EDGE
+
+
+def _ends_inside(error: json.JSONDecodeError, window: _Window) -> bool:
+    """Whether the text ends inside this value, so that no other can follow it."""
+    is_open = error.msg.startswith("Unterminated")
+    return is_open or _LAST_TOKEN.match(window.text, error.pos) is not None
 
 
 def _complete(text: str, line: int) -> Iterator[Record]:

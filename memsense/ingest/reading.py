@@ -170,7 +170,10 @@ class ConversationBuilder:
             title=clean(title) if title else None,
             started_at=started_at or self.messages[0].at,
             participants=tuple(clean(name) for name in participants) or self.speakers(),
-            metadata=metadata or {},
+            metadata={
+                key: clean(value) if isinstance(value, str) else value
+                for key, value in (metadata or {}).items()
+            },
         )
 
     def build_parts(

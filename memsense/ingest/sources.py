@@ -167,7 +167,7 @@ class _Walk:
         return _slack_source(str(folder), members)
 
     def _stdin(self) -> Iterator[Source]:
-        spool = cast("BinaryIO", tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES))  # noqa: SIM115
+        spool = cast("BinaryIO", _Spool(max_size=_SPOOL_BYTES))
         shutil.copyfileobj(sys.stdin.buffer, spool)
         size = spool.tell()
         spool.seek(0)
@@ -199,6 +199,13 @@ class _Walk:
                 self._report.skip("side file of an export", member.label, unit="file")
             else:
                 yield member
+
+
+class _Spool(tempfile.SpooledTemporaryFile[bytes]):
+    """What came through stdin, to be read more than once; gone with its last source."""
+
+    def __del__(self) -> None:
+        self.close()
 
 
 @contextmanager

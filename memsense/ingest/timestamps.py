@@ -19,6 +19,7 @@ _EPOCH_UNITS = (
     (1e15, 1e16, 1_000_000),
     (1e18, 1e19, 1_000_000_000),
 )
+_LONGEST = 64
 _NUMBER = re.compile(r"\s*\d{9,19}(\.\d{0,12})?\s*")
 _WRITTEN_UTC = re.compile(r"\s*(?:UTC|GMT)$", re.IGNORECASE)
 _SLASHED = re.compile(
@@ -74,7 +75,7 @@ def _parse(value: JsonValue, zone: tzinfo | None) -> Stamp:
         return NO_TIME
     if isinstance(value, int | float):
         return Stamp(_from_epoch(value))
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return NO_TIME
     if _NUMBER.fullmatch(value):
         return Stamp(_from_epoch(float(value) if "." in value else int(value)))

@@ -5,18 +5,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memsense.question.ranges import BEFORE, Span
 from memsense.question.scripts import is_unspaced
 
-Span = tuple[int, int]
 Words = tuple[str, ...]
 
-GENERIC = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+GENERIC = _words(
     "user assistant human ai bot chatbot system tool function agent model customer client support "
     "operator speaker participant narrator moderator guest host admin me you i we unknown other "
-    "anonymous".split()
+    "anonymous"
 )
-TITLES = frozenset("dr mr mrs ms miss mx prof professor sir madam lady lord rev fr sr jr st".split())
-ALSO_WORDS = frozenset(
+TITLES = _words("dr mr mrs ms miss mx prof professor sir madam lady lord rev fr sr jr st")
+ALSO_WORDS = _words(
     "will mark may art bill rose grace hope joy faith jack pat sue drew chase dean grant guy "
     "hunter miles nick rich rob skip summer autumn april june august dawn daisy lily iris ivy ruby "
     "amber crystal dot gene jade carol christian earnest frank gay glen holly jay king lance major "
@@ -24,20 +29,20 @@ ALSO_WORDS = frozenset(
     "violet ward wade bud buck cliff colt norm herb harmony trinity young page case angel baker "
     "cook mason carter cash chance destiny duke earl ernest flora ginger hazel heather honey "
     "jasmine jewel justice lane lee mercy noble opal piper poppy prince rusty sage savannah stormy "
-    "summers sunny tanner true wren winter an al bo do ed go he in is it jo no so us".split()
+    "summers sunny tanner true wren winter an al bo do ed go he in is it jo no so us"
 )
-OPENERS = frozenset(
+OPENERS = _words(
     "a about after all am an and any anyone are as at be because been before being between but by "
     "can could did do does doing done during each else ever find for from get give had has have he "
     "her hers him his how i if in into is it its know let like list mention me more most much my "
     "name of on or our please recall remember remind said say says she should show so some tell "
     "than that the their them then there these they thing things think this those to up us was we "
-    "were what whats when where which who whom whose why will with would you your".split()
+    "were what whats when where which who whom whose why will with would you your"
 )
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_POSSESSIVE = re.compile(r"['’](?:s|S)?(?!\w)")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[\s\"'“‘(]*$")
+_WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['\u2019](?:s|S)?(?!\w)")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[\s\"'“\u2018(]*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +77,16 @@ def find_names(text: str, speakers: Sequence[str], protected: Sequence[Span] = (
     sentence, a possessive. Labels for roles ("user", "assistant") and single letters name nobody.
     """
     index = _index(tuple(speakers))
-    found = sorted(
-        (span, labels)
-        for span, labels in [*_named_by_words(text, index), *_named_by_strings(text, index)]
-        if not any(start < span[1] and span[0] < end for start, end in protected)
-    )
+    found = sorted([*_named_by_words(text, index), *_named_by_strings(text, index)])
+    kept = [(span, labels) for span, labels in found if not _overlaps(span, protected)]
     return NamesFound(
-        speakers=tuple(dict.fromkeys(label for _, labels in found for label in labels)),
-        spans=tuple(span for span, _ in found),
+        speakers=tuple(dict.fromkeys(label for _, labels in kept for label in labels)),
+        spans=tuple(span for span, _ in kept),
     )
+
+
+def _overlaps(span: Span, others: Sequence[Span]) -> bool:
+    return any(start < span[1] and span[0] < end for start, end in others)
 
 
 def without_spans(text: str, spans: Sequence[Span]) -> str:
@@ -143,7 +149,7 @@ def _names_somebody(words: Words) -> bool:
 
 
 def _plain(word: str) -> str:
-    return word.casefold().replace("’", "'")
+    return word.casefold().replace("\u2019", "'")
 
 
 def _named_by_words(text: str, index: _Index) -> Iterator[tuple[Span, tuple[str, ...]]]:
@@ -181,7 +187,7 @@ def _is_meant_as_name(text: str, part: Sequence[_Token]) -> bool:
     if not text[first.start].isupper():
         return False
     possessive = _name_end(text, first.end) > first.end
-    return possessive or not _SENTENCE_START.search(text, 0, first.start)
+    return possessive or not _SENTENCE_START.search(text, max(0, first.start - BEFORE), first.start)
 
 
 def _named_by_strings(text: str, index: _Index) -> Iterator[tuple[Span, tuple[str, ...]]]:

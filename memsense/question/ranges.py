@@ -11,6 +11,8 @@ Precision = Literal["day", "week", "month", "year", "range"]
 Days = tuple[date, date]
 Span = tuple[int, int]
 
+BEFORE = 40
+"""How many characters before a word are looked at to understand it."""
 ANY_YEAR = 2000
 """The leap year in which dates of any year stand."""
 

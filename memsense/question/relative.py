@@ -1,4 +1,4 @@
-"""Finds the dates that a question names relative to the day it is asked: "last week", "a year ago"."""
+"""Finds the dates that a question names relative to the day it is asked: "last week"."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -55,7 +55,13 @@ def week_days(day: date) -> Days:
 
 def step_by(unit: str, count: int) -> relativedelta:
     """So many days, weeks, months or years."""
-    return relativedelta(**{f"{unit}s": count})
+    steps = {
+        "day": relativedelta(days=count),
+        "week": relativedelta(weeks=count),
+        "month": relativedelta(months=count),
+        "year": relativedelta(years=count),
+    }
+    return steps[unit]
 
 
 def _named_day(match: Match, today: date) -> Meaning:

@@ -39,7 +39,10 @@ def is_unspaced(text: str) -> bool:
 def _spaced_pairs(run: re.Match[str]) -> str:
     characters = list(_characters(unicodedata.normalize("NFKC", run[0])))
     pairs = [first + second for first, second in pairwise(characters)] or characters
-    before, after = run.string[max(run.start() - 1, 0) : run.start()], run.string[run.end() : run.end() + 1]
+    before, after = (
+        run.string[max(run.start() - 1, 0) : run.start()],
+        run.string[run.end() : run.end() + 1],
+    )
     return _gap(before) + " ".join(pairs) + _gap(after)
 
 

@@ -31,7 +31,11 @@ def _covered(connection: Connection, place: ChunkPlace) -> list[tuple[int, str]]
 
 
 def retire(
-    connection: Connection, place: ChunkPlace, status: Status, reason: str | None, embed: writes.Embed
+    connection: Connection,
+    place: ChunkPlace,
+    status: Status,
+    reason: str | None,
+    embed: writes.Embed,
 ) -> list[int]:
     """Archive or delete (softly) a chunk; a session chunk takes its turns along.
 

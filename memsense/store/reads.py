@@ -69,11 +69,17 @@ class FoundHit:
 
 
 def fetch_hits(
-    connection: Connection, tenant_id: int, wanted: Sequence[WantedHit]
+    connection: Connection,
+    tenant_id: int,
+    wanted: Sequence[WantedHit],
+    *,
+    exclude_chunks: Sequence[int] = (),
+    exclude_messages: Sequence[str] = (),
 ) -> list[FoundHit | None]:
     """The chunks of all hits with their neighbours, by one statement, in the order wanted.
 
-    None where a chunk went away between recall and this read.
+    None where a chunk went away between recall and this read. A turn whose session chunk is
+    excluded, or holds an excluded message, is shown by itself.
     """
     values: dict[str, Any] = {
         "tenant_id": tenant_id,
@@ -83,6 +89,8 @@ def fetch_hits(
         "ordinals": [hit.ordinal for hit in wanted],
         "parts": [hit.part for hit in wanted],
         "wanted": [hit.wanted for hit in wanted],
+        "exclude_chunks": list(exclude_chunks),
+        "exclude_messages": list(exclude_messages),
     }
     cursor = connection.cursor(row_factory=dict_row, binary=True)
     shown: dict[int, Chunk] = {}

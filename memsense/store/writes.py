@@ -1,7 +1,10 @@
 """The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,17 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(slots=True)
 class _Plan:
-    """Which exchanges of a draft are new, which replace a stored one, and what the rest is."""
+    """Which exchanges of a draft are new, which replace a stored one, and what the rest is.
 
-    appended: list[ExchangeDraft]
-    replacing: dict[int, ExchangeDraft]
-    known: dict[int, list[int]]
+    `replacing` and `kept` go by ordinal; `touched` holds every ordinal that a replacing exchange
+    has messages of. `known` are the ids of chunks that the draft repeats.
+    """
+
+    appended: list[ExchangeDraft] = field(default_factory=list[ExchangeDraft])
+    replacing: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
+    kept: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
+    touched: set[int] = field(default_factory=set[int])
+    known: list[int] = field(default_factory=list[int])
     repeated: int = 0
 
 
@@ -38,15 +47,16 @@ def write_session(
     With a `format`, the ledger decides what is known already; without one, equal content within
     ten minutes of event time does. Session chunks follow in modes `session` and `hybrid`.
     """
+    if draft.mode == "session" and not draft.format:
+        draft = replace(draft, exchanges=[_name_exchange(item) for item in draft.exchanges])
     plan = _plan(connection, scope, draft)
     replaced = _replace(connection, scope, draft, plan, embed) if plan.replacing else []
     appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
     if draft.speakers:
         values = {**_key(scope), "speakers": list(draft.speakers)}
         connection.execute(query("add_speakers"), values)
-    known = [chunk_id for ids in plan.known.values() for chunk_id in ids]
     return SessionWrite(
-        chunk_ids=[*known, *replaced, *appended],
+        chunk_ids=[*plan.known, *replaced, *appended],
         added=len(plan.appended),
         replaced=len(plan.replacing),
         repeated=plan.repeated,
@@ -57,27 +67,53 @@ def _key(scope: Scope) -> dict[str, Any]:
     return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
+def _name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
+    """The exchange as the ledger knows it where no turn chunk keeps its hash: by content and time."""
+    first = exchange.chunks[0]
+    key = _exchange_key(first.content_hash, first.dedup_window)
+    return replace(exchange, messages={key: first.occurred_at.isoformat()} if first.occurred_at else {})
+
+
+def _exchange_key(content_hash: str, window: int) -> str:
+    return f"{content_hash}@{window}"
+
+
 def _plan(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
     if draft.format:
         return _plan_by_ledger(connection, scope, draft)
     return _plan_by_content(connection, scope, draft)
 
 
-def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
+def _read_ledger(
+    connection: Connection, scope: Scope, draft: SessionDraft
+) -> dict[str, tuple[str, int]]:
+    """Content hash and ordinal of every message of the session that this format has brought."""
     values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
-    ledger = {
+    return {
         key: (content_hash, ordinal)
         for key, content_hash, ordinal in connection.execute(query("fetch_ledger"), values)
     }
-    plan = _Plan(appended=[], replacing={}, known={})
-    for exchange in draft.exchanges:
-        known = [ledger[key] for key in exchange.messages if key in ledger]
-        if not known:
+
+
+def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
+    """An exchange stands where its first known message stood, if no earlier one took that place."""
+    ledger = _read_ledger(connection, scope, draft)
+    places = [
+        sorted({ledger[key][1] for key in exchange.messages if key in ledger})
+        for exchange in draft.exchanges
+    ]
+    claims = Counter(chain.from_iterable(places))
+    plan = _Plan()
+    for exchange, ordinals in zip(draft.exchanges, places, strict=True):
+        free = [o for o in ordinals if o not in plan.replacing and o not in plan.kept]
+        if not free:
             plan.appended.append(exchange)
-        elif _unchanged(exchange, {key: ledger[key][0] for key in exchange.messages if key in ledger}):
-            plan.repeated += 1
+        elif len(ordinals) == 1 and claims[free[0]] == 1 and _unchanged(exchange, ledger):
+            plan.kept[free[0]] = exchange
         else:
-            plan.replacing[min(ordinal for _, ordinal in known)] = exchange
+            plan.replacing[free[0]] = exchange
+            plan.touched.update(ordinals)
+    plan.repeated = len(plan.kept)
     return plan
 
 
@@ -98,8 +134,11 @@ def select_missing(
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
 
 
-def _unchanged(exchange: ExchangeDraft, known: Mapping[str, str]) -> bool:
-    return dict(exchange.messages) == dict(known)
+def _unchanged(exchange: ExchangeDraft, ledger: Mapping[str, tuple[str, int]]) -> bool:
+    return all(
+        key in ledger and ledger[key][0] == content_hash
+        for key, content_hash in exchange.messages.items()
+    )
 
 
 def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
@@ -110,20 +149,52 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
         "occurred": [chunk.occurred_at for chunk in firsts],
         "window_seconds": DEDUP_SECONDS,
     }
-    repeats = {
-        position - 1: chunk_id
-        for position, chunk_id in connection.execute(query("find_repeats"), values)
-    }
+    found = connection.execute(query("find_repeats"), values).fetchall()
+    if draft.mode == "session":
+        found += _find_repeats_in_session_chunks(connection, scope, draft)
+    repeats = {position - 1 for position, _ in found}
     fresh: list[ExchangeDraft] = []
     for index, exchange in enumerate(draft.exchanges):
         if index not in repeats and not _repeats_earlier(exchange, fresh):
             fresh.append(exchange)
     return _Plan(
         appended=fresh,
-        replacing={},
-        known={index: [chunk_id] for index, chunk_id in repeats.items()},
+        known=list(dict.fromkeys(chunk_id for _, chunk_id in found)),
         repeated=len(draft.exchanges) - len(fresh),
     )
+
+
+def _find_repeats_in_session_chunks(
+    connection: Connection, scope: Scope, draft: SessionDraft
+) -> list[tuple[int, int]]:
+    """As find_repeats: position from 1 and session chunk of every exchange that is known already."""
+    ledger = _read_ledger(connection, scope, draft)
+    known = {
+        position: ordinal
+        for position, exchange in enumerate(draft.exchanges, start=1)
+        if (ordinal := _known_ordinal(exchange.chunks[0], ledger)) is not None
+    }
+    stored = rows.read_session_chunks(connection, scope, draft.session_id) if known else []
+    return [
+        (position, item.chunk_id)
+        for position, ordinal in known.items()
+        for item in stored
+        if item.draft.ordinal <= ordinal <= item.draft.last_ordinal
+    ]
+
+
+def _known_ordinal(chunk: ChunkDraft, ledger: Mapping[str, tuple[str, int]]) -> int | None:
+    for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
+        found = ledger.get(_exchange_key(chunk.content_hash, window))
+        if found and _is_near(chunk.occurred_at, datetime.fromisoformat(found[0])):
+            return found[1]
+    return None
+
+
+def _is_near(one: datetime | None, other: datetime | None) -> bool:
+    if one is None or other is None:
+        return False
+    return abs((one - other).total_seconds()) < DEDUP_SECONDS
 
 
 def _repeats_earlier(exchange: ExchangeDraft, earlier: Sequence[ExchangeDraft]) -> bool:
@@ -131,9 +202,7 @@ def _repeats_earlier(exchange: ExchangeDraft, earlier: Sequence[ExchangeDraft]) 
 
 
 def _same_content(one: ChunkDraft, other: ChunkDraft) -> bool:
-    if one.content_hash != other.content_hash or not one.occurred_at or not other.occurred_at:
-        return False
-    return abs((one.occurred_at - other.occurred_at).total_seconds()) < DEDUP_SECONDS
+    return one.content_hash == other.content_hash and _is_near(one.occurred_at, other.occurred_at)
 
 
 def _append(
@@ -184,9 +253,7 @@ def _append_turns(
     return chunk_ids
 
 
-def insert_chunks(
-    connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]
-) -> list[int]:
+def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]) -> list[int]:
     """Store the drafts, count them in the statistics, and give their ids in the drafts' order."""
     values = {
         **_key(scope),
@@ -282,13 +349,13 @@ def _record_messages(
     draft: SessionDraft,
     exchanges: Sequence[ExchangeDraft],
 ) -> None:
-    if not draft.format:
-        return
     messages = [
         (key, content_hash, exchange.chunks[0].ordinal)
         for exchange in exchanges
         for key, content_hash in exchange.messages.items()
     ]
+    if not messages:
+        return
     values = {
         **_key(scope),
         "session_id": draft.session_id,
@@ -349,39 +416,61 @@ def _replace(
 ) -> list[int]:
     """Write changed exchanges over the stored ones; what the user took away stays away."""
     placed = [_place(exchange, ordinal) for ordinal, exchange in plan.replacing.items()]
+    left_over = _rename_messages(connection, scope, draft, plan, placed)
     if draft.mode == "session":
-        _record_messages(connection, scope, draft, placed)
         _rebuild_from_draft(connection, scope, draft, plan, embed)
         return []
-    values = {
-        **_key(scope),
-        "session_id": draft.session_id,
-        "granularity": "turn",
-        "ordinals": list(plan.replacing),
-    }
-    stored = connection.execute(query("fetch_places"), values).fetchall()
+    stored = _fetch_places(connection, scope, draft.session_id, [*plan.replacing, *left_over])
     inactive = {ordinal for _, ordinal, _, status in stored if status != "active"}
     replaced = [chunk_id for chunk_id, ordinal, *_ in stored if ordinal not in inactive]
-    chunks = [
-        chunk
-        for exchange in placed
-        for chunk in exchange.chunks
-        if chunk.ordinal not in inactive
-    ]
     withdraw(connection, scope, replaced)
-    surplus = set(replaced)
-    if chunks:
-        chunk_ids = insert_chunks(connection, scope, chunks)
-        insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
-        record_events(connection, scope, "replaced", chunk_ids)
-        surplus -= set(chunk_ids)
-    else:
-        chunk_ids = []
-    delete_chunks(connection, scope, surplus)
-    _record_messages(connection, scope, draft, placed)
+    chunks = [c for exchange in placed for c in exchange.chunks if c.ordinal not in inactive]
+    chunk_ids = _overwrite_turns(connection, scope, chunks, embed) if chunks else []
+    delete_chunks(connection, scope, set(replaced) - set(chunk_ids))
     relink_session(connection, scope, draft.session_id)
     if draft.mode != "turn":
         rebuild_session_chunks(connection, scope, draft.session_id, embed)
+    return chunk_ids
+
+
+def _rename_messages(
+    connection: Connection,
+    scope: Scope,
+    draft: SessionDraft,
+    plan: _Plan,
+    placed: Sequence[ExchangeDraft],
+) -> set[int]:
+    """Make the ledger say what the replaced exchanges hold now; returns the ordinals left empty."""
+    values = {
+        **_key(scope),
+        "session_id": draft.session_id,
+        "format": draft.format,
+        "ordinals": list(plan.replacing),
+    }
+    connection.execute(query("forget_messages"), values)
+    _record_messages(connection, scope, draft, placed)
+    ledger = _read_ledger(connection, scope, draft)
+    return plan.touched - {ordinal for _, ordinal in ledger.values()}
+
+
+def _fetch_places(
+    connection: Connection, scope: Scope, session_id: str, ordinals: Sequence[int]
+) -> list[tuple[int, int, int, str]]:
+    values = {
+        **_key(scope),
+        "session_id": session_id,
+        "granularity": "turn",
+        "ordinals": list(ordinals),
+    }
+    return connection.execute(query("fetch_places"), values).fetchall()
+
+
+def _overwrite_turns(
+    connection: Connection, scope: Scope, chunks: Sequence[ChunkDraft], embed: Embed
+) -> list[int]:
+    chunk_ids = insert_chunks(connection, scope, chunks)
+    insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
+    record_events(connection, scope, "replaced", chunk_ids)
     return chunk_ids
 
 
@@ -396,14 +485,26 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
 def _rebuild_from_draft(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
 ) -> None:
-    fresh = {id(exchange) for exchange in plan.appended}
-    known = [exchange for exchange in draft.exchanges if id(exchange) not in fresh]
+    """Session mode, which stores no turns: the session chunks anew from the log itself."""
+    stored = rows.read_session_chunks(connection, scope, draft.session_id)
+    taken_away = {
+        ordinal
+        for item in stored
+        if item.status != "active"
+        for ordinal in range(item.draft.ordinal, item.draft.last_ordinal + 1)
+    }
     turns = [
         Turn.of(chunk)
-        for ordinal, exchange in enumerate(known)
+        for ordinal, exchange in sorted({**plan.kept, **plan.replacing}.items(), key=_by_ordinal)
+        if ordinal not in taken_away
         for chunk in _place(exchange, ordinal).chunks
     ]
-    _rebuild(connection, scope, draft.session_id, turns, embed)
+    gone = _rebuild(connection, scope, draft.session_id, turns, embed)
+    delete_chunks(connection, scope, set(gone))
+
+
+def _by_ordinal(item: tuple[int, ExchangeDraft]) -> int:
+    return item[0]
 
 
 def rebuild_session_chunks(
@@ -412,24 +513,26 @@ def rebuild_session_chunks(
     """Make the session chunks anew from the session's active turns."""
     key = {**_key(scope), "session_id": session_id}
     turns = [found.turn for found in rows.read_turns(connection.execute(query("fetch_turns"), key))]
-    _rebuild(connection, scope, session_id, turns, embed)
-
-
-def _rebuild(
-    connection: Connection, scope: Scope, session_id: str, turns: Sequence[Turn], embed: Embed
-) -> None:
-    stored = rows.read_session_chunks(connection, scope, session_id)
-    chunks = build_session_chunks(session_id, turns)
-    same = {_extent(item.draft): item.chunk_id for item in stored if item.status == "active"}
-    changed = [chunk for chunk in chunks if _extent(chunk) not in same]
-    kept = {same[_extent(chunk)] for chunk in chunks if _extent(chunk) in same}
-    stale = [item.chunk_id for item in stored if item.status == "active" and item.chunk_id not in kept]
-    written = put_session_chunks(connection, scope, changed, stale, embed)
-    gone = [chunk_id for chunk_id in stale if chunk_id not in set(written)]
+    gone = _rebuild(connection, scope, session_id, turns, embed)
     if gone:
         values = {**_key(scope), "chunk_ids": gone, "status": "deleted"}
         connection.execute(query("set_status"), values)
         record_events(connection, scope, "deleted", gone, {"reason": "its turns are gone"})
+
+
+def _rebuild(
+    connection: Connection, scope: Scope, session_id: str, turns: Sequence[Turn], embed: Embed
+) -> list[int]:
+    """Bring the active session chunks in line with the turns; returns those that are no more."""
+    stored = rows.read_session_chunks(connection, scope, session_id)
+    active = [item for item in stored if item.status == "active"]
+    chunks = build_session_chunks(session_id, turns)
+    same = {_extent(item.draft): item.chunk_id for item in active}
+    changed = [chunk for chunk in chunks if _extent(chunk) not in same]
+    kept = {same[_extent(chunk)] for chunk in chunks if _extent(chunk) in same}
+    stale = [item.chunk_id for item in active if item.chunk_id not in kept]
+    written = put_session_chunks(connection, scope, changed, stale, embed)
+    return [chunk_id for chunk_id in stale if chunk_id not in set(written)]
 
 
 def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:

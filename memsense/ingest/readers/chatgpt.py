@@ -25,7 +25,7 @@ _ENVELOPE = "conversations"
 _KEPT_TYPES = frozenset({"text", "multimodal_text", "code"})
 _IMAGE = "[image]"
 # Private-use groups (start, words, end) and bracketed sources that the interface shows as links.
-_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]|【\\d+†[^】]*】")
+_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]|【\\d+†[^】\\n]{0,80}】")
 
 
 def _sniff(head: Head) -> str | None:

@@ -20,7 +20,7 @@ from memsense.ingest.values import (
 from memsense.types import Conversation, Role
 
 _KINDS = frozenset({"text", "voice_note"})
-_THINKING = re.compile(r"<antThinking>.*?</antThinking>\s*", re.DOTALL)
+_THINKING = re.compile(r"<antThinking>(?:(?!<antThinking>).)*?</antThinking>\s*", re.DOTALL)
 _PLACEHOLDER = re.compile(
     r"(```\s*)?This block is not supported on your current device yet\.?(\s*```)?\s*"
 )

@@ -18,8 +18,8 @@ _TYPES = frozenset(
 )
 _SPOKEN_EVENTS: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 _INJECTED = re.compile(
-    r"\s*(<(environment_context|user_instructions|permissions[^>]*|turn_aborted|skill"
-    r"|collaboration_mode)>.*?</[\w ]+>|# AGENTS\.md instructions for .*)\s*",
+    r"\s*(<((?:environment_context|user_instructions|permissions|turn_aborted|skill"
+    r"|collaboration_mode)[^<>]*)>.*?</\2>|# AGENTS\.md instructions for .*)\s*",
     re.DOTALL,
 )
 

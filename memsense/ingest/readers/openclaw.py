@@ -88,9 +88,7 @@ def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
         builder.reading.skip(reason, entry.line)
         return
     is_user = message.get("role") == "user"
-    words, name = _peel_user(text) if is_user else (_REPLY_MARK.sub("", text, count=1), None)
-    if words.strip() in _NO_WORDS:
-        words = ""
+    words, name = _peel_user(text) if is_user else (_peel_answer(text), None)
     stamp = builder.reading.stamp(message.get("timestamp"))
     builder.add(
         "user" if is_user else "assistant",
@@ -145,6 +143,12 @@ def _peel_user(text: str) -> tuple[str, str | None]:
         name = _name_in(match[1]) or name
         text = text[match.end() :]
     return _LOCAL_TIME.sub("", text, count=1) if _LOCAL_TIME.match(text) else text, name
+
+
+def _peel_answer(text: str) -> str:
+    """The answer without the mark of what it replies to; empty where it says "no answer"."""
+    words = _REPLY_MARK.sub("", text, count=1) if _REPLY_MARK.match(text) else text
+    return "" if words.strip() in _NO_WORDS else words
 
 
 def _name_in(preamble: str) -> str | None:

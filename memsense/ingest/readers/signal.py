@@ -1,15 +1,13 @@
 """Signal chat exports: `[2024-12-24, 12:23] Name: text`."""
 
-from memsense.ingest.chat_lines import ChatHead, parse_head, read_chat
+from memsense.ingest.chat_lines import ChatHead, find_heads, read_chat
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 
 
 def _sniff(head: Head) -> str | None:
-    if head.is_json or not head.lines or parse_head(head.lines[0]) is None:
-        return None
-    heads = [found for line in head.lines if (found := parse_head(line))]
-    if all(map(_is_signal_head, heads)) and any(found.is_named for found in heads):
+    heads = find_heads([] if head.is_json else head.lines)
+    if heads and all(map(_is_signal_head, heads)):
         return "lines begin with [year-month-day, hour:minute] and a name"
     return None
 

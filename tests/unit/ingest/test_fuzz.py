@@ -282,9 +282,9 @@ def broken_seeds(draw: st.DrawFn) -> bytes:
         if not keys:
             break
         key = draw(st.sampled_from(keys))
-        inner = cast(object, holder[key])  # type: ignore[index]
+        inner = cast("object", holder[key])  # type: ignore[index]
         if isinstance(inner, list | dict) and draw(st.integers(0, 3)):
-            holder = cast(list[object] | dict[str, object], inner)
+            holder = cast("list[object] | dict[str, object]", inner)
             continue
         if draw(st.booleans()):
             holder[key] = draw(json_values)  # type: ignore[index]
@@ -319,7 +319,7 @@ def read_all(data: bytes, options: ReadOptions) -> ReadReport:
                 assert "\x00" not in "".join(storable)
                 "".join((*storable, content_hash(message), message.speaker or "")).encode()
             "".join((conversation.session_id, conversation.title or "")).encode()
-            json.dumps(cast(object, conversation.metadata), ensure_ascii=False).encode()
+            json.dumps(cast("object", conversation.metadata), ensure_ascii=False).encode()
     except IngestError:
         pass
     return report

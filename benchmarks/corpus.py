@@ -1,0 +1,196 @@
+"""Texts and vectors to fill stores with: real messages, recombined, with noised MiniLM vectors.
+
+The messages are LoCoMo's when its file is at hand and the bundled sample's otherwise. A chunk joins
+one message with another as its answer, so any number of chunks has a vocabulary, facets and
+distances like real ones; only the few thousand base messages are embedded.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.chunking import content_hash
+from memsense.embed import Embedder, OnnxEmbedder, Vectors
+from memsense.facets import FACETS, Facets, RuleTagger
+from memsense.ingest import expand_paths, read_source
+from memsense.ingest.report import ReadReport
+from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "memsense" / "data" / "sample_conversation.jsonl"
+SAMPLE_QUESTIONS = ROOT / "tests" / "data" / "sample_questions.jsonl"
+LOCOMO = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared")) / "eval/locomo10.json"
+
+SESSION_LENGTH = 20
+"""Exchanges of a generated session."""
+
+NOISE = 0.5
+"""Length of the noise added to a unit vector: a copy's cosine to its original is about 0.9."""
+
+EMBEDDED = ("full", "user", "assistant", *FACETS)
+LARGEST_BASE = 2500
+QUESTIONS = 200
+START = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """Base messages and questions, each with its unit vector as a row: (n, 384) float32."""
+
+    source: str
+    messages: Sequence[str]
+    vectors: Vectors
+    facets: Sequence[Facets]
+    questions: Sequence[str]
+    question_vectors: Vectors
+
+
+def load_corpus(embedder: Embedder | None = None) -> Corpus:
+    """The base messages and questions of LoCoMo or the sample, embedded."""
+    embedder = embedder or OnnxEmbedder()
+    path = LOCOMO if LOCOMO.exists() else SAMPLE
+    messages = _messages(path)[:LARGEST_BASE]
+    questions = _questions(path)[:QUESTIONS]
+    tagger = RuleTagger()
+    return Corpus(
+        facets=[tagger.tag(message, "") for message in messages],
+        source="LoCoMo" if path == LOCOMO else "the bundled sample",
+        messages=messages,
+        vectors=embedder.embed(messages),
+        questions=questions,
+        question_vectors=embedder.embed(questions),
+    )
+
+
+def _messages(path: Path) -> list[str]:
+    found = [
+        message.text
+        for source in expand_paths([str(path)], ReadReport())
+        for conversation in read_source(source)
+        for message in conversation.messages
+        if message.text.strip()
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _questions(path: Path) -> list[str]:
+    if path == SAMPLE:
+        lines = SAMPLE_QUESTIONS.read_text(encoding="utf-8").splitlines()
+        return [json.loads(line)["question"] for line in lines]
+    samples = json.loads(path.read_text(encoding="utf-8"))
+    texts = [str(item["question"]) for sample in samples for item in sample["qa"]]
+    return [texts[i] for i in np.linspace(0, len(texts) - 1, QUESTIONS).astype(int)]
+
+
+@dataclass(slots=True)
+class PreparedEmbedder:
+    """An embedder that knows every vector beforehand, so that a store's own cost can be timed."""
+
+    model: str = "all-MiniLM-L6-v2-noised"
+    dimension: int = 384
+    known: dict[str, NDArray[np.float32]] = field(default_factory=dict[str, NDArray[np.float32]])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The prepared vectors of the texts; KeyError for any other text."""
+        return np.stack([self.known[text] for text in texts]) if texts else np.zeros((0, 384), "f4")
+
+    def embed_query(self, text: str) -> Vectors:
+        """The prepared vector of a question."""
+        return self.known[text]
+
+
+def question_embedder(corpus: Corpus) -> PreparedEmbedder:
+    """An embedder of the corpus's questions."""
+    known = zip(corpus.questions, corpus.question_vectors, strict=True)
+    return PreparedEmbedder(known=dict(known))
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSession:
+    """A session to store, and the vector of each of its texts."""
+
+    draft: SessionDraft
+    vectors: dict[str, NDArray[np.float32]]
+
+
+def generate_sessions(
+    corpus: Corpus, user_id: str, chunks: int, *, seed: int = 0, first: int = 0
+) -> Iterator[PreparedSession]:
+    """Sessions of SESSION_LENGTH exchanges, `chunks` exchanges in all; numbered from `first`."""
+    rng = np.random.default_rng(seed)
+    for start in range(0, chunks, SESSION_LENGTH):
+        length = min(SESSION_LENGTH, chunks - start)
+        yield _session(corpus, user_id, first + start // SESSION_LENGTH, length, rng)
+
+
+def _session(
+    corpus: Corpus, user_id: str, number: int, length: int, rng: np.random.Generator
+) -> PreparedSession:
+    session_id = f"s{number:06d}"
+    picks = rng.integers(len(corpus.messages), size=(length, 2))
+    sides = _noised(corpus.vectors[picks], rng)
+    full = _noised(_unit(sides.sum(axis=1)), rng, NOISE / 2)
+    facets = _noised(np.repeat(sides, 2, axis=1)[:, : len(FACETS)], rng)
+    vectors: dict[str, NDArray[np.float32]] = {}
+    exchanges: list[ExchangeDraft] = []
+    for ordinal, pair in enumerate(picks.tolist()):
+        chunk = _chunk(corpus, session_id, ordinal, pair, number * SESSION_LENGTH + ordinal)
+        rows = [full[ordinal], *sides[ordinal], *facets[ordinal]]
+        by_route: dict[str, NDArray[np.float32]] = dict(zip(EMBEDDED, rows, strict=True))
+        vectors |= {text: by_route[route] for route, text in chunk.texts().items()}
+        exchanges.append(ExchangeDraft(chunks=[chunk], messages=_ledger(session_id, ordinal)))
+    draft = SessionDraft(
+        user_id=user_id, session_id=session_id, exchanges=exchanges, mode="turn", format="bench"
+    )
+    return PreparedSession(draft, vectors)
+
+
+def _chunk(
+    corpus: Corpus, session_id: str, ordinal: int, pair: Sequence[int], number: int
+) -> ChunkDraft:
+    user_text, assistant_text = (
+        f"{corpus.messages[pick]} #{number}.{side}" for side, pick in enumerate(pair)
+    )
+    return ChunkDraft(
+        granularity="turn",
+        session_id=session_id,
+        ordinal=ordinal,
+        last_ordinal=ordinal,
+        agent_id="bench",
+        user_text=user_text,
+        assistant_text=assistant_text,
+        personal_info=_facet(corpus, "personal_info", pair, number),
+        preferences=_facet(corpus, "preferences", pair, number),
+        events=_facet(corpus, "events", pair, number),
+        occurred_at=START + timedelta(minutes=5 * number),
+        message_ids=(f"{session_id}-{ordinal}-u", f"{session_id}-{ordinal}-a"),
+        source="bench",
+        content_hash=content_hash(session_id, ordinal),
+    )
+
+
+def _facet(corpus: Corpus, facet: str, pair: Sequence[int], number: int) -> str | None:
+    found = (getattr(corpus.facets[pick], facet) for pick in pair)
+    text = next((text for text in found if text), None)
+    return f"{text} #{number}.{facet}" if text else None
+
+
+def _ledger(session_id: str, ordinal: int) -> dict[str, str]:
+    return {f"{session_id}-{ordinal}-{side}": content_hash(ordinal, side) for side in "ua"}
+
+
+def _noised(
+    vectors: NDArray[np.float32], rng: np.random.Generator, noise: float = NOISE
+) -> NDArray[np.float32]:
+    shape = vectors.shape
+    return _unit(vectors + rng.standard_normal(shape, dtype=np.float32) * noise / shape[1] ** 0.5)
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True).astype(np.float32)

@@ -1,0 +1,64 @@
+"""The original's query on the original's layout, filled from a memsense store of the same chunks."""
+
+from typing import Any
+
+import psycopg
+from numpy.typing import NDArray
+
+from benchmarks.statements import statement
+
+FILE = "original.sql"
+
+
+def _text(vector: NDArray[Any]) -> str:
+    return "[" + ",".join(f"{value:.7g}" for value in vector.tolist()) + "]"
+
+
+class Original:
+    """The original's tables in a schema of their own beside memsense's, on a default connection."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+
+    def fill(self) -> None:
+        """Create the tables and copy every chunk and vector of the memsense store."""
+        for name in ("create_tables", "copy_chunks", "copy_vectors", "create_indexes"):
+            self._connection.execute(statement(FILE, name))
+
+    def search(self, question: str, vector: NDArray[Any], user_id: str) -> list[int]:
+        """The ids of the 32 best chunks."""
+        values = {
+            "tenant": "bench",
+            "scope": "bench",
+            "session_id": None,
+            "agent_id": None,
+            "user_id": user_id,
+            "vector": _text(vector),
+            "question": question,
+        }
+        return [row[0] for row in self._connection.execute(statement(FILE, "search"), values)]
+
+    def add(self, chunk_id: int, content: str, vector: NDArray[Any], previous: int | None) -> None:
+        """Store one exchange and give the one before it its next-user vector: three commits."""
+        values = {
+            "chunk_id": chunk_id,
+            "user_id": "ada",
+            "session_id": "bench",
+            "content": content,
+            "vector": _text(vector),
+        }
+        self._connection.execute(statement(FILE, "insert_chunk"), values)
+        self._connection.execute(statement(FILE, "insert_vectors"), values)
+        if previous is not None:
+            values["chunk_id"] = previous
+            self._connection.execute(statement(FILE, "backfill"), values)
+
+    def size(self) -> int:
+        """Bytes on disk, indexes included."""
+        row = self._connection.execute(statement(FILE, "measure_size")).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

@@ -1,0 +1,19 @@
+"""Reads the benchmark's own SQL: named statements, as in the product's files."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import LiteralString, cast
+
+_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+
+
+@cache
+def _named(file: str) -> dict[str, str]:
+    parts = _NAME.split(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+    return dict(zip(parts[1::2], (body.strip() for body in parts[2::2]), strict=True))
+
+
+def statement(file: str, name: str) -> LiteralString:
+    """The text under `-- name: NAME` of a file beside this one."""
+    return cast("LiteralString", _named(file)[name])

@@ -1,0 +1,96 @@
+-- What the benchmark needs of a memsense store beyond the product's own functions.
+
+-- name: load_vectors
+SELECT e.chunk_id, e.embedding
+FROM memsense.embeddings AS e
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+WHERE e.route = %(route)s AND s.user_id = %(user_id)s
+ORDER BY e.chunk_id;
+
+-- name: load_texts
+SELECT c.chunk_id, concat_ws(E'\n', c.user_text, c.assistant_text)
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+WHERE s.user_id = %(user_id)s
+ORDER BY c.chunk_id;
+
+-- name: measure_sizes
+-- Bytes per kind of table, indexes included.
+SELECT
+    CASE WHEN relname LIKE 'embeddings%' THEN 'embeddings' ELSE relname END AS kind,
+    sum(pg_total_relation_size(oid))::bigint AS bytes
+FROM pg_class
+WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'r'
+GROUP BY kind
+ORDER BY bytes DESC;
+
+-- name: measure_promotion
+SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint
+FROM pg_class
+WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'i' AND relname LIKE '%\_scope\_%';
+
+-- name: describe_text_index
+SELECT pg_get_indexdef('memsense.chunks_scope_lexemes'::regclass);
+
+-- name: drop_text_index
+DROP INDEX memsense.chunks_scope_lexemes;
+
+-- name: copy_users
+-- Copies the one user there is to `copies` more, with the same texts and vectors.
+INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id, speakers)
+SELECT s.tenant_id, s.namespace_id, s.user_id || '-' || n, s.speakers
+FROM memsense.scopes AS s
+CROSS JOIN generate_series(1, %(copies)s) AS n
+WHERE s.user_id = %(user_id)s
+ORDER BY n;
+
+-- name: copy_statistics
+INSERT INTO memsense.scope_statistics (
+    tenant_id, scope_id, granularity, chunk_count, user_length, assistant_length, tag_length, context_length
+)
+SELECT t.tenant_id, copy.scope_id, granularity, chunk_count, user_length, assistant_length, tag_length, context_length
+FROM memsense.scopes AS first
+JOIN memsense.scope_statistics AS t USING (tenant_id, scope_id)
+JOIN memsense.scopes AS copy ON copy.tenant_id = first.tenant_id AND copy.scope_id <> first.scope_id
+WHERE first.user_id = %(user_id)s;
+
+-- name: copy_lexemes
+INSERT INTO memsense.lexemes (tenant_id, scope_id, granularity, lexeme, document_frequency)
+SELECT l.tenant_id, copy.scope_id, l.granularity, l.lexeme, l.document_frequency
+FROM memsense.scopes AS copy
+JOIN memsense.scopes AS first ON first.tenant_id = copy.tenant_id AND first.user_id = %(user_id)s
+JOIN memsense.lexemes AS l ON l.tenant_id = first.tenant_id AND l.scope_id = first.scope_id
+WHERE copy.scope_id <> first.scope_id
+ORDER BY copy.scope_id, l.granularity, l.lexeme;
+
+-- name: copy_chunks
+-- A copy's chunk ids are the first user's, moved up by a stretch of ids per scope.
+INSERT INTO memsense.chunks (
+    tenant_id, scope_id, chunk_id, granularity, session_id, agent_id, ordinal, last_ordinal, part, user_text,
+    assistant_text, session_text, next_user_text, context, memory_kind, personal_info, preferences, events,
+    occurred_at, message_ids, source, content_hash, dedup_window, tsv, user_length, assistant_length, tag_length,
+    context_length
+)
+SELECT
+    c.tenant_id, copy.scope_id, c.chunk_id + copy.scope_id::bigint * %(stretch)s, c.granularity, c.session_id,
+    c.agent_id, c.ordinal, c.last_ordinal, c.part, c.user_text, c.assistant_text, c.session_text, c.next_user_text,
+    c.context, c.memory_kind, c.personal_info, c.preferences, c.events, c.occurred_at, c.message_ids, c.source,
+    c.content_hash, c.dedup_window, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length
+FROM memsense.scopes AS copy
+JOIN memsense.scopes AS first ON first.tenant_id = copy.tenant_id AND first.user_id = %(user_id)s
+JOIN memsense.chunks AS c ON c.tenant_id = first.tenant_id AND c.scope_id = first.scope_id
+WHERE copy.scope_id <> first.scope_id AND copy.scope_id BETWEEN %(first)s AND %(last)s
+ORDER BY copy.scope_id, c.chunk_id;
+
+-- name: copy_embeddings
+INSERT INTO memsense.embeddings (
+    tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding
+)
+SELECT
+    e.tenant_id, copy.scope_id, e.chunk_id + copy.scope_id::bigint * %(stretch)s,
+    e.previous_chunk_id + copy.scope_id::bigint * %(stretch)s, e.route, e.granularity, e.model_id, e.embedding
+FROM memsense.scopes AS copy
+JOIN memsense.scopes AS first ON first.tenant_id = copy.tenant_id AND first.user_id = %(user_id)s
+JOIN memsense.embeddings AS e ON e.tenant_id = first.tenant_id AND e.scope_id = first.scope_id
+WHERE copy.scope_id <> first.scope_id AND copy.scope_id BETWEEN %(first)s AND %(last)s
+ORDER BY copy.scope_id, e.route, e.chunk_id;

@@ -1,0 +1,47 @@
+"""Times calls, one after another."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Milliseconds per call."""
+
+    median: float
+    p95: float
+    calls: int
+
+    def as_dict(self) -> dict[str, float]:
+        """The timing as plain values."""
+        return {"median_ms": self.median, "p95_ms": self.p95, "calls": self.calls}
+
+
+def summarise(milliseconds: Sequence[float]) -> Timing:
+    """The median and the 95th percentile."""
+    ordered = sorted(milliseconds)
+    last = len(ordered) - 1
+    return Timing(
+        median=statistics.median(ordered), p95=ordered[round(0.95 * last)], calls=len(ordered)
+    )
+
+
+def time_calls(
+    call: Callable[[T], object], inputs: Sequence[T], *, warm: int = 5, seconds: float = 20.0
+) -> Timing:
+    """Call once per input after `warm` untimed calls; stop after `seconds`, at three calls least."""
+    for item in inputs[:warm]:
+        call(item)
+    taken: list[float] = []
+    for item in inputs:
+        started = time.perf_counter()
+        call(item)
+        taken.append(1000 * (time.perf_counter() - started))
+        if sum(taken) > 1000 * seconds and len(taken) >= 3:
+            break
+    return summarise(taken)

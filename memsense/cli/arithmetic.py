@@ -1,0 +1,158 @@
+"""The arithmetic of one hit as a table whose printed parts add up to its printed total."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+from memsense.cli.render import add_row, table
+from memsense.explanation import Explanation, RouteContribution, Selection, SessionSupport, Term
+
+DIGITS = 4
+BAR_WIDTH = 16
+_KINDS = {"cosine": "cosine", "bm25f": "BM25F", "ts_rank": "ts_rank_cd"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One printed summand; `calculation` says how it came about."""
+
+    name: str
+    rank: str = ""
+    raw: str = ""
+    weight: str = ""
+    calculation: str = ""
+    contribution: float
+
+
+def arithmetic_parts(explanation: Explanation) -> list[Part]:
+    """The summands of the hit's score in the order of `Explanation.parts`."""
+    parts = [_route_part(route, explanation.rrf_k) for route in explanation.routes]
+    if explanation.session is not None:
+        stands = explanation.routes == explanation.session.best_turn_routes
+        parts.append(_support_part(explanation.session, stands=stands))
+    return [*parts, *(_term_part(term) for term in explanation.terms)]
+
+
+def round_to_total(values: Sequence[float], digits: int = DIGITS) -> list[float]:
+    """The values rounded so that they add up to their rounded sum (largest remainder).
+
+    Each is less than one unit of the last digit away from its value.
+    """
+    unit = 10**digits
+    scaled = [value * unit for value in values]
+    floors = [math.floor(value) for value in scaled]
+    missing = round(math.fsum(scaled)) - sum(floors)
+    by_remainder = sorted(range(len(values)), key=lambda i: floors[i] - scaled[i])
+    for index in by_remainder[:missing]:
+        floors[index] += 1
+    return [value / unit for value in floors]
+
+
+def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> Table:
+    """Routes, later terms and the total; below it the step that chose the hit.
+
+    `hits` gives the rank of each hit by the chunk that stands for it.
+    """
+    made = table(
+        "part",
+        "rank",
+        "raw score",
+        "weight",
+        "how",
+        "adds",
+        "",
+        right=("rank", "raw score", "weight", "adds"),
+    )
+    parts = arithmetic_parts(explanation)
+    rounded = round_to_total([part.contribution for part in parts])
+    largest = max((abs(value) for value in rounded), default=0.0) or 1.0
+    for part, value in zip(parts, rounded, strict=True):
+        add_row(
+            made,
+            part.name,
+            part.rank,
+            part.raw,
+            part.weight,
+            part.calculation,
+            f"{value:.{DIGITS}f}",
+            _bar(value / largest),
+        )
+    made.add_section()
+    total = f"{math.fsum(rounded):.{DIGITS}f}"
+    add_row(made, "score", "", "", "", _session_note(explanation), total, "", style="bold")
+    if explanation.selection is not None:
+        made.caption = selection_line(explanation.selection, hits)
+        made.caption_justify = "left"
+    return made
+
+
+def selection_line(step: Selection, hits: Mapping[int, int]) -> str:
+    """The MMR step in words and numbers."""
+    against = "no hit before it"
+    if step.against is not None:
+        rank = hits.get(step.against)
+        against = f"hit {rank}" if rank else f"chunk {step.against}"
+    told = (
+        f"MMR, choice {step.selected_rank}: "
+        f"{step.mmr_lambda:g} · relevance {step.relevance:.4f}"
+        f" - {1 - step.mmr_lambda:.2g} · redundancy {step.max_redundancy:.4f} ({against})"
+        f" = {step.mmr_score:.4f}"
+    )
+    return f"{told}; a near-duplicate, nothing else was left" if step.duplicate else told
+
+
+def _route_part(route: RouteContribution, rrf_k: float) -> Part:
+    share = route.weight / (rrf_k + route.rank)
+    factor = route.contribution / share if share else 1.0
+    scale = "" if math.isclose(factor, 1.0) else f"{factor:g} · "
+    return Part(
+        name=route.route,
+        rank=str(route.rank),
+        raw=f"{_KINDS.get(route.score_kind, route.score_kind)} {route.score:.4f}",
+        weight=f"{route.weight:g}",
+        calculation=f"{scale}{route.weight:g} / ({rrf_k:g} + {route.rank})",
+        contribution=route.contribution,
+    )
+
+
+def _term_part(term: Term) -> Part:
+    return Part(
+        name=term.name,
+        raw=f"{term.value:.4f}",
+        weight=f"{term.weight:g}",
+        calculation=f"{term.weight:g} · {term.value:.4g}"
+        + (f": {term.because}" if term.because else ""),
+        contribution=term.contribution,
+    )
+
+
+def _support_part(session: SessionSupport, *, stands: bool) -> Part:
+    """The turns' share of a session's score; `stands`: the best turn's routes are counted whole."""
+    if session.best_turn is None:
+        told = "no turn was found"
+    elif stands:
+        told = f"turn {session.best_turn} stands for the session"
+    else:
+        routes = ", ".join(f"{route.route} {route.rank}" for route in session.best_turn_routes)
+        told = f"best turn {session.best_turn}: rrf {session.best_turn_rrf_score:.4f} ({routes})"
+    return Part(
+        name="turn_support",
+        calculation=f"{told}; {session.supporting_turn_count} turns support it",
+        contribution=session.turn_support,
+    )
+
+
+def _session_note(explanation: Explanation) -> str:
+    rrf = f"rrf {explanation.rrf_score:.4f}"
+    session = explanation.session
+    if session is None:
+        return rrf
+    return f"{rrf}; session chunk {session.session_rrf_score:.4f}"
+
+
+def _bar(share: float) -> Text:
+    filled = round(abs(share) * BAR_WIDTH)
+    return Text("█" * filled, style="red" if share < 0 else "cyan")

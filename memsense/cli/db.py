@@ -1,0 +1,181 @@
+"""`memsense init` and `memsense db`: the database itself."""
+
+import shutil
+import subprocess
+from typing import Annotated, Any
+
+import typer
+
+from memsense import migrate
+from memsense.cli.app import new_app
+from memsense.cli.errors import FAILED
+from memsense.cli.options import AsJson
+from memsense.cli.render import print_json
+from memsense.cli.target import Target, shown_url, target_of
+from memsense.db import connect
+from memsense.errors import ConnectionFailedError
+
+app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
+
+
+def init(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+    """Prepare the database: create the schema, or upgrade it.
+
+    \b
+      memsense init
+      memsense init --database-url postgresql://me@db.example/memories
+
+    The embedded server prepares itself at first use; a database of yours needs this once.
+    """
+    target = target_of(ctx)
+    with target.database() as url:
+        before = migrate.schema_state(url)
+        after = migrate.upgrade(url)
+    fields = {
+        "url": shown_url(url),
+        "embedded": not target.settings().database_url,
+        "data_dir": None if target.settings().database_url else target.settings().data_dir,
+        "revision_before": before.current,
+        "revision": after.current,
+    }
+    if as_json:
+        print_json(fields)
+        return
+    done = "was ready" if before.is_current else "is ready"
+    typer.echo(f"memsense {done}: schema {after.current} in {shown_url(url)}")
+    if fields["data_dir"]:
+        typer.echo(f"the embedded server keeps its data in {fields['data_dir']}")
+
+
+@app.command("upgrade")
+def upgrade(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+    """Bring the schema to this version of memsense; safe to run twice.
+
+    \b
+      memsense db upgrade
+    """
+    init(ctx, as_json=as_json)
+
+
+@app.command("start")
+def start(ctx: typer.Context) -> None:
+    """Start the embedded server and keep it until `memsense db stop`.
+
+    \b
+      memsense db start && psql "$(memsense db url)"
+    """
+    target = target_of(ctx)
+    typer.echo(target.embedded_server().start(keep=True))
+    if target.settings().database_url:
+        typer.echo("memsense: a database URL is set, so memsense uses that instead", err=True)
+
+
+@app.command("stop")
+def stop(ctx: typer.Context) -> None:
+    """Stop the embedded server now, whoever uses it; what was committed is safe.
+
+    \b
+      memsense db stop
+    """
+    server = target_of(ctx).embedded_server()
+    running = server.status().running
+    server.stop()
+    typer.echo("stopped" if running else "it was not running")
+
+
+@app.command("url")
+def url(ctx: typer.Context) -> None:
+    """Print the database's URL; the embedded server must be running.
+
+    \b
+      psql "$(memsense db url)"
+    """
+    target = target_of(ctx)
+    typer.echo(target.settings().database_url or target.embedded_server().url)
+
+
+@app.command("status")
+def status(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+    """Show which server memsense uses, whether it runs, and how far its schema is.
+
+    \b
+      memsense db status --json
+
+    The exit code is 1 when the embedded server isn't running.
+    """
+    fields = _status_fields(target_of(ctx))
+    if as_json:
+        print_json(fields)
+    else:
+        for name, value in fields.items():
+            typer.echo(f"{name.replace('_', ' '):<12} {_told(value)}")
+    if not fields["running"]:
+        raise typer.Exit(FAILED)
+
+
+def _status_fields(target: Target) -> dict[str, Any]:
+    configured = target.settings().database_url
+    if configured:
+        found = _server_fields(configured)
+        return {"embedded": False, "running": True, "url": shown_url(configured), **found}
+    server = target.embedded_server().status()
+    fields = {
+        "embedded": True,
+        "running": server.running,
+        "url": server.url,
+        "data_dir": server.data_dir,
+        "pid": server.pid,
+        "kept": server.kept,
+    }
+    found = _server_fields(server.url) if server.url else {"postgresql": server.version}
+    return {**fields, **found}
+
+
+def _server_fields(url: str) -> dict[str, Any]:
+    with connect(url) as connection:
+        major, minor = divmod(connection.info.server_version, 10_000)
+        state = migrate.read_state(connection)
+    return {
+        "postgresql": f"{major}.{minor}",
+        "schema": state.current,
+        "schema_needed": state.head,
+    }
+
+
+def _told(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None else str(value)
+
+
+@app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def psql(
+    ctx: typer.Context,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGS]...", help="handed to psql")
+    ] = None,
+) -> None:
+    """Open psql on the database, with the embedded server running meanwhile.
+
+    \b
+      memsense db psql
+      memsense db psql -c "TABLE memsense.chunk_overview LIMIT 5"
+    """
+    target = target_of(ctx)
+    with target.database() as url:
+        command = _psql_command(target, url)
+        done = subprocess.run([*command, *(arguments or ())], check=False)  # noqa: S603
+    raise typer.Exit(done.returncode)
+
+
+def _psql_command(target: Target, url: str) -> list[str]:
+    """The shipped psql for the embedded server, else the system's."""
+    shipped = None if target.settings().database_url else target.embedded_server().psql_command()
+    if shipped:
+        return shipped
+    found = shutil.which("psql")
+    if found is None:
+        raise ConnectionFailedError(
+            f"psql is not installed; install PostgreSQL's client, or connect to {shown_url(url)}"
+        )
+    return [found, url]

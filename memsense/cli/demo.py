@@ -1,0 +1,110 @@
+"""`memsense demo`: the sample log in, three questions, their arithmetic, and a look at the rows."""
+
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from memsense import queries
+from memsense.cli.ingest import run_with_progress
+from memsense.cli.render import add_row, console, shorten, table
+from memsense.cli.search import print_result
+from memsense.cli.summary import print_summary
+from memsense.cli.target import Target, shown_url, target_of
+from memsense.db import connect
+from memsense.migrate import upgrade
+
+if TYPE_CHECKING:
+    from memsense.engine import MemSense
+
+NAMESPACE = "demo"
+USER = "ines"
+QUESTIONS = (
+    "Which nut makes Joost ill?",
+    "What hot drink replaced her morning espresso, and why?",
+    "When is the family travelling to Japan, after the postponement?",
+)
+HITS = 3
+ROWS = 5
+VALUE_WIDTH = 48
+
+
+def demo(ctx: typer.Context) -> None:
+    """Ingest the sample log, ask three questions, explain the hits, show the rows behind them.
+
+    \b
+      memsense demo
+
+    Uses the namespace "demo" unless you name another. Run it again: nothing is stored twice.
+    """
+    given = target_of(ctx)
+    target = Target(
+        database_url=given.database_url,
+        tenant=given.tenant,
+        namespace=given.namespace or NAMESPACE,
+    )
+    to = console()
+    typer.echo("Starting PostgreSQL (the first time takes some seconds) ...", err=True)
+    with target.database() as url:
+        upgrade(url)
+        to.print(Text(f"PostgreSQL is ready: {shown_url(url)}"))
+        with target.open() as memory:
+            _ingest_sample(to, memory)
+            for number, question in enumerate(QUESTIONS, 2):
+                _ask(to, memory, number, question)
+        _show_rows(to, url, target)
+    _say_next(to, target)
+
+
+def _ingest_sample(to: Console, memory: "MemSense") -> None:
+    to.print(Rule("1. A conversation log becomes memory", align="left"))
+    log = files("memsense") / "data" / "sample_conversation.jsonl"
+    with as_file(log) as path:
+        report = run_with_progress(memory, [str(path)], {"user_id": USER})
+    print_summary(to, report)
+    if report.repeated:
+        to.print("Exactly once: what an earlier run stored is known and left alone.")
+
+
+def _ask(to: Console, memory: "MemSense", number: int, question: str) -> None:
+    to.print()
+    to.print(Rule(Text(f"{number}. {question}"), align="left"))
+    result = memory.search(question, user_id=USER, top_k=HITS, granularity="turn")
+    print_result(to, result, neighbors=False, explained=1)
+
+
+def _show_rows(to: Console, url: str, target: Target) -> None:
+    to.print()
+    to.print(
+        Rule(f"{len(QUESTIONS) + 2}. All of it is rows: memsense.chunk_overview", align="left")
+    )
+    values = {"namespace": target.settings().namespace, "limit": ROWS}
+    with connect(url) as connection:
+        cursor = connection.execute(queries.query("fetch_overview", "demo.sql"), values)
+        names = [column.name for column in cursor.description or ()]
+        to.print(_rows_table(names, cursor.fetchall()))
+
+
+def _rows_table(names: list[str], rows: list[tuple[Any, ...]]) -> Table:
+    made = table(*names)
+    for row in rows:
+        add_row(made, *("" if value is None else shorten(str(value), VALUE_WIDTH) for value in row))
+    return made
+
+
+def _say_next(to: Console, target: Target) -> None:
+    to.print(Rule("What to type next", align="left"))
+    program = f"memsense --namespace {target.namespace}"
+    for command, purpose in (
+        (f'{program} search "Does she eat fish?" --explain', "ask something else"),
+        (f"{program} recent -n 5", "what was said last"),
+        (f'{program} db psql -c "TABLE memsense.session_timeline LIMIT 5"', "any view, in psql"),
+        ("memsense ingest PATH --user NAME", "your own logs: memsense formats lists what it reads"),
+        ("memsense --help", "everything else"),
+    ):
+        to.print(Text(f"  {command}", style="bold"), soft_wrap=True)
+        to.print(Text(f"      {purpose}", style="dim"))

@@ -1,0 +1,259 @@
+"""`memsense eval`: recall on gold questions, as a table and as JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from memsense.cli.app import new_app
+from memsense.cli.ingest import run_with_progress
+from memsense.cli.measuring import (
+    Ablate,
+    ByConversation,
+    Family,
+    Figure,
+    Intervals,
+    QuestionsOut,
+    Study,
+    Sweep,
+    print_differences,
+    print_intervals,
+    print_variants,
+    read_grid,
+    study_profiles,
+)
+from memsense.cli.options import AsJson, Changes
+from memsense.cli.progress import question_progress
+from memsense.cli.ranking import read_profile
+from memsense.cli.render import add_row, console, print_json, table
+from memsense.cli.target import Target, target_of
+from memsense.evaluation import (
+    PARTS,
+    compare,
+    gold_namespace,
+    gold_set,
+    ingest_gold,
+    read_gold,
+    read_locomo,
+    read_results,
+    without,
+)
+from memsense.ingest import ReadOptions
+from memsense.profiles import PROFILES, Profile
+
+app = new_app(help="Measure recall on gold questions.", no_args_is_help=True)
+
+COLUMNS = {
+    "R@1": ("session", "recall@1"),
+    "R@3": ("session", "recall@3"),
+    "R@5": ("session", "recall@5"),
+    "R@10": ("session", "recall@10"),
+    "MRR": ("session", "mrr"),
+    "nDCG": ("session", "ndcg@10"),
+    "T@5": ("turn", "recall@5"),
+    "T@10": ("turn", "recall@10"),
+    "T@20": ("turn", "recall@20"),
+}
+"""Heading, and where the number is in a summary."""
+
+Profiles = Annotated[
+    list[str] | None,
+    typer.Option("--profile", "-p", metavar="NAME", help=f"{', '.join(PROFILES)}; repeatable"),
+]
+Parts = Annotated[
+    list[str] | None,
+    typer.Option("--without", metavar="PART", help="leave a route or signal out; repeatable"),
+]
+
+
+@app.callback()
+def group() -> None:
+    """Measure recall on gold questions."""
+
+
+@app.command("locomo")
+def locomo(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="locomo10.json")],
+    *,
+    profiles: Profiles = None,
+    changes: Changes = None,
+    without_parts: Parts = None,
+    ingest_first: Annotated[
+        bool, typer.Option("--ingest", help="ingest the file first, where it isn't yet")
+    ] = False,
+    ablate: Ablate = False,
+    sweep: Sweep = None,
+    intervals: Intervals = False,
+    by_conversation: ByConversation = False,
+    figure: Figure = None,
+    questions_out: QuestionsOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall on LoCoMo: sessions and exchanges, by split and by category.
+
+    \b
+      memsense --namespace locomo eval locomo locomo10.json --ingest
+      memsense --namespace locomo eval locomo locomo10.json -p balanced -p memsense --json
+      memsense --namespace locomo eval locomo locomo10.json --set lexical=1.5 --without vec_user
+      memsense --namespace locomo eval locomo locomo10.json --ablate --ci --figure recall.png
+
+    Tune on conversations 0-4, report on 5-9. R@k and MRR rank sessions, T@k exchanges.
+    """
+    target = target_of(ctx)
+    chosen = _choose_profiles(target, profiles, changes, without_parts)
+    study = Study(
+        ablate=ablate,
+        grid=read_grid(sweep),
+        intervals=intervals,
+        by_conversation=by_conversation,
+        figure=figure,
+        questions_out=questions_out,
+    )
+    gold = read_locomo(file)
+    with target.open() as memory:
+        if ingest_first:
+            options = ReadOptions(format="locomo")
+            run_with_progress(memory, [str(file)], {"mode": "hybrid", "options": options})
+        families = study_profiles(memory, gold, chosen, study)
+    _tell(families, as_json)
+
+
+@app.command("jsonl")
+def jsonl(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="the gold set")],
+    *,
+    profiles: Profiles = None,
+    changes: Changes = None,
+    without_parts: Parts = None,
+    ablate: Ablate = False,
+    sweep: Sweep = None,
+    intervals: Intervals = False,
+    by_conversation: ByConversation = False,
+    figure: Figure = None,
+    questions_out: QuestionsOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall on a gold set of your own (its format: docs/evaluation.md).
+
+    \b
+      memsense eval jsonl gold.jsonl --ci
+      memsense eval jsonl gold.jsonl -p balanced -p semantic --figure recall.png
+      memsense eval jsonl gold.jsonl --sweep lexical=1,2,3 --sweep rrf_k=15,60
+
+    Its conversations are stored once, in a namespace made for this file unless --namespace
+    names another.
+    """
+    target = target_of(ctx)
+    chosen = _choose_profiles(target, profiles, changes, without_parts)
+    study = Study(
+        ablate=ablate,
+        grid=read_grid(sweep),
+        intervals=intervals,
+        by_conversation=by_conversation,
+        figure=figure,
+        questions_out=questions_out,
+    )
+    conversations = read_gold(file)
+    gold = gold_set(conversations, file.stem)
+    with _own_place(target, file).open() as memory:
+        with question_progress("storing", len(conversations), "conversations") as on_conversation:
+            ingest_gold(memory, conversations, on_conversation=on_conversation)
+        families = study_profiles(memory, gold, chosen, study)
+    _tell(families, as_json)
+
+
+@app.command("compare")
+def compare_files(
+    a: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="results of one run")],
+    b: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="results of another")],
+    *,
+    by_conversation: ByConversation = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two files of --questions-out by a paired test: what B gains over A.
+
+    \b
+      memsense eval jsonl gold.jsonl -p balanced -p memsense --questions-out run.jsonl
+      memsense eval compare run.memsense.jsonl run.balanced.jsonl
+    """
+    found = compare(read_results(a), read_results(b), by_conversation=by_conversation)
+    if as_json:
+        print_json({"a": a, "b": b, "metrics": [difference.as_dict() for difference in found]})
+    else:
+        print_differences(a.stem, b.stem, found)
+
+
+def _own_place(target: Target, file: Path) -> Target:
+    """The namespace that --namespace names, else one of the file's own."""
+    if target.namespace is not None:
+        return target
+    settings = target.settings()
+    embedder = f"{settings.embedder}:{settings.embedding_model}:{settings.embedding_dimension}"
+    return replace(target, namespace=gold_namespace(file, embedder))
+
+
+def _choose_profiles(
+    target: Target,
+    names: Sequence[str] | None,
+    changes: Sequence[str] | None,
+    parts: Sequence[str] | None,
+) -> list[Profile]:
+    if unknown := set(parts or ()) - PARTS.keys():
+        raise typer.BadParameter(
+            f"no route or signal named {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}",
+            param_hint="--without",
+        )
+    chosen = [
+        read_profile(name, changes or (), ()) for name in names or [target.settings().profile]
+    ]
+    for part in parts or ():
+        chosen = [without(profile, part) for profile in chosen]
+    return chosen
+
+
+def _tell(families: Sequence[Family], as_json: bool) -> None:
+    if as_json:
+        told = [family.as_dict() for family in families]
+        print_json(told if len(told) > 1 else told[0])
+        return
+    for family in families:
+        print_measures(family.summary)
+        if family.intervals:
+            print_intervals(family.intervals)
+        if family.rows:
+            print_variants(family.rows)
+
+
+def print_measures(summary: Mapping[str, Any]) -> None:
+    """One profile's table: a row a split, then a row a category of all."""
+    made = table(
+        "", "questions", *COLUMNS, "p50 ms", "p95 ms",
+        title=f"profile {summary['profile']}",
+        right=("questions", *COLUMNS, "p50 ms", "p95 ms"),
+    )  # fmt: skip
+    splits: Mapping[str, Any] = summary["splits"]
+    for name, split in splits.items():
+        times = [f"{split['search_ms'][key]:.1f}" for key in ("p50", "p95")]
+        _add_measures(made, name, str(split["questions"]), split, times)
+    made.add_section()
+    for category, means in splits["all"]["by_category"].items():
+        _add_measures(made, f"category {category}", "", means, ["", ""])
+    to = console()
+    to.print(made)
+    skipped = splits["all"]["skipped"]
+    to.print(
+        f"shares in percent; {skipped} questions without usable evidence left out", style="dim"
+    )
+
+
+def _add_measures(
+    made: Table, name: str, count: str, means: Mapping[str, Any], times: Sequence[str]
+) -> None:
+    shares = [means.get(group, {}).get(metric) for group, metric in COLUMNS.values()]
+    told = ["-" if share is None else f"{100 * share:.1f}" for share in shares]
+    add_row(made, name, count, *told, *times)

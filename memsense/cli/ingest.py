@@ -1,0 +1,261 @@
+"""`memsense ingest` and `memsense formats`: logs in, memory and honest counts out."""
+
+import glob
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
+
+import typer
+
+from memsense.cli.errors import FAILED, one_line
+from memsense.cli.options import AsJson
+from memsense.cli.progress import ingest_progress
+from memsense.cli.render import add_row, console, plain, print_json, table
+from memsense.cli.summary import print_summary
+from memsense.cli.target import target_of
+from memsense.cli.watching import add_up, check_watchable, watch_logs
+from memsense.engine.drafting import Annotations
+from memsense.engine.ingesting import IngestReport
+from memsense.errors import IngestError
+from memsense.ingest import READERS, DateOrder, ReadOptions
+from memsense.ingest.readers.rows import FIELDS
+from memsense.types import IngestMode
+
+if TYPE_CHECKING:
+    from memsense.engine import MemSense
+
+STDIN = "-"
+
+
+def ingest(
+    ctx: typer.Context,
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATHS", help="files, folders, patterns, zip archives, - for stdin"),
+    ],
+    *,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            "-u",
+            metavar="NAME",
+            help="whose memory; default: as the log says, else 'default'",
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="the agent that was talked to")
+    ] = None,
+    mode: Annotated[
+        IngestMode, typer.Option(help="store exchanges, whole sessions, or both")
+    ] = "hybrid",
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", "-f", metavar="NAME", help="see `memsense formats`; default: detected"
+        ),
+    ] = None,
+    user_speaker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="whose side is the user's where people talk to each other"
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="of times without one: Europe/Lisbon; default: unknown"),
+    ] = None,
+    date_order: Annotated[
+        DateOrder | None, typer.Option(help="how to read 03/04/21; default: as the log shows")
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FIELD=COLUMN",
+            help=f"rows: which column is {', '.join(FIELDS)}; repeatable",
+        ),
+    ] = None,
+    sidechains: Annotated[
+        bool, typer.Option("--sidechains", help="keep what agents said to their sub-agents")
+    ] = False,
+    all_branches: Annotated[
+        bool, typer.Option("--all-branches", help="keep abandoned branches of a chat, too")
+    ] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(help="give every memory this tag; repeatable")
+    ] = None,
+    task_tag: Annotated[str | None, typer.Option(help="the task that the logs are about")] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", "-n", help="show what would be stored, and why; store nothing"),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit code 1 if any record was skipped")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="then follow the files as they grow, until Ctrl-C")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read conversation logs into memory, once.
+
+    \b
+      memsense ingest conversations.json --user ada
+      memsense ingest ~/.claude/projects --user ada --watch
+      memsense ingest 'exports/*.zip' --dry-run
+      memsense ingest chat.csv --map role=who --map content=said --timezone Europe/Lisbon
+      cat log.jsonl | memsense ingest - --user ada --tag imported
+
+    The same log again adds nothing, one that grew adds what is new, and an edited message
+    replaces its memory. An interrupted run is resumed by running it again.
+
+    Exit codes: 0 something stored or nothing new, 1 nothing usable (or, with --strict,
+    something skipped), 2 wrong usage.
+    """
+    _check_paths(paths)
+    options = ReadOptions(
+        format=_check_format(log_format),
+        user_speaker=user_speaker,
+        timezone=_read_zone(timezone),
+        date_order=date_order,
+        columns=_read_columns(columns or ()),
+        sidechains=sidechains,
+        all_branches=all_branches,
+    )
+    arguments: dict[str, Any] = {
+        "user_id": user,
+        "mode": mode,
+        "options": options,
+        "annotations": Annotations(agent_id=agent, task_tag=task_tag, tags=tuple(tag or ())),
+        "dry_run": dry_run,
+    }
+    if watch:
+        _check_watchable(paths, dry_run=dry_run)
+    with target_of(ctx).open() as memory:
+        report = run_with_progress(memory, paths, arguments, tolerant=watch)
+        if watch:
+            _follow(memory, paths, arguments, report)
+    if as_json:
+        print_json(report.as_dict())
+    else:
+        print_summary(console(), report)
+    if not (report.usable or watch) or (strict and _anything_left_out(report)):
+        raise typer.Exit(FAILED)
+
+
+def run_with_progress(
+    memory: "MemSense", paths: Sequence[str], arguments: dict[str, Any], *, tolerant: bool = False
+) -> IngestReport:
+    """Ingest under a progress bar; `tolerant` tells an IngestError and goes on."""
+    with ingest_progress() as progress:
+        try:
+            return memory.ingest(
+                *paths,
+                **arguments,
+                on_start=progress.start,
+                on_bytes=progress.read,
+                on_session=progress.written,
+            )
+        except IngestError as error:
+            if not tolerant:
+                raise
+            typer.echo(one_line(error), err=True)
+            return IngestReport()
+
+
+def _follow(
+    memory: "MemSense", paths: Sequence[str], arguments: dict[str, Any], report: IngestReport
+) -> None:
+    """Ingest what changes until Ctrl-C; the report grows."""
+    typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
+    try:
+        for changed in watch_logs(paths):
+            more = run_with_progress(memory, changed, arguments, tolerant=True)
+            add_up(report, more)
+            if more.stored or more.replaced:
+                names = ", ".join(Path(path).name for path in changed)
+                typer.echo(
+                    f"{datetime.now().astimezone():%H:%M:%S} {plain(names)}:"
+                    f" {more.stored} stored, {more.replaced} replaced",
+                    err=True,
+                )
+    except KeyboardInterrupt:
+        typer.echo("memsense: stopped watching", err=True)
+
+
+def _anything_left_out(report: IngestReport) -> bool:
+    """Whether a record or conversation was skipped, or a log not read; side files are none."""
+    skipped = (tally for tally in report.read.skipped.values() if tally.unit != "file")
+    return bool(report.failed) or any(tally.count for tally in skipped)
+
+
+def _check_paths(paths: Sequence[str]) -> None:
+    for path in paths:
+        if path != STDIN and not glob.has_magic(path) and not Path(path).exists():
+            raise typer.BadParameter(f"{path}: no such file or folder", param_hint="PATHS")
+    if list(paths).count(STDIN) and sys.stdin.isatty():
+        typer.echo("memsense: reading from the terminal; end with Ctrl-D", err=True)
+
+
+def _check_watchable(paths: Sequence[str], *, dry_run: bool) -> None:
+    if dry_run:
+        raise typer.BadParameter("--watch and --dry-run exclude each other")
+    check_watchable(paths)
+
+
+def _check_format(name: str | None) -> str | None:
+    if name is not None and name not in READERS:
+        raise typer.BadParameter(
+            f"no format is called {name!r}; there are {', '.join(READERS)}", param_hint="--format"
+        )
+    return name
+
+
+def _read_zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise typer.BadParameter(
+            f"no time zone {name!r}; write it like Europe/Lisbon", param_hint="--timezone"
+        ) from error
+
+
+def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in pairs:
+        field, equals, column = pair.partition("=")
+        if not equals or not column or field not in FIELDS:
+            raise typer.BadParameter(
+                f"{pair!r} is not FIELD=COLUMN with a field of {', '.join(FIELDS)}",
+                param_hint="--map",
+            )
+        found[field] = column
+    return found
+
+
+def formats(*, as_json: AsJson = False) -> None:
+    """List the log formats that `memsense ingest` reads, in the order they are tried.
+
+    \b
+      memsense formats
+    """
+    found = {name: _describe(name) for name in READERS}
+    if as_json:
+        print_json([{"format": name, "what": what} for name, what in found.items()])
+        return
+    made = table("format", "what it is")
+    for name, what in found.items():
+        add_row(made, name, what)
+    console().print(made)
+
+
+def _describe(name: str) -> str:
+    """What a reader's module says that it reads."""
+    first = (sys.modules[f"memsense.ingest.readers.{name}"].__doc__ or "").split("\n")[0]
+    return first.rstrip(".")

@@ -1,0 +1,200 @@
+"""`memsense search`: a question in, a table of explained hits out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memsense.cli.arithmetic import arithmetic_table
+from memsense.cli.options import Agent, AsJson, Changes, ProfileName, User, Without
+from memsense.cli.ranking import read_profile
+from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
+from memsense.cli.target import target_of
+from memsense.types import MemoryKind
+
+if TYPE_CHECKING:
+    from memsense.hits import Hit, SearchResult
+
+KINDS = get_args(MemoryKind)
+EXCERPT = 320
+NEIGHBOR_EXCERPT = 100
+
+
+def search(
+    ctx: typer.Context,
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="the question, in plain words")
+    ],
+    *,
+    user: User = None,
+    agent: Agent = None,
+    session: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="of these sessions only; repeatable")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="from this time on, ISO 8601: 2025-03-01")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="before this time")] = None,
+    tag: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TAG", help="with at least one of these tags; repeatable"),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND", help=f"of this kind: {', '.join(KINDS)}; repeatable"),
+    ] = None,
+    top_k: Annotated[
+        int, typer.Option("--top-k", "-k", metavar="N", help="how many hits at most")
+    ] = 8,
+    granularity: Annotated[
+        Literal["auto", "turn", "session"],
+        typer.Option("--granularity", "-g", help="exchanges, sessions, or sessions where stored"),
+    ] = "auto",
+    profile: ProfileName = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="a chunk (number) or message to leave out; repeatable"),
+    ] = None,
+    asked_at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="when 'last week' counts from; default: now"),
+    ] = None,
+    changes: Changes = None,
+    without: Without = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", "-e", help="show the arithmetic of each hit")
+    ] = False,
+    neighbors: Annotated[
+        bool, typer.Option(help="show the exchange before and after each hit")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a question; show the memories that answer it, best first.
+
+    \b
+      memsense search "What is Ines allergic to?" --user ines
+      memsense search "the trip to Porto" --since 2025-03-01 -k 3 -g turn --explain
+      memsense search "tea or coffee" --profile memsense --set lexical=1.5 --without vec_user
+
+    An answer without hits says so and is no error: the exit code is 0.
+    """
+    target = target_of(ctx)
+    ranking = read_profile(profile or target.settings().profile, changes or (), without or ())
+    with target.open() as memory:
+        result = memory.search(
+            question,
+            top_k=top_k,
+            user_id=user,
+            agent_id=agent,
+            session_ids=session or None,
+            since=since,
+            until=until,
+            granularity=granularity,
+            exclude=[int(item) if item.isdecimal() else item for item in exclude or ()],
+            tags=tag or None,
+            kinds=_check_kinds(kind or ()) or None,
+            asked_at=asked_at,
+            profile=ranking,
+        )
+    if as_json:
+        print_json(_result_fields(result, neighbors=neighbors))
+    else:
+        explained = len(result.hits) if explain else 0
+        print_result(console(), result, explained=explained, neighbors=neighbors)
+
+
+def _check_kinds(names: Sequence[str]) -> list[MemoryKind]:
+    for name in names:
+        if name not in KINDS:
+            raise typer.BadParameter(
+                f"no kind named {name!r}; there are {', '.join(KINDS)}", param_hint="--kind"
+            )
+    return [kind for kind in KINDS if kind in names]
+
+
+def print_result(
+    to: Console, result: "SearchResult", *, explained: int = 0, neighbors: bool = True
+) -> None:
+    """The hits as a table, the arithmetic of the first `explained` ones, the notes."""
+    if result.hits:
+        words = result.question.get("lexemes", ())
+        to.print(_hit_table(result.hits, words, neighbors=neighbors))
+    _print_arithmetic(to, result.hits, explained)
+    if not result.hits:
+        to.print("Nothing found.")
+    for note in result.notes:
+        to.print(Text(f"note: {plain(note)}", style="yellow"))
+    if result.hits:
+        to.print(Text(_told(result), style="dim"))
+
+
+def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, object]:
+    fields = result.as_dict()
+    if not neighbors:
+        for hit in fields["hits"]:
+            hit.pop("neighbors")
+    return fields
+
+
+def _hit_table(hits: Sequence["Hit"], words: Sequence[str], *, neighbors: bool) -> object:
+    made = table("#", "score", "where", "found by", "memory", right=("#", "score"))
+    made.show_lines = False
+    made.columns[2].no_wrap = True
+    made.columns[3].no_wrap = True
+    for rank, hit in enumerate(hits, 1):
+        add_row(
+            made,
+            rank,
+            f"{hit.score:.4f}",
+            _where(hit),
+            "\n".join(f"{route.route} {route.rank}" for route in hit.explain.routes),
+            _memory(hit, words, neighbors=neighbors),
+        )
+        made.add_section()
+    return made
+
+
+def _where(hit: "Hit") -> Text:
+    chunk = hit.chunk
+    told = Text(f"chunk {hit.chunk_id}", style="bold")
+    told.append(f"\n{when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}", style="none")
+    told.append(f"\n{shorten(hit.session_id, 28)}", style="cyan")
+    if chunk.user_id != "default":
+        told.append(f"\n{shorten(chunk.user_id, 28)}", style="dim")
+    return told
+
+
+def _memory(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
+    told = Text()
+    shown = {item.relation: item.chunk for item in hit.neighbors} if neighbors else {}
+    if "previous" in shown:
+        told.append(
+            f"before: {shorten(shown['previous'].content, NEIGHBOR_EXCERPT)}\n", style="dim"
+        )
+    told.append(excerpt(hit.content, words, EXCERPT))
+    if "next" in shown:
+        told.append(f"\nafter: {shorten(shown['next'].content, NEIGHBOR_EXCERPT)}", style="dim")
+    return told
+
+
+def _print_arithmetic(to: Console, hits: Sequence["Hit"], explained: int) -> None:
+    ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(hits, 1)}
+    for rank, hit in enumerate(hits[:explained], 1):
+        to.print(
+            Text(f"Hit {rank}: chunk {hit.chunk_id}, {shorten(hit.content, 80)}", style="bold")
+        )
+        to.print(arithmetic_table(hit.explain, ranks))
+        to.print()
+
+
+def _told(result: "SearchResult") -> str:
+    took = result.timings_ms.get("recall", 0.0)
+    searched = result.question.get("searched", "")
+    told = f"{len(result.hits)} hits, profile {result.profile}, recall query {took:.0f} ms"
+    if searched and searched != result.question.get("text"):
+        told += f"; searched: {shorten(searched, 60)}"
+    if dates := result.question.get("dates"):
+        told += f"; dates: {', '.join(dates)}"
+    return told

@@ -1,0 +1,74 @@
+"""Which memory a command works on: the global options, and how to open what they name."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+import typer
+
+import memsense
+from memsense.errors import ConfigurationError, NotFoundError
+
+if TYPE_CHECKING:
+    from memsense.config import Settings
+    from memsense.db.embedded import EmbeddedServer
+    from memsense.engine import MemSense
+    from memsense.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The global options as given; None leaves the choice to the environment."""
+
+    database_url: str | None = None
+    tenant: str | None = None
+    namespace: str | None = None
+
+    def settings(self) -> "Settings":
+        """The settings, with the global options over the environment's."""
+        return memsense.load_settings(**asdict(self))
+
+    def open(self) -> "MemSense":
+        """The memory; raises the errors of `MemSense.open`."""
+        settings = self.settings()
+        profile = choose_profile(settings.profile)
+        return memsense.MemSense.open(settings=settings, profile=profile)
+
+    def embedded_server(self) -> "EmbeddedServer":
+        """The embedded server's handle, whether or not the settings use it."""
+        return import_module("memsense.db.embedded").EmbeddedServer(self.settings().data_dir)
+
+    @contextmanager
+    def database(self) -> Generator[str]:
+        """The database's URL, with the embedded server running as long as the block does."""
+        settings = self.settings()
+        if settings.database_url:
+            yield settings.database_url
+            return
+        with self.embedded_server() as server:
+            yield server.url
+
+
+def target_of(ctx: typer.Context) -> Target:
+    """The global options of this call."""
+    return ctx.find_object(Target) or Target()
+
+
+def choose_profile(name: str) -> "Profile":
+    """The profile of that name; raises ConfigurationError listing the names there are."""
+    try:
+        return import_module("memsense.profiles").get_profile(name)
+    except NotFoundError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def shown_url(url: str) -> str:
+    """The URL without its password, for people to read."""
+    parts = urlsplit(url)
+    if not parts.scheme or not parts.password:
+        return url
+    visible = parts.netloc.replace(f":{parts.password}@", ":***@", 1)
+    return urlunsplit(parts._replace(netloc=visible))

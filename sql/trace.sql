@@ -1,0 +1,114 @@
+-- Traces of searches: written after the answer, read by explanations and replays.
+
+-- name: insert_trace
+INSERT INTO memsense.traces (
+    tenant_id, trace_id, scope_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, granularity,
+    returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count,
+    timings_ms, notes
+)
+VALUES (
+    %(tenant_id)s, %(trace_id)s,
+    (SELECT s.scope_id
+     FROM memsense.scopes AS s
+     JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+     WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+       AND n.name = %(namespace)s AND s.user_id = %(user_id)s),
+    %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
+    %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
+    %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s
+);
+
+-- name: insert_candidates
+INSERT INTO memsense.trace_candidates (
+    tenant_id, trace_id, position, scope_id, chunk_id, granularity, routes, ranks, scores, weights, contributions,
+    rrf_score, memory_score, base_score, turn_support, terms, session, final_score, score_rank, relevance, redundancy,
+    redundant_to, mmr_score, hit_rank, shown_chunk_id, dropped_by, lost_to
+)
+SELECT
+    %(tenant_id)s, %(trace_id)s, position, scope_id, chunk_id, granularity, routes, ranks, scores, weights,
+    contributions, rrf_score, memory_score, base_score, turn_support, terms, session, final_score, score_rank,
+    relevance, redundancy, redundant_to, mmr_score, hit_rank, shown_chunk_id, dropped_by, lost_to
+FROM json_to_recordset(%(candidates)s) AS c (
+    position integer, scope_id integer, chunk_id bigint, granularity text, routes text[], ranks integer[],
+    scores double precision[], weights double precision[], contributions double precision[],
+    rrf_score double precision, memory_score double precision, base_score double precision,
+    turn_support double precision, terms jsonb, session jsonb, final_score double precision, score_rank integer,
+    relevance double precision, redundancy double precision, redundant_to bigint, mmr_score double precision,
+    hit_rank integer, shown_chunk_id bigint, dropped_by text, lost_to bigint
+);
+
+-- name: defer_flush
+-- A trace may be lost in a crash of the server; waiting for its disk is not worth it.
+SET LOCAL synchronous_commit = off;
+
+-- name: list_traces
+SELECT
+    trace_id, namespace, user_id, question, top_k, returned, profile_name, candidate_count, hit_count,
+    (timings_ms ->> 'total')::float8 AS total_ms, recorded_at
+FROM memsense.traces
+WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
+  AND (%(user_id)s::text IS NULL OR user_id = %(user_id)s)
+ORDER BY recorded_at DESC, trace_id
+LIMIT %(limit)s;
+
+-- name: fetch_trace
+SELECT
+    tenant_id, trace_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, granularity, returned,
+    filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count, timings_ms,
+    notes, recorded_at
+FROM memsense.traces
+WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s AND trace_id = %(trace_id)s;
+
+-- name: fetch_candidates
+SELECT
+    position, scope_id, chunk_id, granularity, routes, ranks, scores, weights, contributions, rrf_score, memory_score,
+    base_score, turn_support, terms, session, final_score, score_rank, relevance, redundancy, redundant_to, mmr_score,
+    hit_rank, shown_chunk_id, dropped_by, lost_to
+FROM memsense.trace_candidates
+WHERE tenant_id = %(tenant_id)s AND trace_id = %(trace_id)s
+ORDER BY position;
+
+-- name: prune_traces
+DELETE FROM memsense.traces
+WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
+  AND recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s);
+
+-- name: fetch_standing
+-- Where a chunk stands towards a search, whatever the search finds: each filter by name (true: the
+-- chunk passes), and for which routes it has a text and a vector.
+SELECT
+    c.status,
+    c.granularity,
+    c.session_id,
+    s.user_id,
+    jsonb_build_object(
+        'user_id', %(user_id)s::text IS NULL OR s.user_id = %(user_id)s,
+        'granularity', c.granularity = ANY (%(granularities)s::text[]),
+        'session_ids', NOT %(by_session)s OR c.session_id = ANY (%(session_ids)s::text[]),
+        'agent_id', NOT %(by_agent)s OR coalesce(c.agent_id = %(agent_id)s::text, false),
+        'since', NOT %(by_since)s OR coalesce(c.occurred_at >= %(since)s::timestamptz, false),
+        'until', NOT %(by_until)s OR coalesce(c.occurred_at < %(until)s::timestamptz, false),
+        'tags', NOT %(by_tags)s OR c.tags && %(tags)s::text[],
+        'kinds', NOT %(by_kinds)s OR c.memory_kind = ANY (%(kinds)s::text[]),
+        'metadata', NOT %(by_metadata)s OR c.metadata @> %(metadata)s::jsonb,
+        'exclude', NOT %(by_exclude)s
+            OR (c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) AND NOT c.message_ids && %(exclude_messages)s::text[])
+    ) AS passes,
+    ARRAY_REMOVE(ARRAY[
+        'full',
+        CASE WHEN c.user_text ~ '\S' THEN 'user' END,
+        CASE WHEN c.assistant_text ~ '\S' THEN 'assistant' END,
+        CASE WHEN c.personal_info ~ '\S' THEN 'personal_info' END,
+        CASE WHEN c.preferences ~ '\S' THEN 'preferences' END,
+        CASE WHEN c.events ~ '\S' THEN 'events' END
+    ], NULL) AS texts,
+    ARRAY(
+        SELECT e.route
+        FROM memsense.embeddings AS e
+        WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+        ORDER BY e.route
+    ) AS vectors
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+WHERE c.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s;

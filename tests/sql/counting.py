@@ -1,0 +1,78 @@
+"""Recounts from the chunks what the write path keeps by addition and subtraction."""
+
+from collections import Counter
+from typing import Any
+
+import psycopg
+
+FIELDS = ("user_length", "assistant_length", "tag_length", "context_length")
+
+Statistics = dict[tuple[int, str], dict[str, int]]
+Frequencies = dict[tuple[int, str, str], int]
+
+
+def kept_statistics(conn: psycopg.Connection[Any]) -> Statistics:
+    """scope_statistics as stored, rows of nothing left out."""
+    rows = conn.execute(
+        "SELECT scope_id, granularity, chunk_count, user_length, assistant_length, tag_length,"
+        " context_length FROM memsense.scope_statistics"
+    ).fetchall()
+    found = {
+        (scope, granularity): dict(zip(("chunk_count", *FIELDS), map(int, counts), strict=True))
+        for scope, granularity, *counts in rows
+    }
+    return {key: counts for key, counts in found.items() if any(counts.values())}
+
+
+def kept_frequencies(conn: psycopg.Connection[Any]) -> Frequencies:
+    """The document frequencies as stored."""
+    rows = conn.execute(
+        "SELECT scope_id, granularity, lexeme, document_frequency FROM memsense.lexemes"
+    ).fetchall()
+    return {(scope, granularity, lexeme): df for scope, granularity, lexeme, df in rows}
+
+
+def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
+    """The same two, from the active chunks' index entries, position by position."""
+    statistics: dict[tuple[int, str], Counter[str]] = {}
+    frequencies: Counter[tuple[int, str, str]] = Counter()
+    rows = conn.execute(
+        "SELECT scope_id, granularity, ARRAY(SELECT lexeme FROM unnest(tsv)),"
+        " ARRAY(SELECT array_to_string(weights, '') FROM unnest(tsv))"
+        " FROM memsense.chunks WHERE status = 'active'"
+    ).fetchall()
+    for scope, granularity, lexemes, weights in rows:
+        counts = statistics.setdefault((scope, granularity), Counter())
+        counts["chunk_count"] += 1
+        for lexeme, letters in zip(lexemes, weights, strict=True):
+            for field, letter in zip(FIELDS, "ABCD", strict=True):
+                counts[field] += letters.count(letter)
+            if set(letters) & set("ABC"):
+                frequencies[scope, granularity, lexeme] += 1
+    full = {
+        key: {name: counts[name] for name in ("chunk_count", *FIELDS)}
+        for key, counts in statistics.items()
+    }
+    return full, dict(frequencies)
+
+
+def assert_counted(conn: psycopg.Connection[Any]) -> None:
+    """Fail unless what is kept equals the recount, and every link equals what stands around it."""
+    statistics, frequencies = recount(conn)
+    assert kept_statistics(conn) == statistics
+    assert kept_frequencies(conn) == frequencies
+    assert conn.execute("SELECT * FROM memsense.pending_embeddings").fetchall() == []
+    assert misplaced_embeddings(conn) == []
+
+
+def misplaced_embeddings(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    """Vectors of inactive chunks, and user vectors whose previous chunk is another than the link."""
+    return conn.execute(
+        "SELECT e.chunk_id, e.route, c.status, e.previous_chunk_id, o.previous_chunk_id"
+        " FROM memsense.embeddings AS e"
+        " JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)"
+        " JOIN memsense.chunk_overview AS o USING (tenant_id, scope_id, chunk_id)"
+        " WHERE c.status <> 'active'"
+        "  OR (e.route = 'user' AND c.granularity = 'turn'"
+        "      AND e.previous_chunk_id IS DISTINCT FROM o.previous_chunk_id)"
+    ).fetchall()

@@ -1,0 +1,59 @@
+"""The plan that PostgreSQL really runs recall by: the generic one of the prepared statement."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from memsense.queries import recall_query
+from memsense.recall import RecallRequest, query_flags, query_values
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+Node = dict[str, Any]
+
+
+def explain_recall(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
+    """The root node of the analysed plan of this recall, as EXPLAIN (ANALYZE, FORMAT JSON) has it.
+
+    The connection must have run no recall before.
+    """
+    statement = recall_query(query_flags(request), *(request.promoted_scope or (None, None)))
+    values = query_values(request)
+    conn.execute(statement, values, prepare=True)
+    name, types = _find_prepared(conn)
+    names = dict.fromkeys(_PARAMETER.findall(statement.as_string(conn)))
+    arguments = [
+        sql.SQL("{}::{}").format(sql.Literal(values[parameter]), sql.SQL(kind))
+        for parameter, kind in zip(names, types, strict=True)
+    ]
+    row = conn.execute(
+        sql.SQL("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE {} ({})").format(
+            sql.Identifier(name), sql.SQL(", ").join(arguments)
+        )
+    ).fetchone()
+    assert row is not None
+    return row[0][0]["Plan"]
+
+
+def _find_prepared(conn: psycopg.Connection[Any]) -> tuple[str, Sequence[Any]]:
+    [found] = conn.execute(
+        "SELECT name, parameter_types::text[] FROM pg_prepared_statements"
+        " WHERE statement LIKE '%vec_full AS%'"
+    ).fetchall()
+    return found
+
+
+def walk(node: Mapping[str, Any]) -> Iterator[Node]:
+    """The node and everything below it."""
+    yield dict(node)
+    for child in node.get("Plans", ()):
+        yield from walk(child)
+
+
+def rows_read(node: Node) -> float:
+    """How many rows a scan looked at: those it gave on and those it threw away."""
+    removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+    return (node["Actual Rows"] + removed) * node["Actual Loops"]

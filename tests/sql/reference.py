@@ -1,0 +1,158 @@
+"""Recall computed again, in plain Python from the chunks' texts alone: BM25F, cosines, fusion."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import psycopg
+from embedders import HashingEmbedder
+
+from memsense.profiles import Profile, Route
+
+FIELDS = ("user", "assistant", "tag", "context")
+
+Scores = dict[Route, dict[int, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A chunk as the reference sees it: the lexemes of each field, and the texts to embed."""
+
+    chunk_id: int
+    granularity: str
+    fields: Mapping[str, Counter[str]]
+    texts: Mapping[Route, str]
+
+    def length(self, field: str) -> int:
+        """The field's length in lexeme positions."""
+        return sum(self.fields[field].values())
+
+
+def read_documents(conn: psycopg.Connection[Any]) -> list[Document]:
+    """The active chunks; what stands around each is worked out anew."""
+    rows = conn.execute(
+        "SELECT chunk_id, granularity, session_id, user_text, assistant_text, session_text,"
+        " concat_ws(' ', task_tag, array_to_string(tags, ' ')), personal_info, preferences, events"
+        " FROM memsense.chunks WHERE status = 'active'"
+        " ORDER BY granularity, session_id, ordinal, part"
+    ).fetchall()
+    around = [None, *rows, None]
+    return [
+        _document(conn, row, _beside(row, before), _beside(row, after))
+        for before, row, after in zip(around, rows, around[2:], strict=False)
+    ]
+
+
+def _beside(row: Sequence[Any], other: Sequence[Any] | None) -> Sequence[Any] | None:
+    same = other is not None and other[1:3] == row[1:3] and row[1] == "turn"
+    return other if same else None
+
+
+def _document(
+    conn: psycopg.Connection[Any],
+    row: Sequence[Any],
+    before: Sequence[Any] | None,
+    after: Sequence[Any] | None,
+) -> Document:
+    chunk_id, granularity, _, user, assistant, session, tags, personal, preferences, events = row
+    context = [text[-200:] for text in before[3:5]] if before else []
+    context += [text[:200] for text in after[3:5]] if after else []
+    fields = {
+        "user": session or user,
+        "assistant": assistant,
+        "tag": tags,
+        "context": "\n".join(context),
+    }
+    texts: dict[Route, str | None] = {
+        "vec_full": session or "\n".join(text for text in (user, assistant) if text),
+        "vec_user": user,
+        "vec_assistant": assistant,
+        "vec_next_user": after[3] if after else None,
+        "facet_personal_info": personal,
+        "facet_preferences": preferences,
+        "facet_events": events,
+    }
+    return Document(
+        chunk_id=chunk_id,
+        granularity=granularity,
+        fields={name: lexemes_of(conn, text) for name, text in fields.items()},
+        texts={route: text for route, text in texts.items() if text},
+    )
+
+
+def lexemes_of(conn: psycopg.Connection[Any], text: str) -> Counter[str]:
+    """How often each lexeme stands in the text, by PostgreSQL's own parser."""
+    rows = conn.execute(
+        "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('english', %s))", [text]
+    ).fetchall()
+    return Counter(dict(rows))
+
+
+def score_bm25f(
+    documents: Sequence[Document], question: Iterable[str], profile: Profile
+) -> dict[int, float]:
+    """BM25F of every document that has one of the question's lexemes, by chunk id."""
+    scores: dict[int, float] = {}
+    for granularity in ("turn", "session"):
+        group = [item for item in documents if item.granularity == granularity]
+        if group:
+            scores |= _score_group(group, set(question), profile)
+    return {chunk_id: score for chunk_id, score in scores.items() if score > 0}
+
+
+def _score_group(
+    group: Sequence[Document], question: set[str], profile: Profile
+) -> dict[int, float]:
+    average = {
+        field: max(sum(item.length(field) for item in group) / len(group), 1.0) for field in FIELDS
+    }
+    users = sum(item.length("user") for item in group)
+    assistants = sum(item.length("assistant") for item in group)
+    ratio = min(max(math.sqrt(users / assistants), 0.2), 1.0) if assistants else 1.0
+    weights = {
+        "user": 1.0,
+        "assistant": ratio,
+        "tag": profile.weight_tag,
+        "context": profile.weight_context * ratio,
+    }
+    scores: Counter[int] = Counter()
+    for lexeme in question:
+        df = sum(any(item.fields[f][lexeme] for f in FIELDS[:3]) for item in group)
+        idf = math.log(1 + (len(group) - df + 0.5) / (df + 0.5))
+        for item in group:
+            tf = sum(
+                weights[field]
+                * item.fields[field][lexeme]
+                / (1 - profile.b + profile.b * item.length(field) / average[field])
+                for field in FIELDS
+            )
+            if df:
+                scores[item.chunk_id] += idf * (profile.k1 + 1) * tf / (tf + profile.k1)  # pyright: ignore[reportArgumentType]
+    return dict(scores)
+
+
+def score_cosine(
+    documents: Sequence[Document], route: Route, embedder: HashingEmbedder, question: str
+) -> dict[int, float]:
+    """The inner product of halfvec-rounded vectors, for every document with such a text."""
+    asked = _halved(embedder.embed_query(question))
+    return {
+        item.chunk_id: float(_halved(embedder.embed_query(item.texts[route])) @ asked)
+        for item in documents
+        if route in item.texts
+    }
+
+
+def _halved(vector: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return vector.astype(np.float16).astype(np.float64)
+
+
+def rank(
+    documents: Sequence[Document], scores: Mapping[int, float], granularity: str
+) -> list[int]:
+    """The chunk ids of that granularity that have a score, best first, ties by id."""
+    ids = [item.chunk_id for item in documents if item.granularity == granularity]
+    return sorted((i for i in ids if i in scores), key=lambda i: (-scores[i], i))

@@ -1,0 +1,219 @@
+"""The plan of recall over a committed, analysed corpus: which indexes, whose rows, which routes."""
+
+import json
+import random
+import uuid
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from embedders import HashingEmbedder
+from plans import Node, explain_recall, rows_read, walk
+from psycopg import sql
+
+from memsense import MemSense, Profile
+from memsense.db import open_pool, read
+from memsense.engine.drafting import Annotations
+from memsense.profiles import BALANCED, PROFILES, ROUTES, Route
+from memsense.recall import Filters, RecallRequest
+
+USERS = 12
+EXCHANGES = 300
+VOCABULARY = [f"word{n}" for n in range(2000)]
+FACETS = {"personal_info": "lives in Lisbon", "preferences": "likes tea", "events": "went to Porto"}
+EVERY_ROUTE = PROFILES["memsense"].override(name="all", lexical_mode="bm25f", least_route_limit=200)
+
+TABLE_OF: dict[Route, str] = {
+    "vec_full": "embeddings_full",
+    "vec_user": "embeddings_user",
+    "vec_assistant": "embeddings_assistant",
+    "vec_next_user": "embeddings_user",
+    "facet_personal_info": "embeddings_personal_info",
+    "facet_preferences": "embeddings_preferences",
+    "facet_events": "embeddings_events",
+}
+
+# Memory of one user becomes that of others: the same rows under other numbers.
+CLONE = """
+WITH scope AS (
+    INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id)
+    SELECT tenant_id, namespace_id, %(user_id)s FROM memsense.scopes WHERE user_id = 'user0'
+    RETURNING scope_id
+),
+statistics AS (
+    INSERT INTO memsense.scope_statistics
+    SELECT s.tenant_id, scope.scope_id, granularity, chunk_count, user_length, assistant_length,
+        tag_length, context_length
+    FROM memsense.scope_statistics AS s, scope WHERE s.scope_id = 1
+),
+frequencies AS (
+    INSERT INTO memsense.lexemes
+    SELECT l.tenant_id, scope.scope_id, granularity, lexeme, document_frequency
+    FROM memsense.lexemes AS l, scope WHERE l.scope_id = 1
+),
+copies AS (
+    INSERT INTO memsense.chunks (tenant_id, scope_id, chunk_id, granularity, session_id, ordinal,
+        last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
+        assistant_length, context_length)
+    SELECT c.tenant_id, scope.scope_id, chunk_id + %(offset)s, granularity, session_id, ordinal,
+        last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
+        assistant_length, context_length
+    FROM memsense.chunks AS c, scope WHERE c.scope_id = 1
+    RETURNING 1
+)
+INSERT INTO memsense.embeddings
+SELECT e.tenant_id, scope.scope_id, chunk_id + %(offset)s, previous_chunk_id + %(offset)s, route,
+    granularity, model_id, embedding
+FROM memsense.embeddings AS e, scope WHERE e.scope_id = 1
+"""
+
+
+def some_text(source: random.Random) -> str:
+    weights = [1 / (n + 1) for n in range(len(VOCABULARY))]
+    return " ".join(source.choices(VOCABULARY, weights, k=10))
+
+
+def write_corpus(url: str, folder: Path) -> None:
+    source = random.Random(7)
+    lines = [
+        json.dumps({"session_id": f"s{n // 25}", "role": role, "content": some_text(source)})
+        for n in range(EXCHANGES)
+        for role in ("user", "assistant")
+    ]
+    (folder / "log.jsonl").write_text("\n".join(lines))
+    with MemSense.open(url, embedder=HashingEmbedder()) as memory:
+        facets = Annotations(facets=FACETS)
+        memory.ingest(folder / "log.jsonl", user_id="user0", mode="turn", annotations=facets)
+    with psycopg.connect(url, autocommit=True) as conn:
+        for n in range(1, USERS):
+            conn.execute(CLONE, {"user_id": f"user{n}", "offset": n * 100_000})
+        conn.execute("VACUUM ANALYZE")
+
+
+@pytest.fixture(scope="module")
+def corpus_url(
+    server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Generator[str]:
+    """The URL of a database that holds the corpus."""
+    names = {
+        "name": sql.Identifier(f"memsense_plans_{uuid.uuid4().hex[:12]}"),
+        "template": sql.Identifier(template_database),
+    }
+    url = urlunsplit(urlsplit(server_url)._replace(path="/" + names["name"].as_string()[1:-1]))
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
+        write_corpus(url, tmp_path_factory.mktemp("corpus"))
+        yield url
+        admin.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+
+
+@pytest.fixture
+def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
+    """A new connection, set up as recall's are."""
+    with closing(open_pool(corpus_url, min_size=1, max_size=1, timeout=10)) as pool:
+        with read(pool) as conn:
+            yield conn
+
+
+def request(profile: Profile, filters: Filters | None = None, user: str = "user5") -> RecallRequest:
+    question = "word3 word40 word700"
+    return RecallRequest(
+        tenant_id=1,
+        namespace="default",
+        user_id=user,
+        granularities=("turn", "session"),
+        query_vector=HashingEmbedder().embed_query(question),
+        terms=question,
+        profile=profile,
+        top_k=8,
+        filters=filters or Filters(),
+    )
+
+
+def route_node(plan: Node, route: Route) -> Node:
+    alias = "lexical_ranked" if route == "lexical" else route
+    return next(node for node in walk(plan) if node.get("Alias") == alias)
+
+
+def scans_of(node: Node, table: str) -> list[Node]:
+    return [item for item in walk(node) if item.get("Relation Name") == table]
+
+
+@pytest.mark.parametrize("route", list(TABLE_OF))
+def test_a_vector_route_reads_its_scope_by_index_and_returns_its_full_list(
+    corpus: psycopg.Connection, route: Route
+) -> None:
+    plan = route_node(explain_recall(corpus, request(EVERY_ROUTE)), route)
+    [scan] = scans_of(plan, TABLE_OF[route])
+    assert "Scan" in scan["Node Type"]
+    assert scan["Node Type"] != "Seq Scan"
+    conditions = " ".join(node.get("Index Cond", "") for node in walk(scan))
+    assert "tenant_id" in conditions
+    assert "scope_id" in conditions
+    assert rows_read(scan) <= EXCHANGES
+    assert plan["Actual Rows"] == EVERY_ROUTE.route_limit(8) == 200
+
+
+@pytest.mark.parametrize("mode", ["bm25f", "ts_rank"])
+def test_the_lexical_route_reads_the_scopes_own_postings(
+    corpus: psycopg.Connection, mode: str
+) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE.override(lexical_mode=mode)))
+    bitmaps = [n for n in walk(plan) if n.get("Index Name") == "chunks_scope_lexemes"]
+    assert len(bitmaps) == 1
+    postings = corpus.execute(
+        "SELECT count(*) FROM memsense.chunks WHERE scope_id = 6"
+        " AND tsv @@ 'word3 | word40 | word700'::tsquery"
+    ).fetchone()
+    assert postings is not None
+    assert bitmaps[0]["Actual Rows"] * bitmaps[0]["Actual Loops"] == postings[0]
+
+
+@pytest.mark.parametrize("profile", [*PROFILES.values(), EVERY_ROUTE], ids=lambda p: p.name)
+def test_a_search_reads_no_other_users_rows(corpus: psycopg.Connection, profile: Profile) -> None:
+    plan = explain_recall(corpus, request(profile))
+    tables = {"chunks", *TABLE_OF.values()}
+    scans = [node for node in walk(plan) if node.get("Relation Name") in tables]
+    assert scans
+    for scan in scans:
+        assert rows_read(scan) <= EXCHANGES, scan
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [Filters(session_ids=["s3"]), Filters(exclude_chunks=[500_001], tags=["none"])],
+    ids=["session", "exclude"],
+)
+def test_a_filtered_search_reads_no_other_users_rows(
+    corpus: psycopg.Connection, filters: Filters
+) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE, filters))
+    tables = {"chunks", *TABLE_OF.values()}
+    for scan in (node for node in walk(plan) if node.get("Relation Name") in tables):
+        assert rows_read(scan) <= EXCHANGES, scan
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route != "lexical"])
+def test_a_route_of_weight_zero_is_never_started(corpus: psycopg.Connection, route: Route) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE.override(**{route: 0.0})))
+    scans = scans_of(route_node(plan, route), TABLE_OF[route])
+    assert [scan["Actual Loops"] for scan in scans] == [0]
+
+
+@pytest.mark.parametrize("mode", ["bm25f", "ts_rank"])
+def test_a_lexical_route_of_weight_zero_is_never_started(
+    corpus: psycopg.Connection, mode: str
+) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE.override(lexical=0.0, lexical_mode=mode)))
+    bitmaps = [n for n in walk(plan) if n.get("Index Name") == "chunks_scope_lexemes"]
+    assert [node["Actual Loops"] for node in bitmaps] == [0]
+
+
+def test_the_default_profile_runs_only_the_routes_that_it_weighs(corpus: psycopg.Connection) -> None:
+    plan = explain_recall(corpus, request(BALANCED))
+    for route, table in TABLE_OF.items():
+        loops = [scan["Actual Loops"] for scan in scans_of(route_node(plan, route), table)]
+        assert (loops == [0]) == (BALANCED.weights[route] == 0), route

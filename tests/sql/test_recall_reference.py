@@ -1,0 +1,219 @@
+"""The numbers of recall.sql against a second computation of them, and against another library's."""
+
+import math
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import bm25s
+import numpy as np
+import psycopg
+import pytest
+from embedders import HashingEmbedder
+from reference import Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
+
+from memsense import MemSense, Profile
+from memsense.db import open_pool, read
+from memsense.fusion import reciprocal_rank_fusion
+from memsense.profiles import BALANCED, ROUTES, Route
+from memsense.recall import Candidate, RecallRequest, run_recall
+
+OpenMemory = Callable[..., MemSense]
+
+WORDS = (
+    "apple river lantern Lisbon guitar winter saffron bicycle ledger harbour violin tea market"
+    " rain garden letter bridge coffee train window the of and it was my we she"
+).split()
+QUESTIONS = ["Lisbon harbour tea", "the violin and the winter bicycle", "saffron saffron rain"]
+
+ODD_WEIGHTS = BALANCED.override(
+    name="odd",
+    **{route: 0.3 + 0.35 * n for n, route in enumerate(ROUTES)},
+    least_candidates=1000,
+    least_route_limit=1000,
+    postings_budget=1_000_000,
+)
+
+
+def some_text(source: random.Random) -> str:
+    return " ".join(source.choices(WORDS, k=source.choice([2, 6, 15, 60])))
+
+
+def fill(memory: MemSense, *, answers: bool = True, n: int = 45) -> None:
+    source = random.Random(11)
+    for i in range(n):
+        at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=i)
+        sides = source.choice([("user", "assistant")] * 3 + [("user",)] + [("assistant",)])
+        sides = sides if answers else ("user",)
+        facets = source.choice([{}, {"events": some_text(source)}, {"preferences": "likes tea"}])
+        memory.add(
+            [{"role": side, "content": some_text(source), "at": at} for side in sides],
+            user_id="ada",
+            session_id=f"s{source.randrange(6)}",
+            facets={"personal_info": some_text(source), **facets} if i % 3 else facets,
+            tags=source.choice([(), ("river",), ("winter", "tea")]),
+            task_tag=source.choice([None, "violin lesson"]),
+        )
+
+
+def ask(question: str, profile: Profile) -> RecallRequest:
+    return RecallRequest(
+        tenant_id=1,
+        namespace="default",
+        user_id="ada",
+        granularities=("turn", "session"),
+        query_vector=HashingEmbedder().embed_query(question),
+        terms=question,
+        profile=profile,
+        top_k=8,
+    )
+
+
+@pytest.fixture
+def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
+    with closing(open_pool(database_url, min_size=1, max_size=1, timeout=10)) as pool:
+        with read(pool) as conn:
+            yield conn
+
+
+def reference_scores(
+    conn: psycopg.Connection[Any], question: str, profile: Profile
+) -> tuple[Sequence[Any], Scores]:
+    documents = read_documents(conn)
+    scores: Scores = {
+        route: score_cosine(documents, route, HashingEmbedder(), question)
+        for route in ROUTES
+        if route != "lexical"
+    }
+    lexemes = lexemes_of(conn, question)
+    scores["lexical"] = score_bm25f(documents, lexemes, profile)
+    return documents, scores
+
+
+def assert_fused(
+    candidates: Sequence[Candidate], documents: Sequence[Any], scores: Scores, profile: Profile
+) -> None:
+    """Ranks, raw scores and rrf_scores are those of the reference, and nothing is left out."""
+    expected: dict[int, dict[Route, int]] = {}
+    fused: dict[int, float] = {}
+    for granularity in ("turn", "session"):
+        lists = {route: rank(documents, scores[route], granularity) for route in ROUTES}
+        for route, ids in lists.items():
+            for position, chunk_id in enumerate(ids, start=1):
+                expected.setdefault(chunk_id, {})[route] = position
+        weights = [profile.weights[route] for route in ROUTES]
+        for found in reciprocal_rank_fusion(list(lists.values()), k=profile.rrf_k, weights=weights):
+            fused[found.item] = found.score
+    assert {item.chunk_id for item in candidates} == expected.keys() == fused.keys()
+    for item in candidates:
+        assert {hit.route: hit.rank for hit in item.routes} == expected[item.chunk_id]
+        for hit in item.routes:
+            precision = 1e-9 if hit.route == "lexical" else 1e-5
+            assert hit.score == pytest.approx(scores[hit.route][item.chunk_id], abs=precision)
+        parts = expected[item.chunk_id].items()
+        total = math.fsum(profile.weights[r] / (profile.rrf_k + place) for r, place in parts)
+        assert item.rrf_score == pytest.approx(total, abs=1e-9)
+        assert item.rrf_score == pytest.approx(fused[item.chunk_id], abs=1e-9)
+    order = [(-item.rrf_score, item.chunk_id) for item in candidates]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_ranks_scores_and_fusion_equal_the_reference(
+    memory: MemSense, recall_conn: psycopg.Connection[Any], question: str
+) -> None:
+    fill(memory)
+    state, candidates = run_recall(recall_conn, ask(question, ODD_WEIGHTS))
+    documents, scores = reference_scores(recall_conn, question, ODD_WEIGHTS)
+    assert_fused(candidates, documents, scores, ODD_WEIGHTS)
+    assert {hit.route for item in candidates for hit in item.routes} == set(ROUTES)
+    assert state.lexical_matches == len(scores["lexical"])
+    counts = {g: sum(d.granularity == g for d in documents) for g in ("turn", "session")}
+    assert state.counts == counts
+
+
+def test_a_memory_without_answers_equals_the_reference(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory, answers=False)
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea", ODD_WEIGHTS))
+    documents, scores = reference_scores(recall_conn, "Lisbon tea", ODD_WEIGHTS)
+    assert_fused(candidates, documents, scores, ODD_WEIGHTS)
+
+
+def test_changes_leave_numbers_that_equal_the_reference(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    turns = [chunk.chunk_id for chunk in memory.recent(limit=100)]
+    for chunk_id in turns[::3]:
+        memory.forget(chunk_id)
+    for chunk_id in turns[::6]:
+        memory.restore(chunk_id)
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea rain", ODD_WEIGHTS))
+    documents, scores = reference_scores(recall_conn, "Lisbon tea rain", ODD_WEIGHTS)
+    assert_fused(candidates, documents, scores, ODD_WEIGHTS)
+
+
+def test_the_and_query_ranks_by_ts_rank_cd_over_the_chunks_own_text(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    only = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, lexical_mode="ts_rank")
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea", only))
+    expected = recall_conn.execute(
+        "SELECT chunk_id, ts_rank_cd(own, asked)::float8 FROM memsense.chunks,"
+        " LATERAL (SELECT setweight(to_tsvector('english', session_text || user_text), 'A')"
+        "   || setweight(to_tsvector('english', assistant_text), 'B')"
+        "   || setweight(to_tsvector('english',"
+        "        concat_ws(' ', task_tag, array_to_string(tags, ' '))), 'C') AS own) AS text,"
+        " websearch_to_tsquery('english', 'Lisbon tea') AS asked WHERE own @@ asked"
+    ).fetchall()
+    assert {item.chunk_id: item.routes[0].score for item in candidates} == pytest.approx(
+        dict(expected)
+    )
+    assert len(expected) > 3
+
+
+def test_bm25f_on_one_field_is_bm25s_bm25(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    source = random.Random(3)
+    for n in range(80):
+        memory.add(
+            [{"role": "user", "content": some_text(source)}],
+            user_id="ada",
+            session_id=f"s{n}",
+            mode="turn",
+        )
+    only = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, weight_context=0.0)
+    documents = read_documents(recall_conn)
+    index = bm25s.BM25(method="lucene", k1=only.k1, b=only.b)
+    corpus = [list(item.fields["user"].elements()) for item in documents]
+    index.index(corpus, show_progress=False)
+    for question in QUESTIONS[:2]:
+        _, candidates = run_recall(recall_conn, ask(question, only))
+        # bm25s leaves out the factor k1 + 1, and counts in float32.
+        scores = index.get_scores(list(lexemes_of(recall_conn, question))) * (only.k1 + 1)
+        best = np.argsort(-scores, kind="stable")[:10]
+        assert [item.chunk_id for item in candidates[:10]] == [documents[i].chunk_id for i in best]
+        for item, i in zip(candidates, best, strict=False):
+            assert item.routes[0].score == pytest.approx(float(scores[i]), rel=1e-5)
+
+
+def test_a_common_word_outside_the_budget_still_scores(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    tight = ODD_WEIGHTS.override(
+        **{r: float(r == "lexical") for r in ROUTES}, postings_budget=1
+    )
+    question = "Lisbon tea rain"
+    _, scores = reference_scores(recall_conn, question, tight)
+    _, candidates = run_recall(recall_conn, ask(question, tight))
+    assert 0 < len(candidates) < len(scores["lexical"])
+    for item in candidates:
+        expected = scores["lexical"][item.chunk_id]
+        assert item.routes[0].score == pytest.approx(expected, abs=1e-9)

@@ -1,0 +1,205 @@
+from datetime import UTC, datetime
+from statistics import median
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsense.question import analyse_question
+
+PLAIN_WORDS = st.sampled_from(
+    [
+        "what",
+        "did",
+        "she",
+        "buy",
+        "when",
+        "the",
+        "dog",
+        "ran",
+        "may",
+        "march",
+        "will",
+        "mark",
+        "version",
+        "v2.10",
+        "PROJ-2023",
+        "to",
+        "a",
+        "Lisbon?",
+        "report,",
+        "user",
+        "assistant's",
+        "bus-stop",
+        "art",
+        "mayor",
+        "marching",
+        "decent",
+    ]
+)
+BLANKS = st.sampled_from([" ", "  ", " \n"])
+SPEAKERS = ["Caroline Smith", "Bob", "user", "A", "Will"]
+ASKED_AT = datetime(2023, 6, 14, 12, tzinfo=UTC)
+
+
+@given(st.lists(st.tuples(PLAIN_WORDS, BLANKS)))
+def test_a_question_without_name_or_date_is_searched_for_as_it_is(
+    parts: list[tuple[str, str]],
+) -> None:
+    text = "".join(word + blank for word, blank in parts)
+    question = analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT)
+    assert question.search_text == text
+    assert question.named_speakers == ()
+    assert question.dates == ()
+
+
+@given(st.text())
+def test_any_text_without_speakers_is_searched_for_as_it_is(text: str) -> None:
+    question = analyse_question(text, asked_at=ASKED_AT)
+    assert question.text == question.search_text == text
+
+
+@given(st.text(), st.lists(st.text(max_size=10), max_size=4))
+def test_any_text_and_speakers_can_be_analysed(text: str, speakers: list[str]) -> None:
+    question = analyse_question(text, speakers=speakers, asked_at=ASKED_AT)
+    assert set(question.named_speakers) <= set(speakers)
+    if not question.named_speakers:
+        assert question.search_text == text
+    for found in question.dates:
+        assert text[slice(*found.span)] == found.text
+        assert found.start <= found.end
+
+
+@pytest.mark.parametrize(
+    ("text", "search_text", "named"),
+    [
+        ("When did Caroline move to Oslo?", "When did move to Oslo?", ("Caroline Smith",)),
+        ("when did caroline move to oslo?", "when did move to oslo?", ("Caroline Smith",)),
+        ("Where is Caroline Smith's red bike?", "Where is red bike?", ("Caroline Smith",)),
+        ("Where is Caroline\u2019s red bike?", "Where is red bike?", ("Caroline Smith",)),
+        ("Caroline, which tea tastes best?", "which tea tastes best?", ("Caroline Smith",)),
+        ("What tea was bought for Bob?", "What tea was bought for?", ("Bob",)),
+        (
+            "Did BOB and Caroline both like sailing?",
+            "Did and both like sailing?",
+            ("Bob", "Caroline Smith"),
+        ),
+        ("Which boat is (Bob's)?", "Which boat is ()?", ("Bob",)),
+    ],
+)
+def test_names_are_taken_out_of_what_is_searched_for(
+    text: str, search_text: str, named: tuple[str, ...]
+) -> None:
+    question = analyse_question(text, speakers=SPEAKERS)
+    assert question.text == text
+    assert (question.search_text, question.named_speakers) == (search_text, named)
+
+
+@pytest.mark.parametrize(
+    "text", ["Who is Caroline?", "What did Bob say?", "Caroline Smith", "Bob's"]
+)
+def test_a_question_that_is_nothing_but_a_name_keeps_it(text: str) -> None:
+    question = analyse_question(text, speakers=SPEAKERS)
+    assert question.search_text == text
+    assert len(question.named_speakers) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which bobsleigh did we rent?",
+        "Who sang Sweet Carolines?",
+        "What should the user or the assistant do?",
+        "What is vitamin A good for?",
+        "Which smith repaired the gate?",
+        "Who will pay, and who would?",
+        "Will the train stop?",
+    ],
+)
+def test_other_words_are_not_names(text: str) -> None:
+    question = analyse_question(text, speakers=SPEAKERS)
+    assert question.search_text == text
+    assert question.named_speakers == ()
+
+
+@pytest.mark.parametrize("text", ["Where does Will work?", "Will's train, does it stop?"])
+def test_a_name_that_is_also_a_word_needs_its_capital_in_a_telling_place(text: str) -> None:
+    assert analyse_question(text, speakers=SPEAKERS).named_speakers == ("Will",)
+
+
+def test_a_first_name_that_two_speakers_share_names_both() -> None:
+    question = analyse_question("What does Ann Lee or Ann cook?", speakers=["Ann Lee", "Ann Berg"])
+    assert question.named_speakers == ("Ann Lee", "Ann Berg")
+    assert question.search_text == "What does or cook?"
+
+
+def test_a_title_is_not_a_first_name() -> None:
+    question = analyse_question("What did dr and Jane prescribe?", speakers=["Dr. Jane Roe"])
+    assert question.search_text == "What did dr and prescribe?"
+
+
+def test_names_in_scripts_without_blanks_are_found_inside_the_sentence() -> None:
+    question = analyse_question("李明什么时候去了东京?", speakers=["李明", "王芳"])
+    assert question.named_speakers == ("李明",)
+    assert question.search_text == "什么时候去了东京?"
+
+
+def test_a_speaker_called_june_does_not_take_the_month_away() -> None:
+    question = analyse_question("What did June paint in June 2023?", speakers=["June"])
+    assert question.search_text == "What did paint in June 2023?"
+    assert [found.text for found in question.dates] == ["June 2023"]
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ('Who read "The Tin Drum" first?', ("The Tin Drum",)),
+        ("Who read \u201cThe Tin Drum\u201d and 'Emma'?", ("The Tin Drum", "Emma")),
+        ("Who read «Война и мир»?", ("Война и мир",)),
+        ("「東京物語」は誰が見た?", ("東京物語",)),
+        ("Whose dog's toys aren't in the dogs' box?", ()),
+        ("Did 'Charlotte's Web' please them?", ("Charlotte's Web",)),
+        ('An inch is 1" and a foot', ()),
+        ('Nothing in " " here', ()),
+    ],
+)
+def test_quoted_terms_are_found_without_their_marks(text: str, quoted: tuple[str, ...]) -> None:
+    assert analyse_question(text).quoted == quoted
+
+
+def test_a_name_within_a_quotation_stays() -> None:
+    question = analyse_question('Did Bob read "Bob the Builder"?', speakers=["Bob"])
+    assert question.search_text == 'Did read "Bob the Builder"?'
+
+
+def test_a_question_in_another_language_has_no_english_dates() -> None:
+    text = "Est-ce que 2023-05-07 va bien?"
+    assert len(analyse_question(text).dates) == 1
+    assert analyse_question(text, language="french").dates == ()
+
+
+def test_an_ordinary_question_is_analysed_within_two_milliseconds() -> None:
+    text = (
+        "What did Caroline's sister say about the pottery class they took on 7 May 2023, and why?"
+    )
+    times: list[float] = []
+    for _ in range(51):
+        start = perf_counter()
+        analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT)
+        times.append(perf_counter() - start)
+    assert median(times) < 0.002
+
+
+@pytest.mark.parametrize(
+    "part", ["'a ", '"a ', "7 May 2023 to ", "May and ", "\u201c\u201e", "Bob's "]
+)
+def test_the_time_of_a_long_question_grows_with_its_length_only(part: str) -> None:
+    def seconds(size: int) -> float:
+        text = part * (size // len(part))
+        start = perf_counter()
+        analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT)
+        return perf_counter() - start
+
+    short = min(seconds(4_000) for _ in range(3))
+    assert seconds(40_000) < 60 * short
