@@ -8,7 +8,7 @@ distances like real ones; only the few thousand base messages are embedded.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -117,6 +117,11 @@ class PreparedSession:
 
     draft: SessionDraft
     vectors: dict[str, NDArray[np.float32]]
+
+    def single_exchanges(self) -> "Iterator[PreparedSession]":
+        """The same session, an exchange at a time."""
+        for exchange in self.draft.exchanges:
+            yield PreparedSession(replace(self.draft, exchanges=[exchange]), self.vectors)
 
 
 def generate_sessions(

@@ -30,7 +30,7 @@ class Floor:
         self._profile = profile
         with psycopg.connect(url) as connection:
             register_vector(connection)
-            self.routes = {
+            self.routes: dict[Route, Vectors] = {
                 route: _load(connection, name, user_id)
                 for route, name in NAMES.items()
                 if profile.weights[route]

@@ -1,4 +1,4 @@
-"""The original's query on the original's layout, filled from a memsense store of the same chunks."""
+"""The original's query on the original's layout, filled from a memsense store."""
 
 from typing import Any
 
@@ -55,9 +55,7 @@ class Original:
 
     def size(self) -> int:
         """Bytes on disk, indexes included."""
-        row = self._connection.execute(statement(FILE, "measure_size")).fetchone()
-        assert row is not None
-        return int(row[0])
+        return int(self._connection.execute(statement(FILE, "measure_size")).fetchall()[0][0])
 
     def close(self) -> None:
         """Close the connection."""

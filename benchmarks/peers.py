@@ -93,7 +93,7 @@ class LancePeer:
         return self._arrow.table(columns)
 
     def fill(self, documents: Documents) -> None:
-        """One table with a full-text index; LanceDB recommends a vector index beyond 100,000 rows."""
+        """One table with a full-text index; its vector index is advised beyond 100,000 rows."""
         self._table = self._database.create_table("chunks", self._rows(documents))
         self._table.create_fts_index("text")
 

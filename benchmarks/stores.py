@@ -4,19 +4,23 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
 
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
+from benchmarks.statements import statement
 from memsense import migrate, store
 from memsense.db import open_pool, transaction
-from memsense.db.connection import Pool
+from memsense.db.connection import Connection, Pool
 from memsense.types import SessionWrite
 
 NAMESPACE = "bench"
 TENANT = "bench"
+STRETCH = 10_000_000
+"""Chunk ids kept apart for each copied user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +69,22 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
     """Store one session whose vectors are known, in one transaction."""
     embedder = PreparedEmbedder(known=session.vectors)
     with transaction(pool) as connection:
-        namespace = store.open_namespace(
-            connection,
-            tenant=TENANT,
-            name=NAMESPACE,
-            language="english",
-            model=embedder.model,
-            dimension=embedder.dimension,
-        )
+        namespace = open_namespace(connection)
         scope = store.lock_scope(connection, namespace, session.draft.user_id)
         return store.write_session(connection, scope, session.draft, embedder.embed)
+
+
+def open_namespace(connection: Connection) -> store.Namespace:
+    """The benchmark's namespace, made if new."""
+    embedder = PreparedEmbedder()
+    return store.open_namespace(
+        connection,
+        tenant=TENANT,
+        name=NAMESPACE,
+        language="english",
+        model=embedder.model,
+        dimension=embedder.dimension,
+    )
 
 
 def settle(url: str) -> None:
@@ -82,3 +92,45 @@ def settle(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM (ANALYZE)")
         connection.execute("CHECKPOINT")
+
+
+def sizes(url: str) -> dict[str, int]:
+    """Bytes on disk by kind of table, indexes included."""
+    with psycopg.connect(url) as connection:
+        return dict(connection.execute(statement("stores.sql", "measure_sizes")).fetchall())
+
+
+def promotion_size(url: str) -> int:
+    """Bytes of the HNSW indexes of promoted scopes."""
+    with psycopg.connect(url) as connection:
+        return int(
+            connection.execute(statement("stores.sql", "measure_promotion")).fetchall()[0][0]
+        )
+
+
+def copy_user(url: str, user_id: str, copies: int) -> Filling:
+    """Give the texts and vectors of the one user there is to `copies` more, inside the database.
+
+    Writing a million chunks one session at a time would take longer than the whole benchmark.
+    """
+    started = time.perf_counter()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")  # foreign keys hold already
+        connection.execute("SET maintenance_work_mem = '512MB'")
+        index = connection.execute(statement("stores.sql", "describe_text_index")).fetchall()[0][0]
+        connection.execute(statement("stores.sql", "drop_text_index"))
+        values = {"user_id": user_id, "copies": copies}
+        for name in ("copy_users", "copy_statistics", "copy_lexemes"):
+            connection.execute(statement("stores.sql", name), values)
+        for stretch in _stretches(connection, copies):
+            for name in ("copy_chunks", "copy_embeddings"):
+                connection.execute(statement("stores.sql", name), values | stretch)
+        connection.execute(index)
+    return Filling(chunks=copies, seconds=time.perf_counter() - started)
+
+
+def _stretches(connection: psycopg.Connection[Any], copies: int) -> Iterator[dict[str, int]]:
+    """Scopes in groups, so that no statement writes more than a hundred thousand chunks."""
+    last = connection.execute("SELECT max(scope_id) FROM memsense.scopes").fetchall()[0][0]
+    for first in range(last - copies, last + 1, 100):
+        yield {"first": first, "last": min(first + 99, last), "stretch": STRETCH}

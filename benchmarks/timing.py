@@ -34,7 +34,7 @@ def summarise(milliseconds: Sequence[float]) -> Timing:
 def time_calls(
     call: Callable[[T], object], inputs: Sequence[T], *, warm: int = 5, seconds: float = 20.0
 ) -> Timing:
-    """Call once per input after `warm` untimed calls; stop after `seconds`, at three calls least."""
+    """Call once per input after `warm` untimed calls; stops after `seconds`, never before three."""
     for item in inputs[:warm]:
         call(item)
     taken: list[float] = []

@@ -29,6 +29,9 @@ class Settings(BaseSettings):
     embedding_url: str | None = None
     embedding_api_key: str | None = None
     embedding_dimension: int | None = None
+    reranker_url: str | None = Field(None, description="server speaking POST /rerank; unset: none")
+    reranker_model: str | None = None
+    reranker_api_key: str | None = None
     pool_min_size: int = Field(1, ge=0)
     pool_max_size: int = Field(8, ge=1)
     pool_timeout: float = Field(10.0, gt=0, description="seconds to wait for a free connection")

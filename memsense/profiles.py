@@ -70,6 +70,8 @@ class Profile:
     event_weight: float = 0.0
     date_weight: float = 0.0
     neighbour_weight: float = 0.0
+    reranker_weight: float = 1.0
+    reranker_depth: int = 50
 
     def __post_init__(self) -> None:
         """Reject unknown routes and constants out of range."""
@@ -131,6 +133,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("event_weight", 0, 5),
     ("date_weight", 0, 5),
     ("neighbour_weight", 0, 1),
+    ("reranker_weight", 0, 5),
+    ("reranker_depth", 1, 1000),
 )
 
 

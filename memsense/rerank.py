@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,11 @@ from memsense.recall import Candidate
 from memsense.signals import score_terms
 from memsense.types import Granularity
 
-
 Terms = Mapping[int, tuple[Term, ...]]
 """What is added to each candidate's rrf_score, by chunk id."""
+
+
+NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +87,14 @@ def rank_candidates(
     ceiling: Mapping[str, float],
     top_k: int,
     sessions: bool,
+    added: Mapping[int, Term] = NO_TERMS,
 ) -> Ranking:
-    """As `rerank`, with what the final list was chosen from."""
+    """As `rerank`, with what the final list was chosen from.
+
+    `added` holds a further term for some chunks, such as a reranker's.
+    """
     terms = score_terms(candidates, profile=profile, question=question, ceiling=ceiling)
+    terms |= {chunk_id: (*terms[chunk_id], term) for chunk_id, term in added.items()}
     scored = (
         _score_sessions(candidates, profile, terms)
         if sessions

@@ -75,7 +75,8 @@ SELECT coalesce(max(last_ordinal) + 1, 0)
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
 
--- name: fetch_last_turn
+-- name: fetch_last_turns
+-- The last two active turns of a session, the latest first.
 SELECT
     chunk_id, ordinal, part, user_text, assistant_text, user_speaker, assistant_speaker, agent_id,
     occurred_at, occurred_zone_known, message_ids, source, next_user_text, context
@@ -83,7 +84,7 @@ FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
 ORDER BY ordinal DESC, part DESC
-LIMIT 1;
+LIMIT 2;
 
 -- name: find_repeats
 -- The chunks of the exchange with the same content within ten minutes of event time, whatever

@@ -302,4 +302,4 @@ def _told(result: Mapping[str, Any]) -> str:
     if "helpful" in result:
         return f"{chunk}: recorded as {'helpful' if result['helpful'] else 'unhelpful'}"
     changed: Sequence[int] = result["changed"]
-    return f"{chunk}: {', '.join(map(str, changed))} changed" if changed else f"{chunk}: no change"
+    return f"{chunk}: changed {', '.join(map(str, changed)) or 'nothing'}"

@@ -3,6 +3,7 @@
 import glob
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -142,7 +143,7 @@ def ingest(
     if as_json:
         print_json(report.as_dict())
     else:
-        print_summary(console(), report)
+        print_summary(console(), report, watched=watch)
     if not (report.usable or watch) or (strict and _anything_left_out(report)):
         raise typer.Exit(FAILED)
 
@@ -172,7 +173,7 @@ def _follow(
 ) -> None:
     """Ingest what changes until Ctrl-C; the report grows."""
     typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
-    try:
+    with suppress(KeyboardInterrupt):
         for changed in watch_logs(paths):
             more = run_with_progress(memory, changed, arguments, tolerant=True)
             add_up(report, more)
@@ -183,8 +184,7 @@ def _follow(
                     f" {more.stored} stored, {more.replaced} replaced",
                     err=True,
                 )
-    except KeyboardInterrupt:
-        typer.echo("memsense: stopped watching", err=True)
+    typer.echo("memsense: stopped watching", err=True)
 
 
 def _anything_left_out(report: IngestReport) -> bool:

@@ -66,6 +66,9 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", "-e", help="show the arithmetic of each hit")
     ] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="record the search for 'trace show' and 'replay'")
+    ] = False,
     neighbors: Annotated[
         bool, typer.Option(help="show the exchange before and after each hit")
     ] = True,
@@ -97,6 +100,7 @@ def search(
             kinds=_check_kinds(kind or ()) or None,
             asked_at=asked_at,
             profile=ranking,
+            trace=trace or None,
         )
     if as_json:
         print_json(_result_fields(result, neighbors=neighbors))
@@ -128,6 +132,8 @@ def print_result(
         to.print(Text(f"note: {plain(note)}", style="yellow"))
     if result.hits:
         to.print(Text(_told(result), style="dim"))
+    if result.trace_id:
+        to.print(Text(f"trace {result.trace_id}", style="dim"))
 
 
 def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """What an ingest run did, as tables for people."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.text import Text
@@ -12,10 +13,16 @@ LISTED_SOURCES = 8
 LISTED_PLACES = 3
 
 
-def print_summary(to: Console, report: IngestReport) -> None:
-    """The sources with their formats, the counts, what was skipped and where, the warnings."""
+def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -> None:
+    """The sources with their formats, the counts, what was skipped and where, the warnings.
+
+    Of logs that were `watched` while they grew, only what was written is told.
+    """
     _print_sources(to, report)
-    _print_counts(to, report)
+    if watched:
+        _print_row(to, {"stored": report.stored, "replaced": report.replaced})
+    else:
+        _print_counts(to, report)
     _print_skipped(to, report)
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
@@ -49,9 +56,7 @@ def _print_counts(to: Console, report: IngestReport) -> None:
         "known already": report.repeated,
         "skipped": sum(read.skip_counts.values()),
     }
-    made = table(*counts, right=tuple(counts))
-    add_row(made, *counts.values())
-    to.print(made)
+    _print_row(to, counts)
     if read.earliest:
         to.print(f"from {when(read.earliest)} to {when(read.latest)}", end="; ")
     to.print(Text(f"memory of {plain(', '.join(sorted(report.users))) or 'nobody'}"))
@@ -62,6 +67,12 @@ def _print_counts(to: Console, report: IngestReport) -> None:
     ):
         if count:
             to.print(f"note: {count} {what}", style="yellow")
+
+
+def _print_row(to: Console, counts: Mapping[str, object]) -> None:
+    made = table(*counts, right=tuple(counts))
+    add_row(made, *counts.values())
+    to.print(made)
 
 
 def _print_skipped(to: Console, report: IngestReport) -> None:

@@ -1,5 +1,6 @@
 """Which memory a command works on: the global options, and how to open what they name."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
     from memsense.engine import MemSense
     from memsense.profiles import Profile
+
+_PASSWORD_OPTION = re.compile(r"(\bpassword\s*=\s*)('[^']*'|[^\s&]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +70,9 @@ def choose_profile(name: str) -> "Profile":
 
 def shown_url(url: str) -> str:
     """The URL without its password, for people to read."""
-    parts = urlsplit(url)
+    hidden = _PASSWORD_OPTION.sub(r"\1***", url)
+    parts = urlsplit(hidden)
     if not parts.scheme or not parts.password:
-        return url
+        return hidden
     visible = parts.netloc.replace(f":{parts.password}@", ":***@", 1)
     return urlunsplit(parts._replace(netloc=visible))

@@ -1,5 +1,6 @@
 """Follows growing logs: says which files changed, and adds up what was ingested of them."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def watch_logs(paths: Sequence[str]) -> Iterator[list[str]]:
 
     A file is watched through its folder, because editors and agents replace files.
     """
+    logging.getLogger("watchfiles").addHandler(logging.NullHandler())  # it tells of Ctrl-C
     folders = {path if path.is_dir() else path.parent for path in map(_absolute, paths)}
     for changes in watch(*folders, debounce=DEBOUNCE_MS, raise_interrupt=False):
         changed = {Path(path) for change, path in changes if change is not Change.deleted}
@@ -35,15 +37,13 @@ def watch_logs(paths: Sequence[str]) -> Iterator[list[str]]:
 
 
 def add_up(total: IngestReport, more: IngestReport) -> None:
-    """Add a later pass to the total: what it stored, and what it met for the first time.
+    """Add what a later pass wrote to the total.
 
-    A pass reads a grown file from its beginning again, so that only what it wrote is new.
+    A pass reads a grown file from its beginning again: what else it counted is known already.
     """
     total.stored += more.stored
     total.replaced += more.replaced
-    total.sessions += more.sessions
-    total.exchanges += more.exchanges
-    total.repeated += more.repeated
+    total.exchanges += more.stored
     total.users |= more.users
     total.failed = list(dict.fromkeys([*total.failed, *more.failed]))
     total.read.detected |= more.read.detected

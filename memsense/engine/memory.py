@@ -15,7 +15,7 @@ import psycopg
 
 from memsense import migrate, store
 from memsense.config import Settings, load_settings
-from memsense.db import check_server, database_errors, open_pool, read, transaction
+from memsense.db import check_server, connect, database_errors, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.db.embedded import EmbeddedServer
 from memsense.embed import CachedQueries, Embedder, open_embedder
@@ -40,6 +40,7 @@ from memsense.hits import SearchResult
 from memsense.ingest import ReadOptions
 from memsense.profiles import Profile, get_profile
 from memsense.recall import Filters
+from memsense.rerankers import HttpReranker, Reranker
 from memsense.store import traces as recorded
 from memsense.types import (
     Chunk,
@@ -76,6 +77,7 @@ class MemSense:
         profile: Profile,
         embedder: Embedder | None = None,
         tagger: FacetTagger | None = None,
+        reranker: Reranker | None = None,
         server: EmbeddedServer | None = None,
     ) -> None:
         """Use `MemSense.open`; this takes over an open pool and, if given, an embedded server."""
@@ -84,6 +86,7 @@ class MemSense:
         self._profile = profile
         self._given_embedder = embedder
         self._tagger = tagger or RuleTagger()
+        self._given_reranker = reranker
         self._server = server
         self._known = KnownScopes()
         self._namespace: store.Namespace | None = None
@@ -100,6 +103,7 @@ class MemSense:
         namespace: str | None = None,
         settings: Settings | None = None,
         tagger: FacetTagger | None = None,
+        reranker: Reranker | None = None,
     ) -> Self:
         """Connect to `url`, else to MEMSENSE_DATABASE_URL, else to the embedded server.
 
@@ -131,6 +135,7 @@ class MemSense:
             profile=get_profile(ranking) if isinstance(ranking, str) else ranking,
             embedder=embedder,
             tagger=tagger,
+            reranker=reranker,
             server=server,
         )
 
@@ -151,10 +156,22 @@ class MemSense:
     def embedder(self) -> Embedder:
         """What turns texts into vectors, made at first use, with a cache of questions."""
         inner = self._given_embedder or open_embedder(
-            self._settings.embedder, **_embedder_settings(self._settings)
+            self._settings.embedder, **embedder_settings(self._settings)
         )
         size = self._settings.query_cache_size
         return CachedQueries(inner, size) if size else inner
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """What reads question and texts together after fusion; None unless one was given or set."""
+        settings = self._settings
+        if self._given_reranker is not None or settings.reranker_url is None:
+            return self._given_reranker
+        return HttpReranker(
+            settings.reranker_url,
+            model=settings.reranker_model,
+            api_key=settings.reranker_api_key,
+        )
 
     # Writing
 
@@ -403,7 +420,9 @@ class MemSense:
     ) -> searching.Search:
         """Search with what is known of the scope; once more if that turns out to be outdated."""
         known = self._know(connection, request)
-        search = searching.run_search(connection, request, known, self.embedder)
+        search = searching.run_search(
+            connection, request, known, self.embedder, self.reranker
+        )
         if known is None or search.state.speakers == known.speakers:
             return search
         assert request.user_id is not None
@@ -411,7 +430,9 @@ class MemSense:
         self._known.put(request.user_id, known)
         if searching.analyse(request, known) == search.question:
             return search
-        return searching.run_search(connection, request, known, self.embedder)
+        return searching.run_search(
+            connection, request, known, self.embedder, self.reranker
+        )
 
     def _know(
         self, connection: Connection, request: searching.SearchRequest
@@ -654,12 +675,13 @@ def _start_embedded(server: EmbeddedServer | None) -> str:
 
 
 def _check_database(address: str) -> None:
-    with database_errors(), psycopg.connect(address, connect_timeout=10) as connection:
+    with connect(address) as connection:
         check_server(connection)
         migrate.require_current(connection)
 
 
-def _embedder_settings(settings: Settings) -> dict[str, Any]:
+def embedder_settings(settings: Settings) -> dict[str, Any]:
+    """The arguments of `open_embedder` that the settings give."""
     found = {
         "model": settings.embedding_model,
         "base_url": settings.embedding_url,

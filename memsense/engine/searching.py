@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
 from memsense.errors import InvalidInputError, ModelMismatchError
+from memsense.explanation import Term
 from memsense.hits import Hit, Neighbor, SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile
 from memsense.question import Question, analyse_question
 from memsense.question.scripts import segment_scripts
 from memsense.recall import Candidate, Filters, RecallRequest, RecallState, run_recall
-from memsense.rerank import Ranked, Ranking, rank_candidates
-from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits
+from memsense.rerank import NO_TERMS, Ranked, Ranking, rank_candidates
+from memsense.rerankers import Reranker
+from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
 from memsense.types import Granularity, JsonValue, MemoryKind
 
 DEFAULT_TOP_K = 8
@@ -117,9 +119,16 @@ def check_model(known: KnownScope, embedder: Embedder) -> None:
 
 
 def run_search(
-    connection: Connection, request: SearchRequest, known: KnownScope | None, embedder: Embedder
+    connection: Connection,
+    request: SearchRequest,
+    known: KnownScope | None,
+    embedder: Embedder,
+    reranker: Reranker | None = None,
 ) -> Search:
-    """Recall and rerank; the hits' texts are not fetched yet."""
+    """Recall and rerank; the hits' texts are not fetched yet.
+
+    A `reranker` reads the texts of the best candidates, by one more statement.
+    """
     started = time.perf_counter()
     question = analyse(request, known)
     vector = embed_question(embedder, question, request.profile)
@@ -138,6 +147,7 @@ def run_search(
         ceiling=state.ceiling,
         top_k=request.top_k,
         sessions=sessions,
+        added=ask_reranker(connection, request, candidates, reranker) if reranker else NO_TERMS,
     )
     timings = {
         "embed": 1000 * (embedded - started),
@@ -155,6 +165,32 @@ def run_search(
         notes=_notes(state, request.profile, vector is not None),
         timings=timings,
     )
+
+
+def ask_reranker(
+    connection: Connection,
+    request: SearchRequest,
+    candidates: Sequence[Candidate],
+    reranker: Reranker,
+) -> dict[int, Term]:
+    """The reranker's opinion of the best candidates, min-max normalised to [0, 1], by chunk id."""
+    profile = request.profile
+    chunk_ids = [item.chunk_id for item in candidates[: profile.reranker_depth]]
+    chunks = fetch_named_chunks(connection, request.tenant_id, request.namespace, chunk_ids)
+    if not chunks or not profile.reranker_weight:
+        return {}
+    scores = reranker.rerank(request.query, [chunk.content for chunk in chunks])
+    low, high = min(scores), max(scores)
+    return {
+        chunk.chunk_id: Term(
+            name="reranker",
+            value=(value := (score - low) / (high - low) if high > low else 1.0),
+            weight=profile.reranker_weight,
+            contribution=profile.reranker_weight * value,
+            because=f"{reranker.name} scored {score:.4g}",
+        )
+        for chunk, score in zip(chunks, scores, strict=True)
+    }
 
 
 def recall_request(

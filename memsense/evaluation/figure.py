@@ -70,5 +70,6 @@ def _draw_curve(axes: Any, name: str, curve: Sequence[float]) -> None:
 def _finish(axes: Any, title: str) -> None:
     axes.set_title(title)
     axes.set_xlabel("k")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(top=1.0)
     axes.grid(visible=True, alpha=0.3)

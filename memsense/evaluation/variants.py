@@ -30,6 +30,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "similarity": {"similarity_weight": 0.0},
         "events": {"event_weight": 0.0},
         "neighbours": {"neighbour_weight": 0.0},
+        "reranker": {"reranker_weight": 0.0},
         "context": {"weight_context": 0.0},
         "tags": {"weight_tag": 0.0, "tag_redundancy": 0.0},
         "memory_score": {"memory_alpha": 0.0},

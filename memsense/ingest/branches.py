@@ -23,6 +23,23 @@ def find_leaves(parents: Mapping[str, str | None]) -> list[str]:
     return leaves or list(parents)[-1:]
 
 
+def find_latest_leaf(parents: Mapping[str, str | None], times: Mapping[str, float]) -> str | None:
+    """The leaf whose way to the root holds the greatest time; of equals, the last."""
+    latest: dict[str, float] = {}
+    leaves = find_leaves(parents)
+    for leaf in leaves:
+        way: list[str] = []
+        node: str | None = leaf
+        while node is not None and node in parents and node not in latest:
+            latest[node] = times[node]
+            way.append(node)
+            node = parents[node]
+        best = latest.get(node, 0.0) if node is not None else 0.0
+        for step in reversed(way):
+            best = latest[step] = max(best, times[step])
+    return max(reversed(leaves), key=lambda leaf: latest[leaf], default=None)
+
+
 def other_branches(
     main: Sequence[str], parents: Mapping[str, str | None], user_nodes: Iterable[str]
 ) -> list[tuple[str, list[str]]]:

@@ -20,13 +20,12 @@ _BLANK = re.compile(r"[\s\x00\ufeff,]*")
 # A decoding error this close to the end of what was read may only mean "read more".
 _EDGE = 16
 # What may stand after the error where a text ends in the middle of a literal or an escape.
-_LONGEST_TOKEN = 6
+_LAST_TOKEN = re.compile(r"[^\x00\s]{0,6}[\x00\s]*\Z")
 _ENVELOPE_LENGTH = 1_000
-_COMPACT_AT = 16 * 1024
+_COMPACT_AT = 2 * 1024
 _PEEK_CHUNK = 64 * 1024
 # So many places that aren't JSON, more than there are values, and the text is something else.
 _TOO_BROKEN = 100
-_PADDING = "\x00 \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)

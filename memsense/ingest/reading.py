@@ -110,6 +110,7 @@ class ConversationBuilder:
     reading: Reading
     messages: list[Message] = field(default_factory=list[Message])
     _positions: dict[str, int] = field(default_factory=dict[str, int])
+    _removed: set[int] = field(default_factory=set[int])
 
     def add(
         self,
@@ -141,11 +142,8 @@ class ConversationBuilder:
         position = self._positions.pop(external_id, None)
         if position is None:
             return
-        del self.messages[position]
+        self._removed.add(position)
         self.reading.skip("removed by a later record", line)
-        for known, other in self._positions.items():
-            if other > position:
-                self._positions[known] = other - 1
 
     def build(
         self,
@@ -157,6 +155,7 @@ class ConversationBuilder:
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> Iterator[Conversation]:
         """The conversation, or none (counted) where no message was kept."""
+        self._drop_removed()
         if not self.messages:
             self.reading.skip_conversation(NO_MESSAGES)
             return
@@ -217,6 +216,10 @@ class ConversationBuilder:
         else:
             self.messages[known] = message
             self.reading.skip("earlier version of a message", line)
+
+    def _drop_removed(self) -> None:
+        kept = (m for place, m in enumerate(self.messages) if place not in self._removed)
+        self.messages = list(kept)
 
     def _count(self) -> None:
         report = self.reading.report

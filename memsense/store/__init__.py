@@ -7,6 +7,7 @@ from memsense.store.reads import (
     fetch_chunks,
     fetch_history,
     fetch_hits,
+    fetch_named_chunks,
     fetch_recent,
     fetch_statistics,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "fetch_chunks",
     "fetch_history",
     "fetch_hits",
+    "fetch_named_chunks",
     "fetch_recent",
     "fetch_statistics",
     "find_chunk_scope",

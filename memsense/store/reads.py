@@ -20,8 +20,15 @@ def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
     """The chunks of those ids that are in the namespace, whatever their status, by id."""
+    return fetch_named_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
+
+
+def fetch_named_chunks(
+    connection: Connection, tenant_id: int, namespace: str, chunk_ids: Sequence[int]
+) -> list[Chunk]:
+    """As `fetch_chunks`, for a namespace given by name."""
     cursor = connection.cursor(row_factory=class_row(Chunk))
-    values = {**_key(namespace), "chunk_ids": list(chunk_ids)}
+    values = {"tenant_id": tenant_id, "namespace": namespace, "chunk_ids": list(chunk_ids)}
     return cursor.execute(query("fetch_chunks"), values).fetchall()
 
 

@@ -39,13 +39,8 @@ def as_halfvec(vector: NDArray[np.float16]) -> HalfVector:
     return HalfVector(vector)
 
 
-def read_turn(found: Iterable[tuple[Any, ...]]) -> StoredTurn | None:
-    """The first row as a turn, None if there is none."""
-    return next(iter(read_turns(found)), None)
-
-
 def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
-    """The rows of fetch_turns or fetch_last_turn."""
+    """The rows of fetch_turns or fetch_last_turns."""
     return [
         StoredTurn(
             row[0],

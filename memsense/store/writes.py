@@ -237,18 +237,19 @@ def _append_turns(
     embed: Embed,
 ) -> list[int]:
     key = {**_key(scope), "session_id": session_id}
-    before = rows.read_turn(connection.execute(query("fetch_last_turn"), key))
-    links = link_turns([*([before.turn] if before else []), *map(Turn.of, turns)])
-    own_links = links[1:] if before else links
+    latest = rows.read_turns(connection.execute(query("fetch_last_turns"), key))
+    before = latest[::-1]
+    links = link_turns([*(item.turn for item in before), *map(Turn.of, turns)])
     linked = [
         replace(turn, next_user_text=link.next_user_text, context=link.context)
-        for turn, link in zip(turns, own_links, strict=True)
+        for turn, link in zip(turns, links[len(before) :], strict=True)
     ]
     chunk_ids = insert_chunks(connection, scope, linked)
-    previous: list[int | None] = [before.chunk_id if before else None, *chunk_ids[:-1]]
+    last_id = before[-1].chunk_id if before else None
+    previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
-    if before is not None:
-        rows.relink(connection, scope, before.chunk_id, links[0])
+    if last_id is not None:
+        rows.relink(connection, scope, last_id, links[len(before) - 1])
     record_events(connection, scope, "added", chunk_ids)
     return chunk_ids
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.quality
+pytestmark = [pytest.mark.quality, pytest.mark.slow]
 
 FLOORS = {
     "session.recall@1": 0.70,

@@ -63,6 +63,26 @@ def assert_counted(conn: psycopg.Connection[Any]) -> None:
     assert kept_frequencies(conn) == frequencies
     assert conn.execute("SELECT * FROM memsense.pending_embeddings").fetchall() == []
     assert misplaced_embeddings(conn) == []
+    assert stale_links(conn) == []
+
+
+def stale_links(conn: psycopg.Connection[Any]) -> list[int]:
+    """Active turns whose next-user text or context is not what stands around them."""
+    rows = conn.execute(
+        "SELECT chunk_id, scope_id, session_id, user_text, assistant_text, next_user_text, context"
+        " FROM memsense.chunks WHERE status = 'active' AND granularity = 'turn'"
+        " ORDER BY scope_id, session_id, ordinal, part"
+    ).fetchall()
+    stale: list[int] = []
+    padded = [None, *rows, None]
+    for row, *beside in zip(rows, padded, padded[2:], strict=False):
+        before, after = (other if other and other[1:3] == row[1:3] else None for other in beside)
+        pieces = [text[-200:] for text in before[3:5]] if before else []
+        pieces += [text[:200] for text in after[3:5]] if after else []
+        next_user_text = (after[3] or None) if after else None
+        if row[5:] != (next_user_text, "\n".join(filter(None, pieces))):
+            stale.append(row[0])
+    return stale
 
 
 def misplaced_embeddings(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:

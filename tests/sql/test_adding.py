@@ -234,7 +234,7 @@ def test_unusable_messages_are_refused(memory: MemSense, messages: Any) -> None:
         add(memory, messages)
 
 
-def test_turns_added_one_by_one_make_the_session_chunks_of_all_at_once(
+def test_turns_added_one_by_one_make_what_all_at_once_make(
     open_memory: OpenMemory,
 ) -> None:
     memory = open_memory()
@@ -243,8 +243,13 @@ def test_turns_added_one_by_one_make_the_session_chunks_of_all_at_once(
         add(memory, exchange, user_id="slowly")
     add(memory, [message for exchange in exchanges for message in exchange], user_id="at once")
     slowly, at_once = (
+        [chunk.next_user_text for chunk in memory.recent(limit=99, user_id=user)]
+        for user in ("slowly", "at once")
+    )
+    assert slowly == at_once
+    slowly, at_once = (
         [
-            (chunk.ordinal, chunk.last_ordinal, chunk.part, chunk.content, chunk.next_user_text)
+            (chunk.ordinal, chunk.last_ordinal, chunk.part, chunk.content, chunk.context)
             for granularity in ("session", "turn")
             for chunk in memory.recent(limit=99, user_id=user, granularity=granularity)
         ]

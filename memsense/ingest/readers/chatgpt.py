@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from memsense.ingest.branches import find_leaves, other_branches, path_to_root
+from memsense.ingest.branches import find_latest_leaf, other_branches, path_to_root
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
@@ -88,12 +88,7 @@ def _find_leaf(
     if current is not None and current in nodes:
         return current
     times = {key: _created(node) for key, node in nodes.items()}
-    leaf, latest = "", 0.0
-    for candidate in find_leaves(parents):
-        last = max((times[key] for key in path_to_root(candidate, parents)), default=0.0)
-        if last >= latest:
-            leaf, latest = candidate, last
-    return leaf
+    return find_latest_leaf(parents, times) or ""
 
 
 def _created(node: JsonObject) -> float:

@@ -1,0 +1,81 @@
+"""`python -m benchmarks`: the whole benchmark, on a server of its own or on the one of --url."""
+
+import argparse
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks import plot, report, run, searching
+from benchmarks.corpus import load_corpus
+from memsense.db.embedded import EmbeddedServer
+from memsense.embed import OnnxEmbedder
+
+HERE = Path(__file__).parent
+QUICK, FULL = (1_000, 10_000), (1_000, 10_000, 100_000)
+USERS, CHUNKS_EACH = 1_000, 1_000
+
+
+def main() -> None:
+    """Measure, print the tables, write results and plot."""
+    options = _read_options()
+    embedder = OnnxEmbedder()
+    machine = report.describe_machine()
+    corpus = load_corpus(embedder)
+    with _server(options.url) as server_url:
+        running = run.Run(server_url, corpus)
+        running.tell(f"{len(corpus.messages)} base messages of {corpus.source} embedded")
+        running.ingest |= searching.time_embedding(embedder, corpus)
+        run.measure_ingest(running)
+        for chunks in options.chunks:
+            run.measure_user(running, chunks)
+        if options.users > 1:
+            run.measure_users(running, options.users, CHUNKS_EACH)
+    results = {
+        "machine": machine,
+        "corpus": corpus.source,
+        "search": running.search,
+        "add": running.add,
+        "ingest": running.ingest,
+        "disk": running.disk,
+        "ann": running.ann,
+    }
+    results["growth"] = report.fit_growth(results)
+    report.print_tables(results)
+    report.write_results(results, options.results)
+    plot.plot_latency(results, options.results.with_suffix(".png"))
+    running.tell(f"written to {options.results} and {options.results.with_suffix('.png')}")
+
+
+def _read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="1k and 10k chunks only")
+    parser.add_argument("--chunks", type=int, nargs="*", help="sizes of the one-user stores")
+    parser.add_argument("--users", type=int, help="users of the store of many users; 0: none")
+    parser.add_argument("--url", help="a server on which databases may be created; default: own")
+    parser.add_argument("--results", type=Path, help="the JSON file; the plot goes beside it")
+    options = parser.parse_args()
+    name = "quick.json" if options.quick else "latest.json"
+    options.results = options.results or HERE / "results" / name
+    if options.chunks is None:
+        options.chunks = QUICK if options.quick else FULL
+    if options.users is None:
+        options.users = 0 if options.quick else USERS
+    return options
+
+
+@contextmanager
+def _server(url: str | None) -> Generator[str]:
+    """The given server, or an embedded one in a directory that is deleted afterwards."""
+    if url is not None:
+        yield url
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="memsense-bench-") as directory,
+        EmbeddedServer(Path(directory)) as server,
+    ):
+        yield server.url
+
+
+if __name__ == "__main__":
+    main()

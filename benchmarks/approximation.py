@@ -1,0 +1,116 @@
+"""How much of the exact answer the HNSW indexes of a promoted scope find."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks.corpus import Corpus, question_embedder
+from benchmarks.stores import NAMESPACE, open_namespace
+from memsense import store
+from memsense.db import open_pool, read
+from memsense.db.connection import Connection
+from memsense.engine.searching import SearchRequest, run_search
+from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.recall import Filters, RecallRequest, run_recall
+
+DEPTH = 80
+HITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The connection, the scope, and the questions that both ways of searching get."""
+
+    connection: Connection
+    corpus: Corpus
+    namespace: store.Namespace
+    known: store.KnownScope
+
+
+def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[str, object]]:
+    """Recall@80 of each route with any weight, and the overlap of the ten hits, of all questions.
+
+    The scope must be promoted. Both sides run the product's own query, with and without indexes.
+    """
+    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    try:
+        with read(pool) as connection:
+            namespace = open_namespace(connection)
+            known = store.find_scope(connection, namespace.tenant_id, NAMESPACE, user_id)
+            if known is None or not known.promoted:
+                raise ValueError(f"{user_id} is not promoted")
+            asked = Asked(connection, corpus, namespace, known)
+            routes: list[Route] = [route for route in VECTOR_ROUTES if BALANCED.weights[route]]
+            found: list[dict[str, object]] = [
+                {"": f"recall@{DEPTH} of {route}", "value": _route_recall(asked, route)}
+                for route in routes
+            ]
+            return [*found, {"": f"overlap of the best {HITS} hits", "value": _hit_overlap(asked)}]
+    finally:
+        pool.close()
+
+
+def _one_route(route: Route) -> Profile:
+    weights = {name: float(name == route) for name in ROUTES}
+    pools = {"candidate_factor": 1, "least_candidates": DEPTH, "route_factor": 1}
+    return BALANCED.override(name=route, **weights, **pools, least_route_limit=DEPTH)
+
+
+def _route_recall(asked: Asked, route: Route) -> float:
+    profile = _one_route(route)
+    shares = [
+        _share(
+            _recalled(asked, profile, number, promoted=True),
+            _recalled(asked, profile, number, promoted=False),
+        )
+        for number in range(len(asked.corpus.questions))
+    ]
+    return float(np.mean(shares))
+
+
+def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) -> list[int]:
+    place = (asked.known.scope_id, asked.namespace.dimension or 0)
+    request = RecallRequest(
+        tenant_id=asked.namespace.tenant_id,
+        namespace=NAMESPACE,
+        user_id="ada",
+        granularities=("turn", "session"),
+        query_vector=asked.corpus.question_vectors[number],
+        terms=asked.corpus.questions[number],
+        profile=profile,
+        top_k=8,
+        promoted_scope=place if promoted else None,
+    )
+    return [candidate.chunk_id for candidate in run_recall(asked.connection, request)[1]]
+
+
+def _hit_overlap(asked: Asked) -> float:
+    embedder = question_embedder(asked.corpus)
+    shares: list[float] = []
+    for question in asked.corpus.questions:
+        request = SearchRequest(
+            query=question,
+            tenant_id=asked.namespace.tenant_id,
+            namespace=NAMESPACE,
+            user_id="ada",
+            top_k=HITS,
+            granularity="auto",
+            filters=Filters(),
+            profile=BALANCED,
+        )
+        exact, approximate = (
+            run_search(asked.connection, request, known, embedder).ranked
+            for known in (replace(asked.known, promoted=False), asked.known)
+        )
+        shares.append(
+            _share(
+                [item.candidate.chunk_id for item in approximate],
+                [item.candidate.chunk_id for item in exact],
+            )
+        )
+    return float(np.mean(shares))
+
+
+def _share(found: Sequence[int], wanted: Sequence[int]) -> float:
+    return len(set(found) & set(wanted)) / len(wanted) if wanted else 1.0

@@ -1,0 +1,197 @@
+"""One run: builds the stores, one after another, and measures everything on each."""
+
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import approximation, searching, stores, writing
+from benchmarks.corpus import Corpus
+from benchmarks.original import Original
+from benchmarks.peers import load_documents, open_peers, size_of
+from benchmarks.timing import Timing
+from memsense.db import open_pool, read
+from memsense.store import promotion
+
+USER = "ada"
+PROMOTION_THRESHOLD = 20_000
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run has measured so far; `rows` become the lists of the results file."""
+
+    server_url: str
+    corpus: Corpus
+    say: Callable[[str], object] = print
+    started: float = field(default_factory=time.perf_counter)
+    search: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    add: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    disk: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    ann: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    ingest: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def tell(self, text: str) -> None:
+        """A line of progress with the minutes since the start."""
+        self.say(f"{(time.perf_counter() - self.started) / 60:5.1f} min  {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Others:
+    """What the others took on one store."""
+
+    original: Timing
+    original_add: Timing
+    original_bytes: int
+    searches: dict[str, Timing]
+    adds: dict[str, Timing]
+    sizes: dict[str, int]
+
+
+def measure_user(run: Run, chunks: int) -> None:
+    """One user with `chunks` chunks: search, add and disk of memsense and of all others."""
+    with stores.new_database(run.server_url, f"memsense_bench_{chunks}") as url:
+        run.tell(f"{chunks:,} chunks: filling")
+        filling = stores.fill_user(url, run.corpus, USER, chunks)
+        stores.settle(url)
+        run.ingest[f"write {chunks:,} chunks, us each"] = 1e6 * filling.seconds / chunks
+        memsense_bytes = sum(stores.sizes(url).values())
+        exact, parts = _search(run, url)
+        floor = searching.time_floor(url, run.corpus, USER)
+        run.tell(f"{chunks:,} chunks: the others")
+        others = _measure_others(run, url)
+        timing, all_routes = exact, _all_routes(run, url)
+        if chunks >= PROMOTION_THRESHOLD:
+            run.tell(f"{chunks:,} chunks: promoting")
+            _promote(run, url)
+            timing, parts = _search(run, url)
+            all_routes = _all_routes(run, url)
+            run.ann = approximation.measure_approximation(url, run.corpus, USER)
+        row = searching.SearchRow(
+            chunks=chunks,
+            users=1,
+            memsense=timing,
+            parts=parts,
+            all_routes=all_routes,
+            exact=exact,
+            original=others.original,
+            numpy=floor,
+            peers=others.searches,
+        )
+        run.search.append(row.as_dict())
+        first, following = writing.time_adds(url, run.corpus, USER, seed=chunks)
+        add = writing.AddRow(
+            chunks=chunks,
+            first=first,
+            following=following,
+            original=others.original_add,
+            peers=others.adds,
+        )
+        run.add.append(add.as_dict())
+        run.disk.append(
+            {
+                "chunks": chunks,
+                "users": 1,
+                "memsense_bytes": memsense_bytes,
+                "hnsw_bytes": stores.promotion_size(url),
+                "original_bytes": others.original_bytes,
+                "peers": others.sizes,
+            }
+        )
+
+
+def _search(run: Run, url: str) -> tuple[Timing, dict[str, float]]:
+    with searching.open_memory(url, run.corpus) as memory:
+        return searching.time_memsense(memory, run.corpus, [USER])
+
+
+def _all_routes(run: Run, url: str) -> Timing:
+    with searching.open_memory(url, run.corpus) as memory:
+        return searching.time_memsense(memory, run.corpus, [USER], searching.ALL_ROUTES)[0]
+
+
+def _promote(run: Run, url: str) -> None:
+    started = time.perf_counter()
+    pool = open_pool(url, min_size=1, max_size=1, timeout=30)
+    try:
+        with read(pool) as connection:
+            namespace = stores.open_namespace(connection)
+            promotion.optimise(connection, namespace, PROMOTION_THRESHOLD)
+    finally:
+        pool.close()
+    run.ingest["promotion, seconds"] = time.perf_counter() - started
+
+
+def _measure_others(run: Run, url: str) -> _Others:
+    documents = load_documents(url, USER)
+    searches: dict[str, Timing] = {}
+    adds: dict[str, Timing] = {}
+    sizes: dict[str, int] = {}
+    with tempfile.TemporaryDirectory(prefix="memsense-bench-") as directory:
+        for peer in open_peers(Path(directory)):
+            started = time.perf_counter()
+            peer.fill(documents)
+            run.tell(f"{peer.name}: filled in {time.perf_counter() - started:.0f} s")
+            sizes[peer.name] = size_of(Path(directory) / type(peer).__name__)
+            searches[peer.name] = searching.time_peer(peer, run.corpus)
+            adds[peer.name] = writing.time_peer_adds(peer, run.corpus)
+    with closing(Original(url)) as original:
+        original.fill()
+        size = original.size()
+        run.tell("the original: filled")
+        return _Others(
+            original=searching.time_original(original, run.corpus, USER),
+            original_add=writing.time_original_adds(original, run.corpus),
+            original_bytes=size,
+            searches=searches,
+            adds=adds,
+            sizes=sizes,
+        )
+
+
+def measure_users(run: Run, users: int, chunks: int) -> None:
+    """Many users with `chunks` chunks each: the same user as alone, and a hundred in turn."""
+    with stores.new_database(run.server_url, "memsense_bench_users") as url:
+        stores.fill_user(url, run.corpus, USER, chunks)
+        stores.settle(url)
+        alone, _ = _search(run, url)
+        run.tell(f"{users:,} users: copying")
+        stores.copy_user(url, USER, users - 1)
+        stores.settle(url)
+        run.tell(f"{users:,} users: searching")
+        timing, parts = _search(run, url)
+        step = max(1, (users - 1) // 100)
+        everybody = [USER, *(f"{USER}-{number}" for number in range(1, users, step))]
+        with searching.open_memory(url, run.corpus) as memory:
+            turns, _ = searching.time_memsense(memory, run.corpus, everybody)
+        row = searching.SearchRow(
+            chunks=chunks,
+            users=users,
+            memsense=timing,
+            parts=parts,
+            notes={
+                "same_user_alone_ms": alone.median,
+                "to_same_user_alone": timing.median / alone.median,
+                "a_hundred_users_in_turn_ms": turns.median,
+            },
+        )
+        run.search.append(row.as_dict())
+        run.disk.append(
+            {
+                "chunks": chunks,
+                "users": users,
+                "memsense_bytes": sum(stores.sizes(url).values()),
+                "hnsw_bytes": 0,
+                "original_bytes": None,
+                "peers": {},
+            }
+        )
+
+
+def measure_ingest(run: Run) -> None:
+    """Bulk ingestion of a log with the real embedder, and the cache of questions."""
+    with stores.new_database(run.server_url, "memsense_bench_ingest") as url:
+        run.ingest |= writing.time_ingest(url, run.corpus)

@@ -1,0 +1,276 @@
+"""Shows a recorded search: a bar per part of each hit, their sum, later steps, what was dropped."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.text import Text
+
+from memsense.cli.arithmetic import BAR_WIDTH, DIGITS, round_to_total
+from memsense.cli.render import add_row, plain, shorten, table, when
+
+if TYPE_CHECKING:
+    from memsense.store.traces import Trace, TraceCandidate
+
+EXCERPT = 200
+MOST_DROPPED = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A part of a score: what it is, how it came about, what it adds (rounded to the total)."""
+
+    name: str
+    how: str
+    adds: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A hit as it is shown."""
+
+    rank: int
+    chunk_id: int
+    text: str
+    lines: Sequence[Line]
+    total: float
+    step: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A whole trace, ready for any of the formats."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    cards: Sequence[Card]
+    dropped: Sequence[tuple[str, ...]]
+    dropped_count: int
+
+
+DROPPED_HEADINGS = ("place", "chunk", "score", "why it is no hit")
+
+
+def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
+    """The page of a trace; `texts` are the contents of the shown chunks, as far as they exist."""
+    dropped = [item for item in trace.candidates if item.hit_rank is None]
+    return Page(
+        title=trace.question,
+        facts=_facts(trace),
+        cards=[_card(item, texts) for item in trace.hits()],
+        dropped=[_dropped_row(item) for item in dropped[:MOST_DROPPED]],
+        dropped_count=len(dropped),
+    )
+
+
+def _facts(trace: "Trace") -> list[tuple[str, str]]:
+    timings = ", ".join(f"{name} {value:.1f}" for name, value in trace.timings_ms.items())
+    found = [
+        ("trace", str(trace.trace_id)),
+        ("asked", when(trace.recorded_at)),
+        ("of", trace.user_id or "everybody"),
+        ("searched", trace.searched if trace.searched != trace.question else ""),
+        ("names", ", ".join(trace.names)),
+        ("dates", ", ".join(trace.dates)),
+        ("words", ", ".join(trace.lexemes)),
+        ("filters", ", ".join(name for name, value in trace.filters.items() if value)),
+        ("profile", trace.profile_name),
+        ("milliseconds", timings),
+        ("notes", "; ".join(trace.notes)),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def _card(item: "TraceCandidate", texts: Mapping[int, str]) -> Card:
+    shown = item.shown_chunk_id or item.chunk_id
+    parts = item.parts()
+    rounded = round_to_total(list(parts.values()))
+    largest = max((abs(value) for value in rounded), default=0.0) or 1.0
+    how = _calculations(item)
+    return Card(
+        rank=item.hit_rank or 0,
+        chunk_id=shown,
+        text=shorten(texts.get(shown, "this chunk is gone"), EXCERPT),
+        lines=[
+            Line(name=name, how=how.get(name, ""), adds=value, share=value / largest)
+            for name, value in zip(parts, rounded, strict=True)
+        ],
+        total=math.fsum(rounded),
+        step=_step(item),
+    )
+
+
+def _calculations(item: "TraceCandidate") -> dict[str, str]:
+    found = {
+        route: f"rank {rank}, score {score:.4f}, weight {weight:g}"
+        for route, rank, score, weight in zip(
+            item.routes, item.ranks, item.scores, item.weights, strict=True
+        )
+    }
+    if item.session is not None:
+        found["turn_support"] = f"{item.session['supporting_turn_count']} turns support it"
+    found["memory_score"] = f"memory score {item.memory_score:.2f}"
+    return found
+
+
+def _step(item: "TraceCandidate") -> str:
+    near = f" to chunk {item.redundant_to}" if item.redundant_to is not None else ""
+    return (
+        f"place {item.score_rank} by score; MMR: relevance {item.relevance or 0:.4f},"
+        f" redundancy {item.redundancy or 0:.4f}{near}, {item.mmr_score or 0:.4f}"
+        f" -> choice {item.hit_rank}"
+    )
+
+
+def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
+    if item.dropped_by == "session":
+        why = f"chunk {item.lost_to} stands for its session"
+    elif item.dropped_by == "duplicate":
+        why = f"duplicates chunk {item.lost_to}, redundancy {item.redundancy or 0:.3f}"
+    else:
+        why = f"outranked: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"
+    return str(item.position), str(item.chunk_id), f"{item.final_score:.{DIGITS}f}", why
+
+
+def print_page(to: Console, page: Page) -> None:
+    """The page for a terminal."""
+    to.print(Text(plain(page.title), style="bold"))
+    for name, value in page.facts:
+        to.print(Text(f"  {name}: {plain(value)}", style="dim"))
+    for card in page.cards:
+        to.print(Text(f"\nHit {card.rank}: chunk {card.chunk_id}, {card.text}", style="bold"))
+        made = table("part", "how", "adds", "", right=("adds",))
+        for line in card.lines:
+            style = "red" if line.share < 0 else "cyan"
+            bar = Text("█" * round(abs(line.share) * BAR_WIDTH), style=style)
+            add_row(made, line.name, line.how, f"{line.adds:.{DIGITS}f}", bar)
+        made.add_section()
+        add_row(made, "score", "", f"{card.total:.{DIGITS}f}", "", style="bold")
+        made.caption, made.caption_justify = card.step, "left"
+        to.print(made)
+    if not page.cards:
+        to.print("No hits.")
+    if page.dropped:
+        made = table(*DROPPED_HEADINGS, title=_dropped_title(page), right=("place", "score"))
+        for row in page.dropped:
+            add_row(made, *row)
+        to.print(made)
+
+
+def _dropped_title(page: Page) -> str:
+    return f"Dropped: {page.dropped_count} candidates, the best {len(page.dropped)} of them"
+
+
+def as_markdown(page: Page) -> str:
+    """The page as Markdown."""
+    told = [f"# {_md(page.title)}", ""]
+    told += [f"- {name}: {_md(value)}" for name, value in page.facts]
+    for card in page.cards:
+        told += ["", f"## Hit {card.rank}: chunk {card.chunk_id}", "", f"> {_md(card.text)}", ""]
+        told += ["| part | how | adds | |", "| --- | --- | ---: | --- |"]
+        told += [
+            f"| {line.name} | {_md(line.how)} | {line.adds:.{DIGITS}f} |"
+            f" {'█' * round(abs(line.share) * BAR_WIDTH)} |"
+            for line in card.lines
+        ]
+        told += [f"| **score** | | **{card.total:.{DIGITS}f}** | |", "", _md(card.step)]
+    if page.dropped:
+        told += ["", f"## {_dropped_title(page)}", "", f"| {' | '.join(DROPPED_HEADINGS)} |"]
+        told += ["| ---: | ---: | ---: | --- |"]
+        told += [f"| {' | '.join(row)} |" for row in page.dropped]
+    return "\n".join(told) + "\n"
+
+
+def _md(text: str) -> str:
+    """The text on one line, with nothing in it that Markdown or HTML would read as markup."""
+    line = " ".join(plain(text).split())
+    return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in line)
+
+
+_PAGE = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$title</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+       color: #1f2328; background: #ffffff; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; color: #59636e; }
+dd { margin: 0; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+td, th { padding: .2rem .6rem; border-bottom: 1px solid #d1d9e0; text-align: left; }
+td.number { text-align: right; } td.bar { width: 35%; }
+.bar div { height: .9rem; background: #0969da; } .bar div.less { background: #d1242f; }
+blockquote { margin: .5rem 0; color: #59636e; border-left: .25rem solid #d1d9e0;
+             padding-left: 1rem; }
+@media (prefers-color-scheme: dark) {
+  body { color: #f0f6fc; background: #0d1117; } td, th { border-color: #3d444d; }
+  dl, blockquote { color: #9198a1; }
+}
+</style>
+</head>
+<body>
+<h1>$title</h1>
+<dl>$facts</dl>
+$cards
+$dropped
+</body>
+</html>
+""")
+
+
+def as_html(page: Page) -> str:
+    """The page as HTML that needs nothing else: no network, no script."""
+    facts = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(plain(value))}</dd>" for name, value in page.facts
+    )
+    return _PAGE.substitute(
+        title=escape(plain(page.title)),
+        facts=facts,
+        cards="\n".join(_html_card(card) for card in page.cards) or "<p>No hits.</p>",
+        dropped=_html_dropped(page),
+    )
+
+
+def _html_card(card: Card) -> str:
+    rows = "\n".join(
+        f"<tr><td>{escape(line.name)}</td><td>{escape(line.how)}</td>"
+        f'<td class="number">{line.adds:.{DIGITS}f}</td><td class="bar">'
+        f'<div class="{"less" if line.share < 0 else "more"}"'
+        f' style="width: {100 * abs(line.share):.1f}%"></div></td></tr>'
+        for line in card.lines
+    )
+    return (
+        f"<h2>Hit {card.rank}: chunk {card.chunk_id}</h2>\n"
+        f"<blockquote>{escape(card.text)}</blockquote>\n<table>\n{rows}\n"
+        f'<tr><th>score</th><td></td><td class="number"><b>{card.total:.{DIGITS}f}</b></td>'
+        f"<td></td></tr>\n</table>\n<p>{escape(card.step)}</p>"
+    )
+
+
+def _html_dropped(page: Page) -> str:
+    if not page.dropped:
+        return ""
+    headings = "".join(f"<th>{heading}</th>" for heading in DROPPED_HEADINGS)
+    rows = "\n".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in page.dropped
+    )
+    return f"<h2>{_dropped_title(page)}</h2>\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
+
+
+def trace_fields(trace: "Trace") -> dict[str, Any]:
+    """The trace as plain values, ready for JSON; each hit and candidate with its parts."""
+    fields = {name: getattr(trace, name) for name in trace.__slots__}
+    candidates = [
+        {**{name: getattr(item, name) for name in item.__slots__}, "parts": item.parts()}
+        for item in trace.candidates
+    ]
+    return {**fields, "trace_id": str(trace.trace_id), "candidates": candidates}

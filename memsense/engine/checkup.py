@@ -1,0 +1,94 @@
+"""Examines a database as `memsense doctor` does, whatever state it is in."""
+
+from collections.abc import Iterator
+
+from psycopg import sql
+
+from memsense import doctor, migrate
+from memsense.config import Settings
+from memsense.db import connect, open_pool, read, transaction
+from memsense.db.connection import Connection, Pool
+from memsense.embed import Embedder, open_embedder
+from memsense.engine.memory import embedder_settings
+from memsense.profiles import ROUTES, Profile
+from memsense.queries import recall_query
+from memsense.question.scripts import segment_scripts
+from memsense.recall import RecallRequest, query_flags, query_values
+
+
+def check_up(
+    url: str,
+    *,
+    settings: Settings,
+    profile: Profile,
+    embedder: Embedder | None = None,
+    repair: bool = False,
+) -> doctor.Report:
+    """The findings on the database at `url`; with `repair`, after mending what can be mended.
+
+    Without an `embedder`, the one of the settings. Raises ConnectionFailedError
+    if there is no connection to be had.
+    """
+    connect(url).close()
+    pool = open_pool(url, min_size=1, max_size=1, timeout=settings.pool_timeout)
+    try:
+        return doctor.make_report(
+            list(
+                _examine(
+                    pool, settings, profile, embedder or _open_embedder(settings), repair=repair
+                )
+            )
+        )
+    finally:
+        pool.close()
+
+
+def _open_embedder(settings: Settings) -> Embedder:
+    return open_embedder(settings.embedder, **embedder_settings(settings))
+
+
+def _examine(
+    pool: Pool, settings: Settings, profile: Profile, embedder: Embedder, *, repair: bool
+) -> Iterator[doctor.Finding]:
+    with read(pool) as connection:
+        yield from doctor.examine_server(connection)
+        state = migrate.read_state(connection)
+    yield doctor.describe_revision(state.current, state.head)
+    if not state.is_current:
+        return
+    if repair:
+        with transaction(pool) as connection:
+            yield from doctor.repair(connection)
+    expected = doctor.Expected(
+        tenant=settings.tenant,
+        namespace=settings.namespace,
+        model=embedder.model,
+        dimension=embedder.dimension,
+        trace_days=settings.trace_days,
+    )
+    with read(pool) as connection:
+        yield from doctor.examine_store(connection, expected)
+        yield from _examine_recall(connection, profile)
+
+
+def _examine_recall(connection: Connection, profile: Profile) -> Iterator[doctor.Finding]:
+    """How the server runs the recall query over its largest memory."""
+    scope = doctor.find_largest_scope(connection)
+    if scope is None:
+        return
+    request = RecallRequest(
+        tenant_id=scope["tenant_id"],
+        namespace=scope["namespace"],
+        user_id=scope["user_id"],
+        granularities=("turn", "session"),
+        query_vector=scope["embedding"].to_numpy(),
+        terms=segment_scripts(scope["user_text"]),
+        profile=profile,
+        top_k=10,
+        promoted_scope=(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
+    )
+    statement = recall_query(query_flags(request), *(request.promoted_scope or (None, None)))
+    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + statement
+    row = connection.execute(explain, query_values(request)).fetchone()
+    if row is not None:
+        yield from doctor.examine_plan(row[0], ROUTES)

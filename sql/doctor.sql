@@ -1,0 +1,205 @@
+-- What `memsense doctor` asks. Every statement reads one consistent snapshot; repairs are at the end.
+
+-- name: fetch_server
+SELECT
+    current_setting('server_version') AS server,
+    current_setting('server_version_num')::integer AS server_number,
+    current_setting('server_encoding') AS encoding,
+    (SELECT installed_version FROM pg_available_extensions WHERE name = 'vector') AS pgvector,
+    (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS pgvector_available;
+
+-- name: fetch_settings
+-- Sizes in bytes. work_mem is given in kB and shared_buffers in pages by pg_settings.
+SELECT
+    (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'work_mem') AS work_mem,
+    (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')
+        AS shared_buffers,
+    current_setting('autovacuum') AS autovacuum,
+    current_setting('jit') AS jit,
+    current_setting('plan_cache_mode') AS plan_cache_mode,
+    current_setting('max_parallel_workers_per_gather')::integer AS parallel_workers;
+
+-- name: sum_sizes
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
+FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r';
+
+-- name: list_unanalysed
+-- Tables worth analysing that never were, or that have changed more than their size since.
+SELECT c.relname::text AS name, c.reltuples::bigint AS rows, coalesce(s.n_mod_since_analyze, 0)::bigint AS changed
+FROM pg_class AS c
+LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
+WHERE c.relnamespace = 'memsense'::regnamespace
+  AND c.relkind = 'r'
+  AND pg_relation_size(c.oid) >= %(least_bytes)s
+  AND (c.reltuples < 0 OR coalesce(s.n_mod_since_analyze, 0) > greatest(c.reltuples, 1000))
+ORDER BY c.relname;
+
+-- name: list_indexes
+SELECT index_name, table_name, is_usable, method, coalesce(predicate, '') AS predicate FROM memsense.index_health;
+
+-- name: list_promoted
+SELECT s.scope_id, s.user_id FROM memsense.scopes AS s WHERE s.promoted ORDER BY s.scope_id;
+
+-- name: count_pending
+SELECT tenant, namespace, route, count(*) AS chunks, (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
+FROM memsense.pending_embeddings
+GROUP BY tenant, namespace, route
+ORDER BY tenant, namespace, route;
+
+-- name: count_retired_vectors
+-- Vectors and index entries of chunks that are no longer active: recall would still find these.
+SELECT
+    (SELECT count(*)
+     FROM memsense.embeddings AS e
+     JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+     WHERE c.status <> 'active') AS vectors,
+    (SELECT count(*) FROM memsense.chunks WHERE status <> 'active' AND tsv IS NOT NULL) AS entries,
+    (SELECT count(*) FROM memsense.chunks WHERE status = 'active' AND tsv IS NULL) AS unindexed;
+
+-- name: find_drift
+-- Scopes whose maintained statistics differ from a recount.
+WITH counted_lexemes AS (
+    SELECT c.tenant_id, c.scope_id, c.granularity, lexeme, count(*)::integer AS document_frequency
+    FROM memsense.chunks AS c
+    CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS lexeme
+    WHERE c.status = 'active'
+    GROUP BY c.tenant_id, c.scope_id, c.granularity, lexeme
+),
+wrong_lexemes AS (
+    SELECT tenant_id, scope_id, count(*) AS lexemes
+    FROM counted_lexemes AS counted
+    FULL JOIN memsense.lexemes AS kept USING (tenant_id, scope_id, granularity, lexeme)
+    WHERE counted.document_frequency IS DISTINCT FROM kept.document_frequency
+    GROUP BY tenant_id, scope_id
+),
+counted_chunks AS (
+    SELECT
+        tenant_id, scope_id, granularity, count(*) AS chunk_count, sum(user_length) AS user_length,
+        sum(assistant_length) AS assistant_length, sum(tag_length) AS tag_length, sum(context_length) AS context_length
+    FROM memsense.chunks
+    WHERE status = 'active'
+    GROUP BY tenant_id, scope_id, granularity
+),
+wrong_counts AS (
+    SELECT tenant_id, scope_id, count(*) AS counts
+    FROM counted_chunks AS counted
+    FULL JOIN memsense.scope_statistics AS kept USING (tenant_id, scope_id, granularity)
+    WHERE (coalesce(counted.chunk_count, 0), coalesce(counted.user_length, 0), coalesce(counted.assistant_length, 0),
+           coalesce(counted.tag_length, 0), coalesce(counted.context_length, 0))
+          IS DISTINCT FROM
+          (coalesce(kept.chunk_count, 0), coalesce(kept.user_length, 0), coalesce(kept.assistant_length, 0),
+           coalesce(kept.tag_length, 0), coalesce(kept.context_length, 0))
+    GROUP BY tenant_id, scope_id
+)
+SELECT
+    tenant_id, scope_id, s.user_id, coalesce(wrong_lexemes.lexemes, 0) AS lexemes,
+    coalesce(wrong_counts.counts, 0) AS counts
+FROM wrong_lexemes
+FULL JOIN wrong_counts USING (tenant_id, scope_id)
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+ORDER BY tenant_id, scope_id;
+
+-- name: list_namespaces
+SELECT
+    t.name AS tenant, n.tenant_id, n.namespace_id, n.name AS namespace, n.language, m.name AS model, m.dimension,
+    EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language) AS has_configuration
+FROM memsense.namespaces AS n
+JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
+LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
+ORDER BY t.name, n.name;
+
+-- name: sample_texts
+-- The newest chunks of a namespace, to compare their index entries with what its language makes of them.
+SELECT c.scope_id, c.chunk_id, CASE WHEN c.granularity = 'session' THEN c.session_text ELSE c.user_text END AS text
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
+WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND c.status = 'active' AND c.tsv IS NOT NULL
+ORDER BY c.chunk_id DESC
+LIMIT %(limit)s;
+
+-- name: count_mismatched
+SELECT count(*) AS chunks
+FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(texts)s::text[]) AS w (scope_id, chunk_id, text)
+JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id AND c.chunk_id = w.chunk_id
+WHERE tsvector_to_array(ts_filter(c.tsv, '{a}'))
+      IS DISTINCT FROM tsvector_to_array(to_tsvector(%(language)s::regconfig, w.text));
+
+-- name: list_foreign_vectors
+SELECT tenant, namespace, model, dimension, sum(vectors)::bigint AS vectors, sum(wrong_width)::bigint AS wrong_width
+FROM memsense.embedding_versions
+WHERE NOT coalesce(is_current, false) OR wrong_width > 0
+GROUP BY tenant, namespace, model, dimension
+ORDER BY tenant, namespace, model;
+
+-- name: find_largest_scope
+-- The largest memory, with a text and a vector of its own to try recall with.
+SELECT
+    s.tenant_id, n.name AS namespace, s.user_id, s.scope_id, s.promoted, m.dimension, c.user_text, e.embedding
+FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.models AS m ON m.model_id = n.model_id
+JOIN memsense.scope_statistics AS k ON k.tenant_id = s.tenant_id AND k.scope_id = s.scope_id
+JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.status = 'active'
+JOIN memsense.embeddings_full AS e
+  ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+WHERE EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language)
+ORDER BY k.chunk_count DESC, s.tenant_id, s.scope_id, (c.user_text = ''), c.chunk_id
+LIMIT 1;
+
+-- name: count_old_traces
+SELECT count(*) AS traces, count(*) FILTER (WHERE recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s)) AS old
+FROM memsense.traces;
+
+-- name: lock_scopes
+-- As every write locks its scope, in the order of their numbers.
+SELECT scope_id
+FROM memsense.scopes
+WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[])
+ORDER BY scope_id
+FOR NO KEY UPDATE;
+
+-- name: clear_lexemes
+DELETE FROM memsense.lexemes WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]);
+
+-- name: clear_counts
+DELETE FROM memsense.scope_statistics WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]);
+
+-- name: recount_lexemes
+INSERT INTO memsense.lexemes (tenant_id, scope_id, granularity, lexeme, document_frequency)
+SELECT c.tenant_id, c.scope_id, c.granularity, lexeme, count(*)
+FROM memsense.chunks AS c
+CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS lexeme
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = ANY (%(scope_ids)s::integer[]) AND c.status = 'active'
+GROUP BY c.tenant_id, c.scope_id, c.granularity, lexeme;
+
+-- name: recount_chunks
+INSERT INTO memsense.scope_statistics (
+    tenant_id, scope_id, granularity, chunk_count, user_length, assistant_length, tag_length, context_length
+)
+SELECT
+    tenant_id, scope_id, granularity, count(*), sum(user_length), sum(assistant_length), sum(tag_length),
+    sum(context_length)
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status = 'active'
+GROUP BY tenant_id, scope_id, granularity;
+
+-- name: list_retired_scopes
+SELECT DISTINCT c.tenant_id, c.scope_id
+FROM memsense.chunks AS c
+WHERE c.status <> 'active'
+  AND (c.tsv IS NOT NULL
+       OR EXISTS (SELECT FROM memsense.embeddings AS e
+                  WHERE e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id))
+ORDER BY c.tenant_id, c.scope_id;
+
+-- name: drop_retired_vectors
+DELETE FROM memsense.embeddings AS e
+USING memsense.chunks AS c
+WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = ANY (%(scope_ids)s::integer[])
+  AND c.tenant_id = e.tenant_id AND c.scope_id = e.scope_id AND c.chunk_id = e.chunk_id AND c.status <> 'active';
+
+-- name: drop_retired_entries
+UPDATE memsense.chunks
+SET tsv = NULL, user_length = 0, assistant_length = 0, tag_length = 0, context_length = 0
+WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status <> 'active' AND tsv IS NOT NULL;

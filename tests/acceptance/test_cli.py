@@ -1,0 +1,504 @@
+"""The command line as people and scripts meet it: a process, its output and its exit code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+import memsense
+from memsense.cli.app import COMMANDS
+
+SAMPLE = Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl"
+EXCHANGES = 177
+COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
+PATIENCE = 180
+
+SESSION_KEYS = {"recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"}
+TURN_KEYS = {"recall@5", "recall@10", "recall@20"}
+
+
+def environment(url: str | None) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
+    return {**kept, "NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {})}
+
+
+def run(
+    url: str | None, *arguments: str | Path, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        input=stdin,
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def run_json(url: str, *arguments: str | Path, code: int = 0) -> Any:
+    done = run(url, *arguments, "--json")
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+def assert_one_line(done: subprocess.CompletedProcess[str], code: int) -> None:
+    assert done.returncode == code
+    assert done.stderr.startswith("memsense: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def exchange(session: str, number: int, question: str, answer: str) -> list[dict[str, str]]:
+    minute = f"2025-05-01T10:{number:02}"
+    return [
+        {
+            "session_id": session,
+            "id": f"{session}-{number}-{role}",
+            "role": role,
+            "content": text,
+            "timestamp": f"{minute}:{second}+00:00",
+        }
+        for role, text, second in (("user", question, "01"), ("assistant", answer, "30"))
+    ]
+
+
+@pytest.fixture(scope="module")
+def url(server_url: str, template_database: str) -> Generator[str]:
+    """A migrated database with the sample log in it, for all tests of this file."""
+    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
+    names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}
+    found = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    with psycopg.connect(server_url, autocommit=True) as conn:
+        conn.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
+        report = run_json(found, "ingest", SAMPLE, "--user", "ines", "--tag", "sample")
+        assert (report["stored"], report["skipped"]) == (EXCHANGES, {})
+        yield found
+        conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+
+
+# Looking at memory
+
+
+def test_search_prints_each_hit_with_the_routes_that_found_it(url: str) -> None:
+    done = run(url, "search", "Which nut makes Joost ill?", "--user", "ines", "-k", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "walnuts" in done.stdout
+    assert "lexical 1" in done.stdout
+    assert "s03-20250206" in done.stdout
+    assert "3 hits, profile balanced" in done.stdout
+
+
+def test_explained_hits_in_json_add_up_to_their_scores(url: str) -> None:
+    found = run_json(url, "search", "What did Ines plan for Japan in March?", "-k", "4")
+    assert len(found["hits"]) == 4
+    for hit in found["hits"]:
+        explain = hit["explain"]
+        assert sum(explain["parts"].values()) == pytest.approx(hit["score"], abs=1e-9)
+        assert datetime.fromisoformat(hit["occurred_at"]).tzinfo is not None
+
+
+def test_explain_prints_parts_that_add_up_to_the_printed_score(url: str) -> None:
+    question = "What hot drink replaced her morning espresso?"
+    done = run(url, "search", question, "-k", "2", "-g", "turn", "--explain", "-p", "memsense")
+    totals = 0
+    parts: list[float] = []
+    for line in done.stdout.splitlines():
+        words = line.replace("█", " ").split()
+        if words[:1] == ["score"] and words[1] != "where":
+            assert round(sum(parts), 4) == float(words[-1])
+            totals, parts = totals + 1, []
+        elif words and words[0].startswith(("vec_", "lexical", "facet_", "memory_score")):
+            parts += [float(words[-1])] if "." in words[-1] else []
+    assert totals == 2
+    assert "MMR, choice 2: 0.78 · relevance" in done.stdout
+    assert "(hit 1)" in done.stdout
+
+
+def test_filters_profile_and_weights_reach_the_search(url: str) -> None:
+    found = run_json(
+        url, "search", "coffee", "-g", "turn", "--since", "2025-03-06", "--until", "2025-03-07",
+        "--tag", "sample", "--session", "s16-20250306", "--set", "lexical=0.5",
+        "--without", "vec_user", "--no-neighbors",
+    )  # fmt: skip
+    assert found["profile"] == "balanced (lexical=0.5, vec_user=0.0)"
+    assert {hit["session_id"] for hit in found["hits"]} == {"s16-20250306"}
+    routes = [route for hit in found["hits"] for route in hit["explain"]["routes"]]
+    assert {route["weight"] for route in routes if route["route"] == "lexical"} == {0.5}
+    assert "vec_user" not in {route["route"] for route in routes}
+    assert "neighbors" not in found["hits"][0]
+
+
+def test_excluded_chunks_and_messages_are_not_found(url: str) -> None:
+    first = run_json(url, "search", "walnuts", "-g", "turn", "-k", "2")["hits"]
+    rest = run_json(
+        url, "search", "walnuts", "-g", "turn", "-k", "2",
+        "--exclude", str(first[0]["chunk_id"]), "--exclude", first[1]["message_ids"][0],
+    )  # fmt: skip
+    assert not {hit["chunk_id"] for hit in first} & {hit["chunk_id"] for hit in rest["hits"]}
+
+
+def test_an_answer_without_hits_says_so_and_is_no_error(url: str) -> None:
+    done = run(url, "search", "anything", "--namespace", "nobodys")
+    assert done.returncode == 0
+    assert "Nothing found." in done.stdout
+    assert "nothing is stored in this namespace yet" in done.stdout
+
+
+def test_global_options_may_stand_before_or_after_the_command(url: str) -> None:
+    before = run(None, "--database-url", url, "stats", "--json")
+    after = run(None, "stats", "--json", f"--database-url={url}")
+    assert before.stdout == after.stdout
+    assert json.loads(after.stdout)[0]["turns"] == EXCHANGES
+
+
+def test_recent_show_history_and_stats_print_what_json_holds(url: str) -> None:
+    latest = run_json(url, "recent", "-n", "2", "--user", "ines")
+    assert [chunk["session_id"] for chunk in latest] == sorted(
+        (chunk["session_id"] for chunk in latest), reverse=True
+    )
+    chunk = run_json(url, "show", str(latest[0]["chunk_id"]))
+    assert chunk["content"].startswith("user: ")
+    assert datetime.fromisoformat(chunk["recorded_at"]).tzinfo is not None
+    events = run_json(url, "history", str(latest[0]["chunk_id"]))
+    assert events[0]["kind"] == "added"
+    (scope,) = run_json(url, "stats", "--user", "ines")
+    assert (scope["user_id"], scope["turns"]) == ("ines", EXCHANGES)
+    shown = run(url, "show", str(latest[0]["chunk_id"]))
+    assert chunk["user_text"].split()[0] in shown.stdout
+    assert "memory score" in shown.stdout
+
+
+# Changing memory
+
+
+def test_a_forgotten_chunk_is_not_found_until_it_is_restored(url: str) -> None:
+    asked = ("search", "pantoprazole 20 mg", "-g", "turn", "-k", "1")
+    chunk = str(run_json(url, *asked)["hits"][0]["chunk_id"])
+    done = run(url, "forget", chunk, "--reason", "asked to")
+    assert (done.returncode, done.stdout) == (0, f"chunk {chunk}: changed {chunk}\n")
+    assert run_json(url, *asked)["hits"][0]["chunk_id"] != int(chunk)
+    assert run_json(url, "history", chunk)[-1]["detail"]["reason"] == "asked to"
+    assert run_json(url, "restore", chunk) == [{"chunk_id": int(chunk), "changed": [int(chunk)]}]
+    assert run_json(url, *asked)["hits"][0]["chunk_id"] == int(chunk)
+    assert run_json(url, "archive", chunk)[0]["changed"] == [int(chunk)]
+    assert run_json(url, "show", chunk)["status"] == "archived"
+    run_json(url, "restore", chunk)
+
+
+def test_promote_demote_and_feedback_leave_their_mark(url: str) -> None:
+    chunk = str(run_json(url, "recent", "-n", "1")[0]["chunk_id"])
+    assert run_json(url, "promote", chunk)[0]["memory_score"] == pytest.approx(0.65)
+    assert run_json(url, "demote", chunk)[0]["memory_score"] == pytest.approx(0.5)
+    assert run_json(url, "feedback", chunk, "--unhelpful", "--question", "why?") == [
+        {"chunk_id": int(chunk), "helpful": False}
+    ]
+    kinds = [event["kind"] for event in run_json(url, "history", chunk)]
+    assert kinds[-1] == "feedback"
+
+
+def test_chunks_that_are_not_there_end_in_1_and_the_others_are_changed(url: str) -> None:
+    chunk = str(run_json(url, "recent", "-n", "1")[0]["chunk_id"])
+    done = run(url, "promote", "999999", chunk)
+    assert_one_line(done, 1)
+    assert done.stdout == f"chunk {chunk}: memory score is now 0.65\n"
+    run_json(url, "demote", chunk)
+
+
+# Ingesting
+
+
+def test_the_same_log_again_adds_nothing_and_is_no_error(url: str) -> None:
+    done = run(url, "ingest", SAMPLE, "--user", "ines")
+    assert done.returncode == 0
+    assert "rows with role and content" in done.stdout
+    report = run_json(url, "ingest", SAMPLE, "--user", "ines")
+    assert (report["stored"], report["repeated"]) == (0, EXCHANGES)
+
+
+def test_a_dry_run_tells_and_stores_nothing(url: str) -> None:
+    done = run(url, "ingest", SAMPLE, "--dry-run", "--namespace", "dry")
+    assert done.returncode == 0
+    assert "would store" in done.stdout
+    assert run_json(url, "stats", "--namespace", "dry") == []
+
+
+def test_a_log_is_read_from_stdin(url: str) -> None:
+    rows = exchange("piped", 1, "I sing in a choir on Mondays.", "Which voice?")
+    log = "".join(json.dumps(row) + "\n" for row in rows)
+    done = run(url, "ingest", "-", "--namespace", "stdin", "--json", stdin=log)
+    report = json.loads(done.stdout)
+    assert (report["stored"], report["users"]) == (1, ["default"])
+
+
+def test_columns_zone_and_tags_reach_what_is_stored(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "chat.csv"
+    log.write_text(
+        "who,said,moment\n"
+        "user,I keep bees behind the barn.,2025-05-01 10:00\n"
+        "assistant,How many hives?,2025-05-01 10:01\n"
+    )
+    options = ("--map", "role=who", "--map", "content=said", "--map", "time=moment")
+    run_json(
+        url, "ingest", log, *options, "--timezone", "Europe/Lisbon", "--tag", "hobby",
+        "--task-tag", "bees", "--agent", "helper", "--namespace", "mapped",
+    )  # fmt: skip
+    (chunk,) = run_json(url, "recent", "--namespace", "mapped")
+    assert datetime.fromisoformat(chunk["occurred_at"]).timestamp() == 1746090000
+    assert (chunk["tags"], chunk["task_tag"], chunk["agent_id"]) == (["hobby"], "bees", "helper")
+
+
+def test_strict_fails_when_a_record_was_skipped(url: str, tmp_path: Path) -> None:
+    log = write_rows(tmp_path / "log.jsonl", exchange("s1", 1, "I own a red kayak.", "Nice."))
+    with log.open("a") as file:
+        file.write('{"session_id": "s1", "role": "user", "content": ""}\nnot json\n')
+    lenient = run(url, "ingest", log, "--namespace", "strict")
+    assert lenient.returncode == 0
+    assert f"{log}:4" in lenient.stdout.replace("\n", "").replace(" ", "")
+    assert run(url, "ingest", log, "--namespace", "strict", "--strict").returncode == 1
+
+
+def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_path: Path) -> None:
+    log = write_rows(tmp_path / "log.jsonl", exchange("w", 1, "I own a red kayak.", "Nice."))
+    watching = subprocess.Popen(
+        [*COMMAND, "--namespace", "watched", "ingest", str(tmp_path), "--watch", "--json"],
+        env=environment(url),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stderr is not None
+        assert "1 stored; watching" in watching.stderr.readline()
+        time.sleep(1)
+        with log.open("a") as file:
+            rows = exchange("w", 2, "I sold the kayak to Mia.", "For how much?")
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        assert "log.jsonl: 1 stored, 0 replaced" in watching.stderr.readline()
+        watching.send_signal(signal.SIGINT)
+        output, errors = watching.communicate(timeout=PATIENCE)
+    finally:
+        watching.kill()
+    assert (watching.returncode, errors) == (0, "memsense: stopped watching\n")
+    assert json.loads(output)["stored"] == 2
+    assert run_json(url, "stats", "--namespace", "watched")[0]["turns"] == 2
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("search", "hi", "--database-url", "postgresql://x@127.0.0.1:1/x"), "--database-url"),
+        (("search", "hi", "--database-url", "nonsense"), "--database-url"),
+        (("search", "  "), "the question is empty"),
+        (("search", "hi", "--profile", "nope"), "there are balanced"),
+        (("search", "hi", "--set", "nope=1"), "nope"),
+        (("search", "hi", "--since", "yesterday"), "ISO 8601"),
+    ],
+)
+def test_what_the_caller_must_change_is_one_line_and_exit_code_2(
+    url: str, arguments: Sequence[str], said: str
+) -> None:
+    done = run(url, *arguments)
+    assert_one_line(done, 2)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ingest", "no/such/file.json"),
+        ("ingest", "--format", "nope", str(SAMPLE)),
+        ("ingest", "--map", "nope=x", str(SAMPLE)),
+        ("ingest", "--timezone", "Nowhere/Else", str(SAMPLE)),
+        ("ingest", "--watch", "-"),
+        ("search", "hi", "--without", "nope"),
+        ("search", "hi", "--set", "lexical_mode=nope"),
+        ("search", "hi", "--kind", "nope"),
+        ("search",),
+        ("sql", "recall", "--filter", "nope"),
+        ("serach", "hi"),
+    ],
+)
+def test_wrong_usage_ends_in_2_and_names_the_option(url: str, arguments: Sequence[str]) -> None:
+    done = run(url, *arguments)
+    assert done.returncode == 2
+    assert "Error: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_database_without_the_schema_says_init_and_init_prepares_it(
+    empty_database_url: str,
+) -> None:
+    done = run(empty_database_url, "search", "hi")
+    assert_one_line(done, 2)
+    assert "memsense init" in done.stderr
+    prepared = run_json(empty_database_url, "init")
+    assert (prepared["revision_before"], prepared["embedded"]) == (None, False)
+    assert run(empty_database_url, "db", "upgrade").stdout.startswith("memsense was ready")
+    assert run(empty_database_url, "search", "hi").returncode == 0
+
+
+def test_json_that_no_reader_knows_ends_in_1_and_names_the_file(url: str, tmp_path: Path) -> None:
+    log = tmp_path / "other.json"
+    log.write_text('{"temperature": [1, 2, 3]}')
+    done = run(url, "ingest", log)
+    assert_one_line(done, 1)
+    assert str(log) in done.stderr
+
+
+def test_a_closed_pipe_is_no_traceback(url: str) -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "recent", "-n", "150", "--json"],
+        env=environment(url),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.wait(timeout=PATIENCE)
+
+
+# The rest
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = ["numpy", "onnxruntime", "psycopg", "pydantic", "rich", "sqlalchemy", "watchfiles"]
+    program = (
+        "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', '--help']\n"
+        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "ingest" in done.stdout
+
+
+def test_search_imports_neither_alembic_nor_watchfiles(url: str) -> None:
+    heavy = ["alembic", "sqlalchemy", "watchfiles", "matplotlib", "openai"]
+    program = (
+        "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', 'search', 'walnuts']\n"
+        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    done = run(None, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"memsense {command}" in done.stdout
+
+
+def test_the_database_commands_tell_where_memory_is(url: str) -> None:
+    assert run(url, "db", "url").stdout.strip() == url
+    status = run_json(url, "db", "status")
+    assert status["running"]
+    assert status["schema"] == status["schema_needed"]
+
+
+def test_an_embedded_server_that_does_not_run_is_told_by_status_and_url(tmp_path: Path) -> None:
+    quiet = {**environment(None), "MEMSENSE_DATA_DIR": str(tmp_path)}
+    for arguments, code in ((("db", "status"), 1), (("db", "url"), 2)):
+        done = subprocess.run(
+            [*COMMAND, *arguments], env=quiet, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
+
+def test_the_recall_query_is_printed_with_the_lines_asked_for() -> None:
+    default = run(None, "sql", "recall").stdout
+    filtered = run(None, "sql", "recall", "--filtered", "--all-users").stdout
+    assert "%(user_id)s" in default
+    assert "%(since)s" not in default
+    assert "c.occurred_at >= %(since)s" in filtered
+    assert "s.user_id = %(user_id)s" not in filtered
+
+
+def test_formats_lists_every_reader() -> None:
+    from memsense.ingest import READERS
+
+    done = run(None, "formats", "--json")
+    assert [found["format"] for found in json.loads(done.stdout)] == list(READERS)
+
+
+def test_locomo_is_ingested_and_measured_in_the_documented_shape(url: str, tmp_path: Path) -> None:
+    said = ("I adopted a greyhound called Comet.", "My sister moved to Porto.", "I bake rye bread.")
+    turns = [
+        {"speaker": "Ann" if i % 2 == 0 else "Bo", "dia_id": f"D1:{i + 1}", "text": text}
+        for i, text in enumerate(said)
+    ]
+    conversation = {
+        "speaker_a": "Ann",
+        "speaker_b": "Bo",
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": turns,
+    }
+    questions = [
+        {"question": "What is the greyhound called?", "evidence": ["D1:1"], "category": 4},
+        {"question": "Where did Bo's sister move?", "evidence": ["D1:2"], "category": 1},
+        {"question": "Unanswerable", "evidence": ["D"], "category": 5},
+    ]
+    sample = {"sample_id": "conv-1", "conversation": conversation, "qa": questions}
+    file = tmp_path / "locomo.json"
+    file.write_text(json.dumps([sample]))
+    lines = tmp_path / "questions.jsonl"
+    place = ("--namespace", "locomo")
+    found = run_json(
+        url, *place, "eval", "locomo", file, "--ingest", "--questions-out", lines
+    )  # fmt: skip
+    assert set(found) == {"profile", "splits"}
+    for split in found["splits"].values():
+        assert set(split) == {
+            "questions", "skipped", "session", "turn", "by_category", "search_ms"
+        }  # fmt: skip
+    everything = found["splits"]["all"]
+    assert (everything["questions"], everything["skipped"]) == (2, 1)
+    assert set(everything["session"]) == SESSION_KEYS
+    assert set(everything["turn"]) == TURN_KEYS
+    assert everything["turn"]["recall@5"] == 1
+    assert set(everything["by_category"]) == {"1", "4"}
+    assert len(lines.read_text().splitlines()) == 2
+    several = run_json(url, *place, "eval", "locomo", file, "-p", "lexical", "-p", "semantic")
+    assert [summary["profile"] for summary in several] == ["lexical", "semantic"]
+    shown = run(url, *place, "eval", "locomo", file).stdout
+    assert "nDCG" in shown
+    assert "category 4" in shown
+
+
+def test_the_demo_explains_its_hits_and_a_second_one_stores_nothing_twice(url: str) -> None:
+    first, second = run(url, "demo"), run(url, "demo")
+    assert (first.returncode, second.returncode) == (0, 0)
+    for expected in ("walnuts", "MMR, choice 1", "memsense.chunk_overview", "What to type next"):
+        assert expected in first.stdout
+    assert "Exactly once" not in first.stdout
+    assert "Exactly once" in second.stdout

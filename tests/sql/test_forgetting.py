@@ -1,0 +1,221 @@
+"""Forgetting, archiving, restoring, promoting: what a memory shows afterwards."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from counting import assert_counted
+
+from memsense import MemSense
+from memsense.errors import NotFoundError
+
+OpenMemory = Callable[..., MemSense]
+
+MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+# What a chunk's row holds, but for when it was written.
+CONTENT = (
+    "SELECT to_jsonb(c) - 'recorded_at' FROM memsense.chunks AS c WHERE status = 'active'"
+    " ORDER BY chunk_id"
+)
+VECTORS = (
+    "SELECT chunk_id, route, previous_chunk_id, embedding::text FROM memsense.embeddings"
+    " ORDER BY chunk_id, route"
+)
+SECRET = "zanzibar"
+
+
+def remember(memory: MemSense, n: int = 5, secret_at: int = 2, session_id: str = "one") -> list[int]:
+    """The ids of n turns, one of which holds the secret on both sides and as a facet."""
+    ids: list[int] = []
+    for i in range(n):
+        word = SECRET if i == secret_at else f"topic{i}"
+        chunks = memory.add(
+            [
+                {"role": "user", "content": f"tell me of {word}", "at": MAY + timedelta(hours=i)},
+                {"role": "assistant", "content": f"{word} is far", "at": MAY + timedelta(hours=i)},
+            ],
+            user_id="ada",
+            session_id=session_id,
+            facets={"events": f"asked for {word}"},
+            tags=[word],
+        )
+        ids.append(chunks[0].chunk_id)
+    return ids
+
+
+def snapshot(conn: psycopg.Connection[Any]) -> tuple[Any, ...]:
+    queries = (CONTENT, VECTORS, "TABLE memsense.lexemes", "TABLE memsense.scope_statistics")
+    return tuple(sorted(map(repr, conn.execute(text).fetchall())) for text in queries)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def shown_texts(memory: MemSense, **options: Any) -> str:
+    """Everything that a search shows: hits, neighbours, and what they know of each other."""
+    chunks = [
+        chunk
+        for hit in memory.search(f"{SECRET} far topic1 topic3", user_id="ada", **options)
+        for chunk in (hit.chunk, *(neighbor.chunk for neighbor in hit.neighbors))
+    ]
+    assert chunks
+    return "\n".join(f"{c.content} {c.context} {c.next_user_text} {c.tags} {c.events}" for c in chunks)
+
+
+@pytest.mark.parametrize("operation", ["forget", "archive"])
+@pytest.mark.parametrize("secret_at", [0, 2, 4])
+def test_forgotten_text_is_shown_by_no_search_and_restored_whole(
+    memory: MemSense, database_url: str, operation: str, secret_at: int
+) -> None:
+    ids = remember(memory, secret_at=secret_at)
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        before = snapshot(conn)
+        assert getattr(memory, operation)(ids[secret_at]) == [ids[secret_at]]
+        assert_counted(conn)
+        for granularity in ("auto", "turn", "session"):
+            for profile in ("balanced", "memsense", "lexical", "semantic"):
+                options = {"granularity": granularity, "profile": profile}
+                assert SECRET not in shown_texts(memory, **options)
+        assert all(ids[secret_at] != chunk.chunk_id for chunk in memory.recent(user_id="ada"))
+        stored = conn.execute(
+            "SELECT count(*) FROM memsense.chunks WHERE status = 'active'"
+            " AND (tsv @@ to_tsquery('english', %(s)s) OR concat(user_text, assistant_text,"
+            " session_text, context, next_user_text, personal_info, preferences, events)"
+            " ILIKE '%%' || %(s)s || '%%')",
+            {"s": SECRET},
+        ).fetchone()
+        assert stored == (0,)
+        assert memory.restore(ids[secret_at]) == [ids[secret_at]]
+        assert_counted(conn)
+        assert snapshot(conn) == before
+    assert SECRET in shown_texts(memory)
+
+
+def test_forgetting_a_session_chunk_takes_its_turns_along(
+    memory: MemSense, database_url: str
+) -> None:
+    ids = remember(memory)
+    remember(memory, session_id="two", secret_at=9)
+    [session] = [c for c in memory.recent(granularity="session") if c.session_id == "one"]
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        before = snapshot(conn)
+        assert memory.forget(session.chunk_id) == ids
+        assert_counted(conn)
+        hits = memory.search(SECRET, user_id="ada")
+        assert {hit.session_id for hit in hits} == {"two"}
+        assert memory.restore(session.chunk_id) == ids
+        assert snapshot(conn) == before
+
+
+def test_forgetting_everything_and_restoring_it_in_another_order_changes_nothing(
+    memory: MemSense, database_url: str
+) -> None:
+    ids = remember(memory)
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        before = snapshot(conn)
+        for chunk_id in ids:
+            memory.forget(chunk_id)
+        assert conn.execute("SELECT count(*) FROM memsense.embeddings").fetchone() == (0,)
+        assert conn.execute("SELECT count(*) FROM memsense.lexemes").fetchone() == (0,)
+        for chunk_id in (ids[3], ids[0], ids[4], ids[1], ids[2]):
+            memory.restore(chunk_id)
+        assert_counted(conn)
+        # Session chunks may have got new ids on the way: their texts are what counts.
+        after = snapshot(conn)
+        assert len(after[0]) == len(before[0])
+        assert after[2:] == before[2:]
+
+
+def test_an_exchange_added_after_forgetting_continues_behind_the_gap(
+    memory: MemSense, database_url: str
+) -> None:
+    ids = remember(memory, secret_at=4)
+    memory.forget(ids[4])
+    [chunk] = memory.add(
+        [{"role": "user", "content": "and now tea", "at": MAY + timedelta(days=1)}],
+        user_id="ada",
+        session_id="one",
+    )
+    assert chunk.ordinal == 5
+    assert memory.get(ids[3]).next_user_text == "and now tea"
+    assert SECRET not in chunk.context
+    memory.restore(ids[4])
+    assert memory.get(ids[3]).next_user_text == f"tell me of {SECRET}"
+    assert SECRET in memory.get(chunk.chunk_id).context
+    with psycopg.connect(database_url) as conn:
+        assert_counted(conn)
+
+
+def test_a_session_mode_chunk_is_forgotten_and_restored(
+    memory: MemSense, database_url: str
+) -> None:
+    [chunk] = memory.add(
+        [{"role": "user", "content": f"tell me of {SECRET}", "at": MAY}],
+        user_id="ada",
+        session_id="one",
+        mode="session",
+    )
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        before = snapshot(conn)
+        assert memory.forget(chunk.chunk_id) == [chunk.chunk_id]
+        assert not memory.search(SECRET, user_id="ada")
+        assert memory.restore(chunk.chunk_id) == [chunk.chunk_id]
+        assert snapshot(conn) == before
+
+
+def test_forgetting_or_restoring_twice_changes_nothing_more(memory: MemSense) -> None:
+    ids = remember(memory)
+    assert memory.forget(ids[1]) == [ids[1]]
+    assert memory.forget(ids[1]) == []
+    assert memory.archive(ids[1]) == [ids[1]]
+    assert memory.restore(ids[1]) == [ids[1]]
+    assert memory.restore(ids[1]) == []
+    kinds = [event.kind for event in memory.history(ids[1])]
+    assert kinds == ["added", "deleted", "archived", "restored"]
+
+
+def test_the_reason_is_in_the_history(memory: MemSense) -> None:
+    ids = remember(memory)
+    memory.forget(ids[0], reason="asked to")
+    assert memory.history(ids[0])[-1].detail == {"reason": "asked to"}
+
+
+def test_promoting_and_demoting_move_the_score_within_bounds(memory: MemSense) -> None:
+    chunk_id = remember(memory)[0]
+    assert memory.get(chunk_id).memory_score == 0.5
+    assert memory.promote(chunk_id) == pytest.approx(0.65)
+    for _ in range(4):
+        top = memory.promote(chunk_id)
+    assert top == 1.0
+    assert memory.demote(chunk_id) == pytest.approx(0.85)
+    for _ in range(8):
+        bottom = memory.demote(chunk_id)
+    assert bottom == 0.0
+
+
+def test_a_promoted_session_chunk_promotes_what_stands_for_it_in_recall(memory: MemSense) -> None:
+    remember(memory)
+    [hit] = memory.search(SECRET, user_id="ada")
+    assert hit.chunk.granularity == "session"
+    memory.promote(hit.chunk_id)
+    [again] = memory.search(SECRET, user_id="ada")
+    assert again.explain.memory_score == pytest.approx(0.65)
+    assert again.score == pytest.approx(hit.score + 0.015)
+
+
+def test_feedback_is_kept_and_scores_nothing(memory: MemSense) -> None:
+    chunk_id = remember(memory)[0]
+    memory.feedback(chunk_id, helpful=True, question="what?", note="good")
+    event = memory.history(chunk_id)[-1]
+    assert event.kind == "feedback"
+    assert event.detail == {"helpful": True, "question": "what?", "note": "good"}
+    assert memory.get(chunk_id).memory_score == 0.5
+
+
+def test_what_is_not_there_cannot_be_changed(memory: MemSense) -> None:
+    for operation in (memory.forget, memory.restore, memory.promote, memory.get, memory.history):
+        with pytest.raises(NotFoundError):
+            operation(17)
+    remember(memory)
+    with pytest.raises(NotFoundError, match="17"):
+        memory.forget(17)

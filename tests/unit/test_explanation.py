@@ -1,0 +1,43 @@
+"""The explanation as a value: its parts and its plain form."""
+
+import json
+
+import pytest
+
+from memsense.explanation import Explanation, RouteContribution, SessionSupport, Term
+
+ROUTE = RouteContribution(
+    route="lexical", rank=2, score=3.5, score_kind="bm25f", weight=2.0, contribution=2 / 17
+)
+MEMORY = Term(name="memory_score", value=0.65, weight=0.1, contribution=0.065)
+
+
+def make(session: SessionSupport | None = None, total: float = 2 / 17 + 0.065) -> Explanation:
+    return Explanation(
+        chunk_id=1,
+        routes=(ROUTE,),
+        rrf_score=2 / 17,
+        rrf_k=15,
+        terms=(MEMORY,),
+        session=session,
+        final_score=total,
+        profile="balanced",
+    )
+
+
+def test_the_parts_are_routes_then_support_then_terms() -> None:
+    support = SessionSupport(session_rrf_score=0.1, turn_support=0.05, supporting_turn_count=1)
+    assert [name for name, _ in make(support).parts()] == ["lexical", "turn_support", "memory_score"]
+    assert [name for name, _ in make().parts()] == ["lexical", "memory_score"]
+
+
+def test_the_parts_add_up() -> None:
+    explanation = make()
+    assert sum(part for _, part in explanation.parts()) == pytest.approx(explanation.final_score)
+    assert explanation.memory_score == 0.65
+
+
+def test_the_plain_form_is_json_with_the_parts() -> None:
+    found = json.loads(json.dumps(make().as_dict()))
+    assert found["parts"] == {"lexical": 2 / 17, "memory_score": 0.065}
+    assert found["routes"][0]["score_kind"] == "bm25f"
