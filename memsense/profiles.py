@@ -27,16 +27,24 @@ LARGEST_WEIGHT = 5.0
 
 
 def _equal_weights() -> dict[Route, float]:
-    return {route: 1.0 for route in ROUTES}
+    return dict.fromkeys(ROUTES, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Every constant of one way to rank. 
+    """Every constant of one way to rank (docs/retrieval.md has each formula).
 
-    Weights are 0 to 5; a route of weight 0 is not run. Pools: a route keeps
-    max(route_factor * candidates, least_route_limit) rows, fusion keeps
-    max(candidate_factor * top_k, least_candidates).
+    `weights` are per route, 0 to 5; a route of weight 0 is not run. Pools: fusion keeps
+    max(candidate_factor * top_k, least_candidates) chunks, a route
+    max(route_factor * that, least_route_limit).
+
+    What is added to the fused ranks: `memory_alpha` * memory score; `coverage_weight` * the
+    lexical score as a share of the largest possible one; `similarity_weight` * (half the cosine
+    of the whole, half that of the nearer side, to which `speaker_bonus` is added or taken away
+    when the question names one side's speaker); `event_weight` * the event facet's cosine;
+    `date_weight` * nearness to the dates named; `neighbour_weight` * the better neighbouring
+    turn's score; `reranker_weight` * an optional reranker's opinion of the first
+    `reranker_depth` candidates.
     """
 
     name: str
@@ -153,6 +161,9 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
     return {route: float(weights.get(route, 0.0)) for route in ROUTES}
 
 
+# The default. Chosen on LoCoMo conversations 0-4 by benchmarks/tune_profile.py on 2026-11-22;
+# docs/retrieval.md has the figures. Where a change was worth less than 0.2 points, the round
+# number or the original's constant stayed.
 BALANCED = Profile(
     name="balanced",
     weights={
@@ -164,9 +175,9 @@ BALANCED = Profile(
         "facet_preferences": 0.1,
         "facet_events": 0.2,
     },
-    least_candidates=100,
+    least_candidates=200,
     route_factor=1,
-    least_route_limit=100,
+    least_route_limit=200,
     session_scoring="best_turns",
     names_removed=True,
     coverage_weight=0.5,
@@ -177,6 +188,7 @@ BALANCED = Profile(
     neighbour_weight=0.15,
 )
 
+# Score fusion: the same candidates, ranked by raw scores on a scale of their own.
 CALIBRATED = BALANCED.override(
     name="calibrated",
     rrf_weight=0.0,
@@ -189,7 +201,7 @@ MEMSENSE = Profile(name="memsense", lexical_mode="ts_rank", relevance="raw")
 
 LEXICAL = BALANCED.override(
     name="lexical",
-    **{route: 0.0 for route in VECTOR_ROUTES},
+    **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
     event_weight=0.0,
 )

@@ -29,7 +29,7 @@ NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate for the final list, its score explained. For a session, `candidate` stands for it.
+    """A candidate for the final list, its score explained; a session is stood for by one chunk.
 
     `wanted` says what to show: the candidate itself, or the session chunk around it.
     """

@@ -42,9 +42,7 @@ def score_terms(
 
 
 def _term(name: str, value: float, weight: float, because: str = "") -> Term:
-    return Term(
-        name=name, value=value, weight=weight, contribution=weight * value, because=because
-    )
+    return Term(name=name, value=value, weight=weight, contribution=weight * value, because=because)
 
 
 def _own_terms(
@@ -80,9 +78,7 @@ def side_similarity(scores: Scores, user_bonus: float = 0.0, assistant_bonus: fl
     return max(0.5 * scores.get("vec_full", 0.0) + 0.5 * max([*sides, 0.0]), 0.0)
 
 
-def _speaker(
-    scores: Scores, candidate: Candidate, profile: Profile, question: Question
-) -> Term:
+def _speaker(scores: Scores, candidate: Candidate, profile: Profile, question: Question) -> Term:
     """What similarity gains or loses when the side of the one speaker asked about is favoured."""
     favoured = _favoured_side(candidate, question)
     if not favoured or not profile.speaker_bonus:

@@ -62,7 +62,7 @@ def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
     return Page(
         title=trace.question,
         facts=_facts(trace),
-        cards=[_card(item, texts) for item in trace.hits()],
+        cards=[_card(item, texts, trace.profile) for item in trace.hits()],
         dropped=[_dropped_row(item) for item in dropped[:MOST_DROPPED]],
         dropped_count=len(dropped),
     )
@@ -86,12 +86,14 @@ def _facts(trace: "Trace") -> list[tuple[str, str]]:
     return [(name, value) for name, value in found if value]
 
 
-def _card(item: "TraceCandidate", texts: Mapping[int, str]) -> Card:
+def _card(
+    item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[str, Any]
+) -> Card:
     shown = item.shown_chunk_id or item.chunk_id
     parts = item.parts()
     rounded = round_to_total(list(parts.values()))
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
-    how = _calculations(item)
+    how = _calculations(item, constants)
     return Card(
         rank=item.hit_rank or 0,
         chunk_id=shown,
@@ -105,8 +107,13 @@ def _card(item: "TraceCandidate", texts: Mapping[int, str]) -> Card:
     )
 
 
-def _calculations(item: "TraceCandidate") -> dict[str, str]:
+def _calculations(item: "TraceCandidate", constants: Mapping[str, Any]) -> dict[str, str]:
     found = {
+        name: f"{weight:g} · {value / weight:.4f}"
+        for name, value in item.terms.items()
+        if (weight := constants.get(f"{name}_weight"))
+    }
+    found |= {
         route: f"rank {rank}, score {score:.4f}, weight {weight:g}"
         for route, rank, score, weight in zip(
             item.routes, item.ranks, item.scores, item.weights, strict=True
@@ -114,7 +121,7 @@ def _calculations(item: "TraceCandidate") -> dict[str, str]:
     }
     if item.session is not None:
         found["turn_support"] = f"{item.session['supporting_turn_count']} turns support it"
-    found["memory_score"] = f"memory score {item.memory_score:.2f}"
+    found["memory_score"] = f"{constants.get('memory_alpha', 0):g} · {item.memory_score:.4f}"
     return found
 
 

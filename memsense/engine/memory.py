@@ -420,9 +420,7 @@ class MemSense:
     ) -> searching.Search:
         """Search with what is known of the scope; once more if that turns out to be outdated."""
         known = self._know(connection, request)
-        search = searching.run_search(
-            connection, request, known, self.embedder, self.reranker
-        )
+        search = searching.run_search(connection, request, known, self.embedder, self.reranker)
         if known is None or search.state.speakers == known.speakers:
             return search
         assert request.user_id is not None
@@ -430,9 +428,7 @@ class MemSense:
         self._known.put(request.user_id, known)
         if searching.analyse(request, known) == search.question:
             return search
-        return searching.run_search(
-            connection, request, known, self.embedder, self.reranker
-        )
+        return searching.run_search(connection, request, known, self.embedder, self.reranker)
 
     def _know(
         self, connection: Connection, request: searching.SearchRequest
@@ -699,7 +695,10 @@ def _name(value: str, what: str) -> str:
 
 def _read_filters(query: str, options: searching.SearchOptions) -> Filters:
     """The filters of a search, everything that can be checked without a database checked."""
-    top_k, granularity = options.get("top_k", searching.DEFAULT_TOP_K), options.get("granularity", "auto")
+    top_k, granularity = (
+        options.get("top_k", searching.DEFAULT_TOP_K),
+        options.get("granularity", "auto"),
+    )
     searching.check_request(query, top_k, granularity)
     exclude = options.get("exclude", ())
     return Filters(

@@ -71,7 +71,9 @@ def _name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
     """The exchange as the ledger knows it where no turn chunk keeps its hash: by content and time."""
     first = exchange.chunks[0]
     key = _exchange_key(first.content_hash, first.dedup_window)
-    return replace(exchange, messages={key: first.occurred_at.isoformat()} if first.occurred_at else {})
+    return replace(
+        exchange, messages={key: first.occurred_at.isoformat()} if first.occurred_at else {}
+    )
 
 
 def _exchange_key(content_hash: str, window: int) -> str:

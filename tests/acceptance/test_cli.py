@@ -366,17 +366,16 @@ def test_json_that_no_reader_knows_ends_in_1_and_names_the_file(url: str, tmp_pa
 
 
 def test_a_closed_pipe_is_no_traceback(url: str) -> None:
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "recent", "-n", "150", "--json"],
         env=environment(url),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-    process.wait(timeout=PATIENCE)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
 
 
 # The rest

@@ -15,6 +15,8 @@ from memsense import MemSense
 # The tests of this folder, and processes that they start, import the modules beside them.
 sys.path.append(str(Path(__file__).parent))
 
+pytest.register_assert_rewrite("counting")
+
 OpenMemory = Callable[..., MemSense]
 
 

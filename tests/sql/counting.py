@@ -33,22 +33,28 @@ def kept_frequencies(conn: psycopg.Connection[Any]) -> Frequencies:
 
 
 def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
-    """The same two, from the active chunks' index entries, position by position."""
+    """The same two, from the texts of the active chunks."""
     statistics: dict[tuple[int, str], Counter[str]] = {}
     frequencies: Counter[tuple[int, str, str]] = Counter()
     rows = conn.execute(
-        "SELECT scope_id, granularity, ARRAY(SELECT lexeme FROM unnest(tsv)),"
-        " ARRAY(SELECT array_to_string(weights, '') FROM unnest(tsv))"
+        "SELECT scope_id, granularity, session_text || user_text, assistant_text,"
+        " concat_ws(' ', task_tag, array_to_string(tags, ' ')), context"
         " FROM memsense.chunks WHERE status = 'active'"
     ).fetchall()
-    for scope, granularity, lexemes, weights in rows:
+    for scope, granularity, *texts in rows:
         counts = statistics.setdefault((scope, granularity), Counter())
         counts["chunk_count"] += 1
-        for lexeme, letters in zip(lexemes, weights, strict=True):
-            for field, letter in zip(FIELDS, "ABCD", strict=True):
-                counts[field] += letters.count(letter)
-            if set(letters) & set("ABC"):
-                frequencies[scope, granularity, lexeme] += 1
+        own: set[str] = set()
+        for field, text in zip(FIELDS, texts, strict=True):
+            positions = dict(
+                conn.execute(
+                    "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('english', %s))",
+                    [text],
+                ).fetchall()
+            )
+            counts[field] += sum(positions.values())
+            own |= set(positions) if field != "context_length" else set()
+        frequencies.update((scope, granularity, lexeme) for lexeme in own)
     full = {
         key: {name: counts[name] for name in ("chunk_count", *FIELDS)}
         for key, counts in statistics.items()

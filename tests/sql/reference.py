@@ -150,9 +150,7 @@ def _halved(vector: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np
     return vector.astype(np.float16).astype(np.float64)
 
 
-def rank(
-    documents: Sequence[Document], scores: Mapping[int, float], granularity: str
-) -> list[int]:
+def rank(documents: Sequence[Document], scores: Mapping[int, float], granularity: str) -> list[int]:
     """The chunk ids of that granularity that have a score, best first, ties by id."""
     ids = [item.chunk_id for item in documents if item.granularity == granularity]
     return sorted((i for i in ids if i in scores), key=lambda i: (-scores[i], i))

@@ -61,7 +61,9 @@ def test_the_same_exchange_after_ten_minutes_is_stored_again(memory: MemSense, m
 def test_a_window_border_between_two_adds_does_not_part_them(memory: MemSense) -> None:
     before = NOON - timedelta(seconds=1)
     first = add(memory, said("I moved to Lisbon.", before))
-    assert add(memory, said("I moved to Lisbon.", before + timedelta(minutes=9, seconds=59))) == first
+    assert (
+        add(memory, said("I moved to Lisbon.", before + timedelta(minutes=9, seconds=59))) == first
+    )
     assert count(memory) == 1
 
 

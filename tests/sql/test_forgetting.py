@@ -27,7 +27,9 @@ VECTORS = (
 SECRET = "zanzibar"
 
 
-def remember(memory: MemSense, n: int = 5, secret_at: int = 2, session_id: str = "one") -> list[int]:
+def remember(
+    memory: MemSense, n: int = 5, secret_at: int = 2, session_id: str = "one"
+) -> list[int]:
     """The ids of n turns, one of which holds the secret on both sides and as a facet."""
     ids: list[int] = []
     for i in range(n):
@@ -59,7 +61,9 @@ def shown_texts(memory: MemSense, **options: Any) -> str:
         for chunk in (hit.chunk, *(neighbor.chunk for neighbor in hit.neighbors))
     ]
     assert chunks
-    return "\n".join(f"{c.content} {c.context} {c.next_user_text} {c.tags} {c.events}" for c in chunks)
+    return "\n".join(
+        f"{c.content} {c.context} {c.next_user_text} {c.tags} {c.events}" for c in chunks
+    )
 
 
 @pytest.mark.parametrize("operation", ["forget", "archive"])

@@ -22,9 +22,7 @@ def remember(memory: MemSense, *texts: str) -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_words_are_found_in_a_script_without_spaces(database_url: str, script: str) -> None:
     wanted, other, question = SCRIPTS[script]
-    with MemSense.open(
-        database_url, embedder=HashingEmbedder(), profile="lexical"
-    ) as memory:
+    with MemSense.open(database_url, embedder=HashingEmbedder(), profile="lexical") as memory:
         remember(memory, other, wanted)
         hits = memory.search(question, user_id="ada")
     assert hits[0].content == f"user: {wanted}"

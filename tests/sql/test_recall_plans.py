@@ -212,7 +212,9 @@ def test_a_lexical_route_of_weight_zero_is_never_started(
     assert [node["Actual Loops"] for node in bitmaps] == [0]
 
 
-def test_the_default_profile_runs_only_the_routes_that_it_weighs(corpus: psycopg.Connection) -> None:
+def test_the_default_profile_runs_only_the_routes_that_it_weighs(
+    corpus: psycopg.Connection,
+) -> None:
     plan = explain_recall(corpus, request(BALANCED))
     for route, table in TABLE_OF.items():
         loops = [scan["Actual Loops"] for scan in scans_of(route_node(plan, route), table)]

@@ -161,7 +161,9 @@ def test_the_and_query_ranks_by_ts_rank_cd_over_the_chunks_own_text(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:
     fill(memory)
-    only = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, lexical_mode="ts_rank")
+    only = ODD_WEIGHTS.override(
+        **{r: float(r == "lexical") for r in ROUTES}, lexical_mode="ts_rank"
+    )
     _, candidates = run_recall(recall_conn, ask("Lisbon tea", only))
     expected = recall_conn.execute(
         "SELECT chunk_id, ts_rank_cd(own, asked)::float8 FROM memsense.chunks,"
@@ -207,9 +209,7 @@ def test_a_common_word_outside_the_budget_still_scores(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:
     fill(memory)
-    tight = ODD_WEIGHTS.override(
-        **{r: float(r == "lexical") for r in ROUTES}, postings_budget=1
-    )
+    tight = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, postings_budget=1)
     question = "Lisbon tea rain"
     _, scores = reference_scores(recall_conn, question, tight)
     _, candidates = run_recall(recall_conn, ask(question, tight))

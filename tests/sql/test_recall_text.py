@@ -41,7 +41,9 @@ def variants() -> list[frozenset[str]]:
 
 def common_table_expressions(text: str) -> dict[str, str]:
     """The body of each CTE by its name."""
-    return dict(re.findall(r"^(?:WITH )?(\w+) AS (?:MATERIALIZED )?\(\n(.*?)^\)", text, re.M | re.S))
+    return dict(
+        re.findall(r"^(?:WITH )?(\w+) AS (?:MATERIALIZED )?\(\n(.*?)^\)", text, re.M | re.S)
+    )
 
 
 def test_every_variant_parses(conn: psycopg.Connection) -> None:
@@ -78,7 +80,14 @@ def test_each_cte_that_reads_a_table_names_the_tenant(base: frozenset[str]) -> N
 
 
 def test_every_statement_of_the_store_names_the_tenant() -> None:
-    without = {"find_tenant", "ensure_tenant", "ensure_model", "find_model", "find_language", "list_languages"}
+    without = {
+        "find_tenant",
+        "ensure_tenant",
+        "ensure_model",
+        "find_model",
+        "find_language",
+        "list_languages",
+    }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}
 

@@ -188,7 +188,13 @@ def test_tenants_namespaces_and_users_never_see_each_other(open_memory: OpenMemo
         both = [own[tenant, namespace, user_id] for user_id in ("ada", "ben")]
         assert found(memory, user_id=None) == sorted(both)
         others = set(own.values()) - set(both)
-        for operation in (memory.get, memory.forget, memory.restore, memory.promote, memory.history):
+        for operation in (
+            memory.get,
+            memory.forget,
+            memory.restore,
+            memory.promote,
+            memory.history,
+        ):
             with pytest.raises(NotFoundError):
                 operation(min(others))
 
@@ -317,7 +323,13 @@ def test_the_parts_of_every_hit_add_up_to_its_score(
     memory: MemSense, profile: str, granularity: str
 ) -> None:
     for n in range(12):
-        add(memory, f"I like tea {n} and river {n % 3}", "So do I.", session_id=f"s{n % 4}", mode="hybrid")
+        add(
+            memory,
+            f"I like tea {n} and river {n % 3}",
+            "So do I.",
+            session_id=f"s{n % 4}",
+            mode="hybrid",
+        )
     result = memory.search("tea river", user_id="ada", profile=profile, granularity=granularity)
     assert result
     for hit in result:

@@ -120,7 +120,9 @@ def test_route_coverage_is_the_share_of_chunks_per_scope_and_route(
 def test_chunk_overview_shows_each_chunk_as_python_does(
     filled: MemSense, database_url: str
 ) -> None:
-    found = {row["chunk_id"]: row for row in rows(database_url, "SELECT * FROM memsense.chunk_overview")}
+    found = {
+        row["chunk_id"]: row for row in rows(database_url, "SELECT * FROM memsense.chunk_overview")
+    }
     stored = rows(database_url, "SELECT chunk_id FROM memsense.chunks")
     assert found.keys() == {row["chunk_id"] for row in stored}
     names = (
@@ -134,7 +136,9 @@ def test_chunk_overview_shows_each_chunk_as_python_does(
 
 
 def test_chunk_overview_names_the_active_neighbours(filled: MemSense, database_url: str) -> None:
-    found = {row["chunk_id"]: row for row in rows(database_url, "SELECT * FROM memsense.chunk_overview")}
+    found = {
+        row["chunk_id"]: row for row in rows(database_url, "SELECT * FROM memsense.chunk_overview")
+    }
     for user in ("ada", "ben"):
         turns = [chunk for chunk in chunks_of(filled, user) if chunk.granularity == "turn"]
         turns.sort(key=lambda chunk: (chunk.session_id, chunk.ordinal))
@@ -179,6 +183,8 @@ def test_pending_embeddings_name_every_missing_vector(filled: MemSense, database
     }
     for row in pending:
         chunk = filled.get(row["chunk_id"])
-        whole = chunk.session_text or "\n".join(filter(None, (chunk.user_text, chunk.assistant_text)))
+        whole = chunk.session_text or "\n".join(
+            filter(None, (chunk.user_text, chunk.assistant_text))
+        )
         texts = {"full": whole, "user": chunk.user_text, "events": chunk.events}
         assert row["text"] == texts[row["route"]]

@@ -27,7 +27,11 @@ def make(session: SessionSupport | None = None, total: float = 2 / 17 + 0.065) -
 
 def test_the_parts_are_routes_then_support_then_terms() -> None:
     support = SessionSupport(session_rrf_score=0.1, turn_support=0.05, supporting_turn_count=1)
-    assert [name for name, _ in make(support).parts()] == ["lexical", "turn_support", "memory_score"]
+    assert [name for name, _ in make(support).parts()] == [
+        "lexical",
+        "turn_support",
+        "memory_score",
+    ]
     assert [name for name, _ in make().parts()] == ["lexical", "memory_score"]
 
 

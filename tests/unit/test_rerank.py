@@ -140,7 +140,9 @@ def expected_scores(
 def redundancy(one: Candidate, other: Candidate, profile: Profile) -> float:
     cosine = 0.0
     if one.embedding is not None and other.embedding is not None:
-        cosine = sum(float(a) * float(b) for a, b in zip(one.embedding, other.embedding, strict=True))
+        cosine = sum(
+            float(a) * float(b) for a, b in zip(one.embedding, other.embedding, strict=True)
+        )
     union = one.tags | other.tags
     overlap = len(one.tags & other.tags) / len(union) if union else 0.0
     return max(cosine, profile.tag_redundancy * overlap, 0.0)

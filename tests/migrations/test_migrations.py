@@ -1,0 +1,197 @@
+"""Revisions up, down, twice and at once; and what is said of a database that is not at this one's."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from alembic.script import ScriptDirectory
+
+from memsense import MemSense
+from memsense.errors import ConnectionFailedError, SchemaError
+from memsense.migrate import (
+    downgrade,
+    head_revision,
+    load_views,
+    read_state,
+    require_current,
+    schema_state,
+    upgrade,
+)
+from memsense.types import Chunk, ChunkDraft
+
+VERSIONS = Path(__file__).parents[2] / "alembic" / "versions"
+REVISIONS = sorted(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))
+
+UPGRADE = "import sys; from memsense.migrate import upgrade; print(upgrade(sys.argv[1]).current)"
+
+# Everything in the schema but the version itself, one line each.
+CATALOG = """
+SELECT format('%s %s', c.relkind, c.relname) FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
+UNION ALL
+SELECT format('column %s.%s %s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+    a.attnotnull, a.attstorage, pg_get_expr(d.adbin, d.adrelid))
+FROM pg_attribute AS a
+JOIN pg_class AS c ON c.oid = a.attrelid
+LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
+  AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL
+SELECT indexdef FROM pg_indexes WHERE schemaname = 'memsense'
+UNION ALL
+SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+WHERE connamespace = 'memsense'::regnamespace
+UNION ALL
+SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'memsense'::regnamespace
+UNION ALL
+SELECT pg_get_viewdef(oid) FROM pg_class
+WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'v'
+UNION ALL
+SELECT format('%s %s %s', objoid::regclass, objsubid, description) FROM pg_description
+WHERE classoid = 'pg_class'::regclass
+  AND objoid IN (SELECT oid FROM pg_class WHERE relnamespace = 'memsense'::regnamespace)
+"""
+
+
+def catalog(url: str) -> list[str]:
+    with psycopg.connect(url) as conn:
+        return sorted(line for (line,) in conn.execute(CATALOG).fetchall())  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True) as conn:
+        cursor = conn.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return cursor.fetchall() if cursor.description else []
+
+
+def test_the_revisions_are_numbered_in_one_line() -> None:
+    scripts = ScriptDirectory(str(VERSIONS.parent))
+    walked = list(scripts.walk_revisions())[::-1]
+    assert [script.revision for script in walked] == REVISIONS
+    assert [script.down_revision for script in walked] == [None, *REVISIONS[:-1]]
+    assert all(script.doc for script in walked)
+
+
+def test_the_head_revision_is_alembics() -> None:
+    assert head_revision() == ScriptDirectory(str(VERSIONS.parent)).get_current_head()
+
+
+def test_an_empty_database_is_brought_to_the_head(empty_database_url: str) -> None:
+    assert schema_state(empty_database_url).current is None
+    state = upgrade(empty_database_url)
+    assert state.current == state.head == REVISIONS[-1]
+    assert state.is_current
+
+
+def test_upgrading_twice_changes_nothing(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    before = catalog(empty_database_url)
+    upgrade(empty_database_url)
+    assert catalog(empty_database_url) == before
+
+
+def test_upgrading_at_once_upgrades_once(empty_database_url: str) -> None:
+    command: Sequence[str] = [sys.executable, "-W", "error", "-c", UPGRADE, empty_database_url]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    results = [process.communicate(timeout=60) for process in processes]
+    assert results == [(f"{REVISIONS[-1]}\n", "")] * 2
+
+
+def test_every_revision_can_be_undone_and_done_again(empty_database_url: str) -> None:
+    catalogs: dict[str, list[str]] = {}
+    for revision in REVISIONS:
+        upgrade(empty_database_url, revision)
+        catalogs[revision] = catalog(empty_database_url)
+    for revision in REVISIONS[-2::-1]:
+        downgrade(empty_database_url, revision)
+        assert catalog(empty_database_url) == catalogs[revision]
+    downgrade(empty_database_url, "base")
+    assert schema_state(empty_database_url).current is None
+    left = [line for line in catalog(empty_database_url) if "alembic_version" not in line]
+    assert left == []
+    upgrade(empty_database_url)
+    assert catalog(empty_database_url) == catalogs[REVISIONS[-1]]
+
+
+def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:
+    upgrade(empty_database_url, REVISIONS[0])
+    execute(empty_database_url, "INSERT INTO memsense.tenants (name) VALUES ('kept')")
+    upgrade(empty_database_url)
+    assert execute(empty_database_url, "SELECT name FROM memsense.tenants") == [("kept",)]
+
+
+def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    before = catalog(empty_database_url)
+    execute(empty_database_url, "DROP VIEW memsense.session_timeline")
+    execute(empty_database_url, "DROP VIEW memsense.chunk_overview CASCADE")
+    execute(empty_database_url, "CREATE VIEW memsense.chunk_overview AS SELECT 1 AS outdated")
+    upgrade(empty_database_url)
+    assert catalog(empty_database_url) == before
+    assert load_views().count("CREATE VIEW") == sum(line.startswith("v ") for line in before)
+
+
+def test_an_unmigrated_database_is_refused_with_the_remedy(empty_database_url: str) -> None:
+    with pytest.raises(SchemaError, match="run 'memsense init'"):
+        MemSense.open(empty_database_url)
+
+
+def test_an_older_revision_is_refused_with_the_remedy(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    execute(empty_database_url, "UPDATE memsense.alembic_version SET version_num = '0000'")
+    with pytest.raises(SchemaError, match=r"at 0000, .* needs .*run 'memsense db upgrade'"):
+        MemSense.open(empty_database_url)
+
+
+def test_a_newer_revision_is_refused_with_the_remedy(empty_database_url: str) -> None:
+    upgrade(empty_database_url)
+    execute(empty_database_url, "UPDATE memsense.alembic_version SET version_num = '9999'")
+    with psycopg.connect(empty_database_url) as conn:
+        assert read_state(conn).current == "9999"
+        with pytest.raises(SchemaError, match="at 9999, newer than .*upgrade memsense"):
+            require_current(conn)
+
+
+def test_a_database_that_is_gone_is_said_to_be_unreachable() -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    for operation in (upgrade, schema_state, MemSense.open):
+        with pytest.raises(ConnectionFailedError, match="cannot connect|connection failed"):
+            operation(url)
+
+
+def test_no_table_has_a_trigger_and_every_key_begins_with_the_tenant(
+    conn: psycopg.Connection[Any],
+) -> None:
+    triggers = conn.execute(
+        "SELECT tgname FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid"
+        " WHERE c.relnamespace = 'memsense'::regnamespace AND NOT t.tgisinternal"
+    ).fetchall()
+    assert triggers == []
+    keys = conn.execute(
+        "SELECT conrelid::regclass::text, a.attname FROM pg_constraint AS k"
+        " JOIN pg_attribute AS a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]"
+        " WHERE k.connamespace = 'memsense'::regnamespace AND k.contype IN ('p', 'u')"
+    ).fetchall()
+    shared = {"memsense.tenants", "memsense.models", "memsense.alembic_version"}
+    assert {column for table, column in keys if table not in shared} == {"tenant_id"}
+
+
+def test_a_chunk_in_python_has_the_tables_columns(conn: psycopg.Connection[Any]) -> None:
+    rows = conn.execute(
+        "SELECT attname FROM pg_attribute WHERE attrelid = 'memsense.chunks'::regclass"
+        " AND attnum > 0 AND NOT attisdropped"
+    ).fetchall()
+    columns = {name for (name,) in rows}
+    index = {"tsv", "user_length", "assistant_length", "tag_length", "context_length"}
+    identity = {"tenant_id", "scope_id", "content_hash", "dedup_window"}
+    chunk = {item.name for item in fields(Chunk)}
+    assert chunk - {"namespace", "user_id"} == columns - index - identity
+    assert {item.name for item in fields(ChunkDraft)} <= columns
