@@ -2,9 +2,9 @@
 created after it, at the newest revision.
 """
 
-from alembic import context
 from sqlalchemy import create_engine, pool, text
 
+from alembic import context
 from memsense.migrate import load_views, run_text
 from memsense.queries import load_functions
 

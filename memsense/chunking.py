@@ -30,7 +30,7 @@ def dedup_window(occurred_at: datetime) -> int:
 
 
 def split_text(text: str, limit: int = LARGEST_CHUNK) -> list[str]:
-    """Pieces of at most `limit` characters that join to the text, cut at the best border near it."""
+    """Pieces of at most `limit` characters that join to the text, cut at the best border."""
     pieces: list[str] = []
     while len(text) > limit:
         cut = _best_cut(text, limit)
@@ -112,7 +112,7 @@ def build_session_chunks(
 ) -> list[ChunkDraft]:
     """Session chunks of about LARGEST_CHUNK characters over the turns, continuing `last` if given.
 
-    Filling is greedy, so that adding turns one by one gives the chunks that adding all at once does.
+    Filling is greedy, so that adding turns one by one gives what adding all at once does.
     """
     chunks = list(_fill(session_id, turns, last))
     return [replace(chunk, content_hash=_session_hash(chunk)) for chunk in chunks]

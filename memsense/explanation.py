@@ -1,4 +1,4 @@
-"""The arithmetic of a hit: every term that went into its score, and why it was chosen when it was."""
+"""The arithmetic of a hit: every term of its score, and the step that chose it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -122,7 +122,7 @@ def run_file(bind: Any, path: Path) -> None:
 def run_text(bind: Any, text: str) -> None:
     """Run several statements as they are, past SQLAlchemy's parameter handling."""
     driver: psycopg.Connection[Any] = bind.connection.driver_connection
-    driver.execute(cast(LiteralString, text))
+    driver.execute(cast("LiteralString", text))
 
 
 def load_views() -> str:

@@ -1,4 +1,4 @@
-"""Reads the SQL texts of `sql/`: the only module that does, and the only one that picks variants."""
+"""Reads the SQL texts of `sql/` and picks their variants; the only module that does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _read(file: str) -> str:
 
 def _as_sql(text: str) -> sql.SQL:
     # The texts are this project's own files, so they are literals in every sense but the checker's.
-    return sql.SQL(cast(LiteralString, text))
+    return sql.SQL(cast("LiteralString", text))
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def _count_thresholds() -> list[float]:
     """
     limit = 1.64493406685
     harmonic = [0.0, *accumulate(1 / n**2 for n in range(1, LARGEST_COUNT + 1))]
-    return [(low + high) / 2 / limit for low, high in zip(harmonic, harmonic[1:], strict=False)]
+    return [(low + high) / 2 / limit for low, high in pairwise(harmonic)]
 
 
 TF_THRESHOLDS = _count_thresholds()
@@ -80,7 +80,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
-    """One question as the database gets it; `terms` is the question's text for the lexical route."""
+    """One question as the database gets it; `terms` is its text for the lexical route."""
 
     tenant_id: int
     namespace: str
@@ -105,7 +105,7 @@ class RouteHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A chunk that fusion kept; `embedding` is its full text's vector, (d,) float32, unit length."""
+    """A chunk that fusion kept; `embedding` is its full text's unit vector, (d,) float32."""
 
     chunk_id: int
     rrf_score: float
@@ -160,7 +160,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     profile = request.profile
     weights = dict(profile.weights)
     if request.query_vector is None:
-        weights |= {route: 0.0 for route in VECTOR_ROUTES}
+        weights |= dict.fromkeys(VECTOR_ROUTES, 0.0)
     if not request.terms.strip():
         weights["lexical"] = 0.0
     vector = request.query_vector

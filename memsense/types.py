@@ -205,7 +205,10 @@ def render_exchange(
     assistant_speaker: str | None = None,
 ) -> str:
     """Both sides of an exchange, each on its own line under its speaker's name."""
-    sides = ((user_speaker or "user", user_text), (assistant_speaker or "assistant", assistant_text))
+    sides = (
+        (user_speaker or "user", user_text),
+        (assistant_speaker or "assistant", assistant_text),
+    )
     return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from alembic import op
-
 from memsense.migrate import run_file
 
 revision = "0002"

@@ -86,9 +86,7 @@ def _facts(trace: "Trace") -> list[tuple[str, str]]:
     return [(name, value) for name, value in found if value]
 
 
-def _card(
-    item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[str, Any]
-) -> Card:
+def _card(item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[str, Any]) -> Card:
     shown = item.shown_chunk_id or item.chunk_id
     parts = item.parts()
     rounded = round_to_total(list(parts.values()))

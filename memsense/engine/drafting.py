@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from memsense.chunking import content_hash, dedup_window, split_exchange
 from memsense.embed import is_embeddable
 from memsense.facets import Facets, FacetTagger
-from memsense.ingest import joined_text, message_key, pair_exchanges
 from memsense.ingest import content_hash as message_hash
+from memsense.ingest import joined_text, message_key, pair_exchanges
 from memsense.types import (
     ChunkDraft,
     Conversation,

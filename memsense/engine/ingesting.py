@@ -211,7 +211,7 @@ class _CountingFile:
         self._file = self._opened.__enter__()
         return self
 
-    def __exit__(self, *exception: Any) -> bool | None:
+    def __exit__(self, *exception: object) -> bool | None:
         return self._opened.__exit__(*exception)
 
     def read(self, size: int = -1) -> bytes:

@@ -1,4 +1,4 @@
-"""Remembers what searches need to know of a scope beforehand, so that they need not ask each time."""
+"""Remembers what searches need to know of a scope, so that they need not ask each time."""
 
 from collections import OrderedDict
 from threading import Lock

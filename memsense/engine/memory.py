@@ -290,7 +290,7 @@ class MemSense:
         return store.write_session(connection, scope, draft, vectors)
 
     def _open_namespace(self, connection: Connection) -> store.Namespace:
-        """The namespace for writing, made if new; remembered only by reads, which see it committed."""
+        """The namespace for writing, made if new; only reads, which see it committed, keep it."""
         if self._namespace is not None and self._namespace.model_id is not None:
             store.check_model(self._namespace, self.embedder.model, self.embedder.dimension)
             return self._namespace

@@ -55,7 +55,7 @@ def draw_recall(path: Path, runs: Mapping[str, Sequence[QuestionResult]]) -> Non
 
 def _new_figure() -> Any:  # matplotlib's own types are only partly known
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise ConfigurationError(
             "a figure needs matplotlib: pip install 'memsense[eval]'"

@@ -30,7 +30,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
     zlib.error,
 )
 
-_SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())  # noqa: SIM905
+_SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())
 _ZIP_MAGIC = b"PK\x03\x04"
 _SPOOL_BYTES = 8 << 20
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")

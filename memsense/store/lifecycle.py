@@ -11,13 +11,15 @@ from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status
 
+LONGEST_NOTE = 10_000
+
 
 def _key(place: ChunkPlace) -> dict[str, Any]:
     return {"tenant_id": place.scope.tenant_id, "scope_id": place.scope.scope_id}
 
 
 def _covered(connection: Connection, place: ChunkPlace) -> list[tuple[int, str]]:
-    """The turns a place stands for: itself, or what a session chunk covers (or itself if nothing)."""
+    """The turns a place stands for: what a session chunk covers, else the place itself."""
     if place.granularity == "turn":
         return [(place.chunk_id, place.status)]
     values = {
@@ -120,8 +122,8 @@ def record_feedback(
     connection: Connection, place: ChunkPlace, helpful: bool, question: str | None, note: str | None
 ) -> None:
     """Keep what a user of a hit said about it; changes no score."""
-    if note is not None and len(note) > 10_000:
-        raise InvalidInputError("the note of a feedback may have 10,000 characters at most")
+    if note is not None and len(note) > LONGEST_NOTE:
+        raise InvalidInputError(f"a note may have {LONGEST_NOTE} characters at most")
     detail = {"helpful": helpful, "question": question, "note": note}
     values = {
         **_key(place),

@@ -68,7 +68,7 @@ def _key(scope: Scope) -> dict[str, Any]:
 
 
 def _name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
-    """The exchange as the ledger knows it where no turn chunk keeps its hash: by content and time."""
+    """The exchange as the ledger knows it where no turn chunk keeps its hash."""
     first = exchange.chunks[0]
     key = _exchange_key(first.content_hash, first.dedup_window)
     return replace(
@@ -169,7 +169,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
 def _find_repeats_in_session_chunks(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> list[tuple[int, int]]:
-    """As find_repeats: position from 1 and session chunk of every exchange that is known already."""
+    """As find_repeats: position from 1 and session chunk of every known exchange."""
     ledger = _read_ledger(connection, scope, draft)
     known = {
         position: ordinal

@@ -1,4 +1,4 @@
-"""Revisions up, down, twice and at once; and what is said of a database that is not at this one's."""
+"""Revisions up, down, twice and at once; and what is said of a database at another one."""
 
 import subprocess
 import sys

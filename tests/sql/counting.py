@@ -92,7 +92,7 @@ def stale_links(conn: psycopg.Connection[Any]) -> list[int]:
 
 
 def misplaced_embeddings(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
-    """Vectors of inactive chunks, and user vectors whose previous chunk is another than the link."""
+    """Vectors of inactive chunks, and user vectors whose previous chunk is not the link."""
     return conn.execute(
         "SELECT e.chunk_id, e.route, c.status, e.previous_chunk_id, o.previous_chunk_id"
         " FROM memsense.embeddings AS e"

@@ -66,7 +66,19 @@ def contents(url: str, user: str) -> list[list[tuple[Any, ...]]]:
 
 def some_lines(sessions: int, exchanges: int, *, ids: bool = True, seed: int = 5) -> list[Line]:
     source = random.Random(seed)
-    words = "apple river lantern Lisbon guitar winter saffron bicycle ledger harbour tea".split()
+    words = [
+        "apple",
+        "river",
+        "lantern",
+        "Lisbon",
+        "guitar",
+        "winter",
+        "saffron",
+        "bicycle",
+        "ledger",
+        "harbour",
+        "tea",
+    ]
     lines: list[Line] = []
     for session in range(sessions):
         for n in range(exchanges):

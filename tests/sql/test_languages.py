@@ -1,4 +1,4 @@
-"""Words are found in the language of the namespace, and in scripts that are written without spaces."""
+"""Words are found in the namespace's language, and in scripts written without spaces."""
 
 import pytest
 from embedders import HashingEmbedder

@@ -22,10 +22,36 @@ from memsense.recall import Candidate, RecallRequest, run_recall
 
 OpenMemory = Callable[..., MemSense]
 
-WORDS = (
-    "apple river lantern Lisbon guitar winter saffron bicycle ledger harbour violin tea market"
-    " rain garden letter bridge coffee train window the of and it was my we she"
-).split()
+WORDS = [
+    "apple",
+    "river",
+    "lantern",
+    "Lisbon",
+    "guitar",
+    "winter",
+    "saffron",
+    "bicycle",
+    "ledger",
+    "harbour",
+    "violin",
+    "tea",
+    "market",
+    "rain",
+    "garden",
+    "letter",
+    "bridge",
+    "coffee",
+    "train",
+    "window",
+    "the",
+    "of",
+    "and",
+    "it",
+    "was",
+    "my",
+    "we",
+    "she",
+]
 QUESTIONS = ["Lisbon harbour tea", "the violin and the winter bicycle", "saffron saffron rain"]
 
 ODD_WEIGHTS = BALANCED.override(

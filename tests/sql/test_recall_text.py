@@ -42,7 +42,9 @@ def variants() -> list[frozenset[str]]:
 def common_table_expressions(text: str) -> dict[str, str]:
     """The body of each CTE by its name."""
     return dict(
-        re.findall(r"^(?:WITH )?(\w+) AS (?:MATERIALIZED )?\(\n(.*?)^\)", text, re.M | re.S)
+        re.findall(
+            r"^(?:WITH )?(\w+) AS (?:MATERIALIZED )?\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL
+        )
     )
 
 

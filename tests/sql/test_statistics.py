@@ -15,7 +15,20 @@ from memsense import MemSense
 from memsense.errors import NotFoundError
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
-WORDS = "apple river lantern Lisbon guitar winter saffron bicycle ledger harbour 2026 tea".split()
+WORDS = [
+    "apple",
+    "river",
+    "lantern",
+    "Lisbon",
+    "guitar",
+    "winter",
+    "saffron",
+    "bicycle",
+    "ledger",
+    "harbour",
+    "2026",
+    "tea",
+]
 
 
 class Writer:

@@ -105,10 +105,13 @@ def test_a_failing_trace_loses_no_answer_and_is_told(
 ) -> None:
     fill(memory, sessions=2)
     before = memory.search("apple river", user_id="ada")
-    store.execute("DROP TABLE memsense.trace_candidates CASCADE")
-    with caplog.at_level(logging.WARNING, logger="memsense.traces"):
-        result = memory.search("apple river", user_id="ada", trace=True)
-        memory.flush_traces()
+    store.execute("ALTER TABLE memsense.trace_candidates RENAME TO gone")
+    try:
+        with caplog.at_level(logging.WARNING, logger="memsense.traces"):
+            result = memory.search("apple river", user_id="ada", trace=True)
+            memory.flush_traces()
+    finally:
+        store.execute("ALTER TABLE memsense.gone RENAME TO trace_candidates")
     assert [hit.chunk_id for hit in result] == [hit.chunk_id for hit in before]
     assert len(result) > 0
     assert any("was not traced" in note for note in result.notes)
@@ -145,7 +148,7 @@ def test_the_sampling_rate_decides_unless_the_search_does(
     open_memory: OpenMemory, store: psycopg.Connection[Any]
 ) -> None:
     for share, searches, expected in ((1.0, 5, 5), (0.0, 5, 0)):
-        memory = open_memory(settings=Settings(trace_sample=share))
+        memory = open_memory(settings=Settings.model_validate({"trace_sample": share}))
         fill(memory, sessions=1)
         store.execute("DELETE FROM memsense.traces")
         for _ in range(searches):

@@ -125,11 +125,33 @@ def test_chunk_overview_shows_each_chunk_as_python_does(
     }
     stored = rows(database_url, "SELECT chunk_id FROM memsense.chunks")
     assert found.keys() == {row["chunk_id"] for row in stored}
-    names = (
-        "content namespace user_id agent_id session_id granularity ordinal last_ordinal part"
-        " task_tag tags memory_kind personal_info preferences events memory_score confidence"
-        " status occurred_at recorded_at message_ids source metadata next_user_text context"
-    ).split()
+    names = [
+        "content",
+        "namespace",
+        "user_id",
+        "agent_id",
+        "session_id",
+        "granularity",
+        "ordinal",
+        "last_ordinal",
+        "part",
+        "task_tag",
+        "tags",
+        "memory_kind",
+        "personal_info",
+        "preferences",
+        "events",
+        "memory_score",
+        "confidence",
+        "status",
+        "occurred_at",
+        "recorded_at",
+        "message_ids",
+        "source",
+        "metadata",
+        "next_user_text",
+        "context",
+    ]
     for chunk_id, row in found.items():
         chunk = filled.get(chunk_id)
         assert {name: row[name] for name in names} == {name: getattr(chunk, name) for name in names}

@@ -8,10 +8,34 @@ from typing import Any
 
 from memsense import MemSense
 
-WORDS = (
-    "apple river lantern Lisbon guitar winter saffron bicycle ledger harbour violin tea market"
-    " rain garden letter bridge coffee train window copper meadow pepper sailor thimble walnut"
-).split()
+WORDS = [
+    "apple",
+    "river",
+    "lantern",
+    "Lisbon",
+    "guitar",
+    "winter",
+    "saffron",
+    "bicycle",
+    "ledger",
+    "harbour",
+    "violin",
+    "tea",
+    "market",
+    "rain",
+    "garden",
+    "letter",
+    "bridge",
+    "coffee",
+    "train",
+    "window",
+    "copper",
+    "meadow",
+    "pepper",
+    "sailor",
+    "thimble",
+    "walnut",
+]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -150,7 +150,7 @@ def test_memory_kind_is_that_of_the_most_stated_facet(text: str, kind: str) -> N
 
 
 def test_typographic_apostrophes_match_and_offsets_stay_those_of_the_text() -> None:
-    text = "Well. I’m allergic to walnuts. Bye."  # noqa: RUF001 (the apostrophe is the point)
+    text = "Well. I’m allergic to walnuts. Bye."
     (span,) = RuleTagger().tag(text, "").spans
     assert span.text == text[span.start : span.end] == text[6:30]
 
@@ -187,7 +187,7 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, sentences: list[
     assert sentences_of(text) == sentences
 
 
-@given(st.text(alphabet="aI .!?\n-。`\"'1x’", max_size=400))  # noqa: RUF001 (marks under test)
+@given(st.text(alphabet="aI .!?\n-。`\"'1x’", max_size=400))
 def test_sentences_are_ordered_disjoint_trimmed_and_bounded(text: str) -> None:
     end_before = 0
     for start, end in split_sentences(text):

@@ -336,14 +336,14 @@ OPTIONS = st.builds(
 
 
 @given(data=st.one_of(logs, damaged()), options=OPTIONS)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_are_read_or_refused(data: bytes, options: ReadOptions) -> None:
     read_all(data, options)
 
 
 @pytest.mark.parametrize("form", READERS)
 @given(data=st.one_of(logs, damaged()), all_branches=st.booleans(), sidechains=st.booleans())
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_are_read_or_refused_as_any_format(
     form: str, data: bytes, all_branches: bool, sidechains: bool
 ) -> None:

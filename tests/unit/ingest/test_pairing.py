@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsense.ingest import pair_exchanges
@@ -89,6 +89,7 @@ def test_a_monologue_of_the_user_is_cut_too() -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(("Ana", "Bo", "Cy")), st.text(max_size=3000)), max_size=30)
 )
+@settings(deadline=None)
 def test_every_message_is_in_one_exchange_in_order(said: list[tuple[str, str]]) -> None:
     talk = people(*said)
     exchanges = pair_exchanges(talk)

@@ -241,7 +241,7 @@ def repeats_a_user(said: Said) -> bool:
 
 @pytest.mark.parametrize("name", JSON_WRITERS)
 @given(said=said_by_roles, plain=st.booleans(), indent=st.sampled_from((None, 1)))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_exchanges_survive_a_json_document(
     name: str, said: Said, plain: bool, indent: int | None
 ) -> None:
@@ -254,7 +254,7 @@ def test_exchanges_survive_a_json_document(
 
 @pytest.mark.parametrize("name", LINE_WRITERS)
 @given(said=said_by_roles, plain=st.booleans(), end=st.sampled_from(("\n", "\r\n", "\n\n")))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_exchanges_survive_json_lines(name: str, said: Said, plain: bool, end: str) -> None:
     form, write = LINE_WRITERS[name]
     if form == "openclaw" and repeats_a_user(said):
@@ -264,7 +264,7 @@ def test_exchanges_survive_json_lines(name: str, said: Said, plain: bool, end: s
 
 
 @given(said=said_by_roles, delimiter=st.sampled_from(",;\t|"))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_table(said: Said, delimiter: str) -> None:
     stream = io.StringIO(newline="")
     table = csv.writer(stream, delimiter=delimiter)
@@ -274,7 +274,7 @@ def test_exchanges_survive_a_table(said: Said, delimiter: str) -> None:
 
 
 @given(said=lines_by_roles, labels=st.sampled_from((("User", "Assistant"), ("Human", "AI"))))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_labelled_transcript(said: Said, labels: tuple[str, str]) -> None:
     said = [("user", "hello"), ("assistant", "hi"), *said]  # both labels have to be there
     names = {"user": labels[0], "assistant": labels[1]}
@@ -289,7 +289,7 @@ def few(said: Said) -> Said:
 
 
 @given(said=said_by_people.map(few))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_whatsapp_chat(said: Said) -> None:
     content = "\n".join(
         f"[2024-03-05, 10:{minute:02d}:30] {name}: {text}"
@@ -302,7 +302,7 @@ def test_exchanges_survive_a_whatsapp_chat(said: Said) -> None:
 
 
 @given(said=said_by_people.map(few))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_slack_day(said: Said) -> None:
     day = [
         {"type": "message", "user": name, "text": text, "ts": f"17095{number:05d}.000100"}
@@ -313,7 +313,7 @@ def test_exchanges_survive_a_slack_day(said: Said) -> None:
 
 
 @given(said=said_by_people.map(few))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_telegram_chat(said: Said) -> None:
     messages = [
         {
@@ -330,7 +330,7 @@ def test_exchanges_survive_a_telegram_chat(said: Said) -> None:
 
 
 @given(said=said_by_people.map(few), first=st.sampled_from(("Ana", "Bo")))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_exchanges_survive_a_locomo_sample(said: Said, first: str) -> None:
     turns = [
         {"speaker": name, "dia_id": f"D1:{number}", "text": text}

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsense.ingest import decoding
@@ -31,6 +31,7 @@ def values_of(chunks: Iterator[str], envelope: str | None = None) -> list[object
 
 
 @given(st.lists(documents), st.integers(1, 50), st.sampled_from((None, 2)), st.booleans())
+@settings(deadline=None)
 def test_values_are_the_same_at_any_cut_and_layout(
     docs: list[object], size: int, indent: int | None, as_list: bool
 ) -> None:
@@ -40,12 +41,14 @@ def test_values_are_the_same_at_any_cut_and_layout(
 
 
 @given(st.lists(documents, min_size=1), st.integers(1, 50))
+@settings(deadline=None)
 def test_an_envelope_is_read_as_its_list(docs: list[object], size: int) -> None:
     text = json.dumps({"conversations": docs, "more": [{"x": 1}]})
     assert values_of(cut(" " + text, size), "conversations") == docs
 
 
 @given(st.lists(documents, min_size=1, max_size=4), st.data())
+@settings(deadline=None)
 def test_a_cut_document_loses_at_most_its_last_value(
     docs: list[object], data: st.DataObject
 ) -> None:
@@ -86,6 +89,7 @@ def test_a_peek_completes_the_value_that_the_cut_broke() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))), st.integers(1, 9))
+@settings(deadline=None)
 def test_utf8_is_decoded_whatever_the_chunk_size(text: str, size: int) -> None:
     bad: list[int] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -114,6 +118,7 @@ def test_stray_bytes_are_windows_characters_and_their_lines_are_named() -> None:
 
 
 @given(st.binary(max_size=60), st.integers(1, 7))
+@settings(deadline=None)
 def test_any_bytes_become_text_without_surrogates(data: bytes, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decoding, "CHUNK_BYTES", size)
@@ -121,6 +126,7 @@ def test_any_bytes_become_text_without_surrogates(data: bytes, size: int) -> Non
 
 
 @given(st.text(st.sampled_from("ab\n\r\u2028\x85")), st.integers(1, 5))
+@settings(deadline=None)
 def test_only_a_line_feed_ends_a_line(text: str, size: int) -> None:
     lines = list(split_lines(cut(text, size)))
     assert "".join(lines) == text
@@ -130,6 +136,7 @@ def test_only_a_line_feed_ends_a_line(text: str, size: int) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",))))
+@settings(deadline=None)
 def test_sanitising_changes_only_what_cannot_be_stored(text: str) -> None:
     cleaned, count = sanitise(f"\ud83d{text}\x00")
     assert cleaned == "\ufffd" + text.replace("\x00", "\ufffd") + "\ufffd"

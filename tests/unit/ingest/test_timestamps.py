@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memsense.ingest import Stamp, parse_timestamp
@@ -90,6 +90,7 @@ def test_the_future_begins_in_two_days() -> None:
 
 
 @given(st.integers(1_000_000_000, 1_750_000_000), st.sampled_from((0, 3, 6)))
+@settings(deadline=None)
 def test_all_units_of_one_moment_agree(seconds: int, exponent: int) -> None:
     at = datetime.fromtimestamp(seconds, UTC)
     assert parse_timestamp(seconds * 10**exponent).at == at
@@ -98,6 +99,7 @@ def test_all_units_of_one_moment_agree(seconds: int, exponent: int) -> None:
 
 
 @given(st.text(max_size=30))
+@settings(deadline=None)
 def test_any_text_is_a_time_or_none(text: str) -> None:
     at = parse_timestamp(text).at
     assert at is None or at.tzinfo is not None
