@@ -1,8 +1,9 @@
 """Texts and vectors to fill stores with: real messages, recombined, with noised MiniLM vectors.
 
-The messages are LoCoMo's when its file is at hand and the bundled sample's otherwise. A chunk joins
-one message with another as its answer, so any number of chunks has a vocabulary, facets and
-distances like real ones; only the few thousand base messages are embedded.
+The messages are LoCoMo's when its file is at hand and the bundled sample's otherwise. Each side of a
+chunk is the beginning of one message and the end of another, and its vector lies between theirs, so
+that any number of chunks has a vocabulary, facets and distances like real ones. (Noised copies of
+single messages would not do: they lie in tight heaps, and no HNSW index finds its way out of one.)
 """
 
 import json
@@ -30,8 +31,8 @@ LOCOMO = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared")) / "
 SESSION_LENGTH = 20
 """Exchanges of a generated session."""
 
-NOISE = 0.5
-"""Length of the noise added to a unit vector: a copy's cosine to its original is about 0.9."""
+NOISE = 0.3
+"""Length of the noise added to a unit vector: its cosine to the result is about 0.96."""
 
 EMBEDDED = ("full", "user", "assistant", *FACETS)
 LARGEST_BASE = 2500
@@ -138,10 +139,13 @@ def _session(
     corpus: Corpus, user_id: str, number: int, length: int, rng: np.random.Generator
 ) -> PreparedSession:
     session_id = f"s{number:06d}"
-    picks = rng.integers(len(corpus.messages), size=(length, 2))
-    sides = _noised(corpus.vectors[picks], rng)
-    full = _noised(_unit(sides.sum(axis=1)), rng, NOISE / 2)
-    facets = _noised(np.repeat(sides, 2, axis=1)[:, : len(FACETS)], rng)
+    picks = rng.integers(len(corpus.messages), size=(length, 2, 2))
+    sides = _between(corpus.vectors[picks], rng)
+    full = _noised(_unit(sides.sum(axis=1)), rng)
+    others = corpus.vectors[rng.integers(len(corpus.messages), size=(length, len(FACETS)))]
+    facets = _between(
+        np.stack([np.repeat(sides, 2, axis=1)[:, : len(FACETS)], others], axis=2), rng
+    )
     vectors: dict[str, NDArray[np.float32]] = {}
     exchanges: list[ExchangeDraft] = []
     for ordinal, pair in enumerate(picks.tolist()):
@@ -157,10 +161,11 @@ def _session(
 
 
 def _chunk(
-    corpus: Corpus, session_id: str, ordinal: int, pair: Sequence[int], number: int
+    corpus: Corpus, session_id: str, ordinal: int, pair: Sequence[Sequence[int]], number: int
 ) -> ChunkDraft:
     user_text, assistant_text = (
-        f"{corpus.messages[pick]} #{number}.{side}" for side, pick in enumerate(pair)
+        f"{_join(corpus.messages[begin], corpus.messages[end])} #{number}.{side}"
+        for side, (begin, end) in enumerate(pair)
     )
     return ChunkDraft(
         granularity="turn",
@@ -180,14 +185,26 @@ def _chunk(
     )
 
 
-def _facet(corpus: Corpus, facet: str, pair: Sequence[int], number: int) -> str | None:
-    found = (getattr(corpus.facets[pick], facet) for pick in pair)
+def _join(begin: str, end: str) -> str:
+    """The first half of one text and the second half of another, by words."""
+    first, last = begin.split(), end.split()
+    return " ".join([*first[: (len(first) + 1) // 2], *last[len(last) // 2 :]])
+
+
+def _facet(corpus: Corpus, facet: str, pair: Sequence[Sequence[int]], number: int) -> str | None:
+    found = (getattr(corpus.facets[begin], facet) for begin, _ in pair)
     text = next((text for text in found if text), None)
     return f"{text} #{number}.{facet}" if text else None
 
 
 def _ledger(session_id: str, ordinal: int) -> dict[str, str]:
     return {f"{session_id}-{ordinal}-{side}": content_hash(ordinal, side) for side in "ua"}
+
+
+def _between(pairs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
+    """(..., 2, d) to (..., d): a noised vector on the way from one to the other of each pair."""
+    share = rng.uniform(0.3, 0.7, size=(*pairs.shape[:-2], 1)).astype(np.float32)
+    return _noised(_unit(share * pairs[..., 0, :] + (1 - share) * pairs[..., 1, :]), rng)
 
 
 def _noised(

@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -136,9 +137,9 @@ def _measure_one(
 ) -> dict[str, float]:
     candidates = fuse(item, profile, pool)
     turns = [candidate for candidate in candidates if candidate.granularity == "turn"]
-    common = {"profile": profile, "question": item.question, "ceiling": item.ceiling}
-    by_session = rank_candidates(candidates, top_k=10, sessions=True, **common).chosen
-    by_turn = rank_candidates(turns, top_k=20, sessions=False, **common).chosen
+    rank = partial(rank_candidates, profile=profile, question=item.question, ceiling=item.ceiling)
+    by_session = rank(candidates, top_k=10, sessions=True).chosen
+    by_turn = rank(turns, top_k=20, sessions=False).chosen
     sessions = [(found.candidate.session_id,) for found in by_session]
     covered = [messages[found.candidate.chunk_id] for found in by_turn]
     gold = item.gold

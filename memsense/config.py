@@ -15,29 +15,39 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="MEMSENSE_", extra="ignore")
 
-    database_url: str | None = Field(None, description="PostgreSQL URL; unset: embedded server")
+    database_url: str | None = Field(
+        default=None, description="PostgreSQL URL; unset: embedded server"
+    )
     data_dir: Path = Field(
         default_factory=lambda: Path(platformdirs.user_data_dir("memsense", appauthor=False)),
         description="where the embedded server keeps its data",
     )
-    tenant: str = Field("default", description="tenant that owns the memory")
-    namespace: str = Field("default", description="namespace inside the tenant")
-    language: str = Field("english", description="text-search configuration of new namespaces")
-    profile: str = Field("balanced", description="recall profile")
+    tenant: str = Field(default="default", description="tenant that owns the memory")
+    namespace: str = Field(default="default", description="namespace inside the tenant")
+    language: str = Field(
+        default="english", description="text-search configuration of new namespaces"
+    )
+    profile: str = Field(default="balanced", description="recall profile")
     embedder: Literal["onnx", "openai"] = "onnx"
     embedding_model: str | None = None
     embedding_url: str | None = None
     embedding_api_key: str | None = None
     embedding_dimension: int | None = None
-    reranker_url: str | None = Field(None, description="server speaking POST /rerank; unset: none")
+    reranker_url: str | None = Field(
+        default=None, description="server speaking POST /rerank; unset: none"
+    )
     reranker_model: str | None = None
     reranker_api_key: str | None = None
-    pool_min_size: int = Field(1, ge=0)
-    pool_max_size: int = Field(8, ge=1)
-    pool_timeout: float = Field(10.0, gt=0, description="seconds to wait for a free connection")
-    query_cache_size: int = Field(1024, ge=0)
-    trace_sample: float = Field(0.0, ge=0, le=1, description="share of searches to record")
-    trace_days: float = Field(30.0, ge=0, description="age at which 'trace prune' deletes traces")
+    pool_min_size: int = Field(default=1, ge=0)
+    pool_max_size: int = Field(default=8, ge=1)
+    pool_timeout: float = Field(
+        default=10.0, gt=0, description="seconds to wait for a free connection"
+    )
+    query_cache_size: int = Field(default=1024, ge=0)
+    trace_sample: float = Field(default=0.0, ge=0, le=1, description="share of searches to record")
+    trace_days: float = Field(
+        default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
+    )
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from memsense import queries
 from memsense.db import check_server, connect, database_errors
@@ -12,7 +13,6 @@ from memsense.errors import SchemaError
 
 if TYPE_CHECKING:
     from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
 _PACKAGED = Path(__file__).parent / "_alembic"
 _SCRIPTS = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parent.parent / "alembic"
@@ -44,14 +44,8 @@ def _sqlalchemy_url(url: str) -> str:
     """The same server for SQLAlchemy's psycopg dialect; accepts libpq key=value strings too."""
     from sqlalchemy import URL
 
-    parts = {name: str(value) for name, value in psycopg.conninfo.conninfo_to_dict(url).items()}
+    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
     return URL.create("postgresql+psycopg", query=parts).render_as_string(hide_password=False)
-
-
-def _scripts(url: str = "") -> "ScriptDirectory":
-    from alembic.script import ScriptDirectory
-
-    return ScriptDirectory.from_config(_config(url))
 
 
 def head_revision() -> str:

@@ -48,7 +48,7 @@ def _term(name: str, value: float, weight: float, because: str = "") -> Term:
 def _own_terms(
     candidate: Candidate, profile: Profile, question: Question, ceiling: Mapping[str, float]
 ) -> list[Term]:
-    scores = {hit.route: hit.score for hit in candidate.routes}
+    scores: dict[Route, float] = {hit.route: hit.score for hit in candidate.routes}
     found = (
         _coverage(scores, candidate, profile, ceiling),
         _term("similarity", side_similarity(scores), profile.similarity_weight),
@@ -70,11 +70,8 @@ def _coverage(
 
 def side_similarity(scores: Scores, user_bonus: float = 0.0, assistant_bonus: float = 0.0) -> float:
     """Half the cosine of the whole, half that of the nearer side; 0 where no route found it."""
-    sides = [
-        scores[route] + bonus
-        for route, bonus in (("vec_user", user_bonus), ("vec_assistant", assistant_bonus))
-        if route in scores
-    ]
+    bonuses: dict[Route, float] = {"vec_user": user_bonus, "vec_assistant": assistant_bonus}
+    sides = [scores[route] + bonus for route, bonus in bonuses.items() if route in scores]
     return max(0.5 * scores.get("vec_full", 0.0) + 0.5 * max([*sides, 0.0]), 0.0)
 
 

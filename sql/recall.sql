@@ -8,7 +8,8 @@
 -- Optional lines end in a marker and are chosen by memsense/queries.py:
 --   one_user     the search names a user (else: every user of the namespace)
 --   filtered     at least one filter is given; by_* keep the lines of the filters in use
---   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals
+--   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals,
+--                and what filters let through is looked up chunk by chunk, in the index's order
 --   bm25f | ts_rank   the lexical route: OR query with BM25F, or AND query with ts_rank_cd
 --
 -- Parameters:
@@ -23,7 +24,7 @@
 --                                        many postings the driving lexemes may have together
 --   tf_thresholds                        cut points that turn ts_rank of one lexeme back into its count
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, n.language, n.model_id
+    SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -32,7 +33,8 @@ WITH scope AS MATERIALIZED (
       AND s.user_id = %(user_id)s --: one_user
 ),
 --: begin filtered
-filtered AS MATERIALIZED (
+filtered AS MATERIALIZED ( --: exact
+filtered AS NOT MATERIALIZED ( --: ann
     SELECT c.chunk_id
     FROM memsense.chunks AS c
     WHERE c.tenant_id = %(tenant_id)s
@@ -175,7 +177,8 @@ vec_full AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_vec_full)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_full.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -191,7 +194,8 @@ vec_user AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_vec_user)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_user.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -207,7 +211,8 @@ vec_assistant AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_vec_assistant)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_assistant.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -224,7 +229,8 @@ vec_next_user AS (
           AND granularity = ANY (%(granularities)s::text[])
           AND previous_chunk_id IS NOT NULL
           AND %(weight_vec_next_user)s > 0
-          AND previous_chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND previous_chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_user.previous_chunk_id) --: ann filtered
         ORDER BY distance, previous_chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -249,7 +255,8 @@ facet_personal_info AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_facet_personal_info)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_personal_info.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -265,7 +272,8 @@ facet_preferences AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_facet_preferences)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_preferences.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -281,7 +289,8 @@ facet_events AS (
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[])
           AND %(weight_facet_events)s > 0
-          AND chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
+          AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
+          AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_events.chunk_id) --: ann filtered
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -336,6 +345,7 @@ state AS (
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'speakers', (SELECT speakers FROM scope), --: one_user
+        'promoted', (SELECT promoted FROM scope), --: one_user
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ( --: bm25f
             SELECT granularity, (%(k1)s + 1) * sum(idf) AS ceiling FROM terms GROUP BY granularity) AS by_granularity), --: bm25f
         'matches', (SELECT count(*) FROM lexical)

@@ -1,6 +1,6 @@
 """The pool, one way to run a transaction, and the one place where driver errors are renamed."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import psycopg
@@ -26,7 +26,7 @@ OLDEST_PGVECTOR = (0, 8)
 
 
 @contextmanager
-def database_errors() -> Iterator[None]:
+def database_errors() -> Generator[None]:
     """Turn driver errors inside the block into memsense's, chained."""
     try:
         yield
@@ -79,14 +79,14 @@ def open_pool(url: str, *, min_size: int, max_size: int, timeout: float) -> Pool
 
 
 @contextmanager
-def read(pool: Pool) -> Iterator[Connection]:
+def read(pool: Pool) -> Generator[Connection]:
     """A pooled connection for statements that each stand alone."""
     with database_errors(), pool.connection() as connection:
         yield connection
 
 
 @contextmanager
-def transaction(pool: Pool, joined: Connection | None = None) -> Iterator[Connection]:
+def transaction(pool: Pool, joined: Connection | None = None) -> Generator[Connection]:
     """One transaction: a pooled connection's own, or a savepoint in the caller's `joined` one."""
     if joined is not None:
         with database_errors(), joined.transaction():

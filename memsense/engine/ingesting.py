@@ -1,10 +1,11 @@
 """Bulk ingestion: read, draft, embed and write as a pipeline, one transaction per session."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from memsense.engine.drafting import Drafter
 from memsense.engine.vectors import BatchVectors, texts_of
@@ -196,23 +197,24 @@ def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object])
     """The same source, telling how far it has been read."""
     if source.kind == "slack":
         return source
-    return replace(source, opener=lambda: _CountingFile(source, before, on_bytes))
+    return replace(source, opener=lambda: _open_counted(source, before, on_bytes))
+
+
+@contextmanager
+def _open_counted(
+    source: Source, before: int, on_bytes: Callable[[int], object]
+) -> Generator[BinaryIO]:
+    with source.opener() as file:
+        yield cast("BinaryIO", _CountingFile(file, before, on_bytes))
 
 
 class _CountingFile:
     """A binary file that tells how many bytes of the whole run have been read."""
 
-    def __init__(self, source: Source, before: int, on_bytes: Callable[[int], object]) -> None:
-        self._opened = source.opener()
+    def __init__(self, file: BinaryIO, before: int, on_bytes: Callable[[int], object]) -> None:
+        self._file = file
         self._read = before
         self._on_bytes = on_bytes
-
-    def __enter__(self) -> Any:
-        self._file = self._opened.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> bool | None:
-        return self._opened.__exit__(*exception)
 
     def read(self, size: int = -1) -> bytes:
         """As the file's read, counted."""

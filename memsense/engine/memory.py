@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -647,7 +647,7 @@ class MemSense:
     @contextmanager
     def _changing(
         self, chunk_id: int
-    ) -> Iterator[tuple[Connection, store.Namespace, store.ChunkPlace]]:
+    ) -> Generator[tuple[Connection, store.Namespace, store.ChunkPlace]]:
         with transaction(self._pool) as connection:
             place = self._find_place(connection, chunk_id)
             yield connection, self._require_namespace(connection), place

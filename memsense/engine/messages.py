@@ -39,22 +39,26 @@ def _read_message(index: int, message: Mapping[str, Any], now: datetime) -> Mess
             f"message {index} has unknown keys {', '.join(sorted(unknown))};"
             f" known are {', '.join(sorted(KNOWN_KEYS))}"
         )
-    role, content = message.get("role"), message.get("content")
-    if role not in get_args(Role):
-        raise InvalidInputError(
-            f"message {index} has role {role!r}; use {', '.join(get_args(Role))}"
-        )
+    content = message.get("content")
     if not isinstance(content, str):
         raise InvalidInputError(f"message {index} has no text in 'content'")
     identity, name = message.get("id"), message.get("name")
     return Message(
-        role=role,
+        role=_read_role(index, message.get("role")),
         text=clean_text(content),
         external_id=str(identity) if identity is not None else None,
         speaker=clean_text(str(name)) if name else None,
         at=read_time(message.get("at"), f"message {index}") or now,
         at_zone_known=_zone_known(message.get("at")),
     )
+
+
+def _read_role(index: int, role: object) -> Role:
+    known: tuple[Role, ...] = get_args(Role)
+    for name in known:
+        if role == name:
+            return name
+    raise InvalidInputError(f"message {index} has role {role!r}; use {', '.join(known)}")
 
 
 def clean_text(text: str) -> str:

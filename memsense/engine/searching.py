@@ -203,7 +203,6 @@ def recall_request(
     granularities: Sequence[Granularity] = (
         ("turn",) if request.granularity == "turn" else ("turn", "session")
     )
-    promoted = known is not None and known.promoted and known.dimension is not None
     return RecallRequest(
         tenant_id=request.tenant_id,
         namespace=request.namespace,
@@ -214,8 +213,20 @@ def recall_request(
         profile=request.profile,
         top_k=request.top_k,
         filters=request.filters,
-        promoted_scope=(known.scope_id, known.dimension) if promoted else None,
+        promoted_scope=_promoted_scope(known, request.filters),
     )
+
+
+def _promoted_scope(known: KnownScope | None, filters: Filters) -> tuple[int, int] | None:
+    """The scope id and dimension where HNSW indexes are to be used, else None: exact search.
+
+    An index finds nothing for a filter that lets little through, so only exclusions go with one.
+    """
+    if known is None or not known.promoted or known.dimension is None:
+        return None
+    if filters.flags() - {"filtered", "by_exclude"}:
+        return None
+    return known.scope_id, known.dimension
 
 
 def returns_sessions(granularity: SearchGranularity, state: RecallState) -> bool:

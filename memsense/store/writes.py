@@ -17,7 +17,14 @@ from memsense.queries import query
 from memsense.question.scripts import segment_scripts
 from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope, find_scope
-from memsense.types import ChunkDraft, ExchangeDraft, JsonValue, SessionDraft, SessionWrite
+from memsense.types import (
+    ChunkDraft,
+    ExchangeDraft,
+    IngestMode,
+    JsonValue,
+    SessionDraft,
+    SessionWrite,
+)
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit vectors of texts: (n, dimension) float32; may answer from what was embedded before."""
@@ -45,8 +52,10 @@ def write_session(
     """Add what is new of a session and replace what changed; the scope must be locked.
 
     With a `format`, the ledger decides what is known already; without one, equal content within
-    ten minutes of event time does. Session chunks follow in modes `session` and `hybrid`.
+    ten minutes of event time does. Session chunks follow in modes `session` and `hybrid`; a
+    session that holds turns, or session chunks alone, goes on as it began.
     """
+    draft = replace(draft, mode=_settle_mode(connection, scope, draft))
     if draft.mode == "session" and not draft.format:
         draft = replace(draft, exchanges=[_name_exchange(item) for item in draft.exchanges])
     plan = _plan(connection, scope, draft)
@@ -61,6 +70,16 @@ def write_session(
         replaced=len(plan.replacing),
         repeated=plan.repeated,
     )
+
+
+def _settle_mode(connection: Connection, scope: Scope, draft: SessionDraft) -> IngestMode:
+    """The mode that the session allows: no session chunk holds text that only some turns hold."""
+    values = {**_key(scope), "session_id": draft.session_id}
+    if connection.execute(query("session_has_turns"), values).fetchone():
+        return "hybrid" if draft.mode == "session" else draft.mode
+    if connection.execute(query("session_has_session_chunks"), values).fetchone():
+        return "session"
+    return draft.mode
 
 
 def _key(scope: Scope) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
@@ -34,8 +34,9 @@ CATALOG = """
 SELECT format('%s %s', c.relkind, c.relname) FROM pg_class AS c
 WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'S')
 UNION ALL
-SELECT format('column %s.%s %s %s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-    a.attnotnull, a.attstorage, pg_get_expr(d.adbin, d.adrelid))
+SELECT format('column %s.%s %s %s %s %s', c.relname, a.attname,
+    format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage,
+    pg_get_expr(d.adbin, d.adrelid))
 FROM pg_attribute AS a
 JOIN pg_class AS c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -60,12 +61,12 @@ WHERE classoid = 'pg_class'::regclass
 
 def catalog(url: str) -> list[str]:
     with psycopg.connect(url) as conn:
-        return sorted(line for (line,) in conn.execute(CATALOG).fetchall())  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return sorted(line for (line,) in conn.execute(CATALOG).fetchall())
 
 
 def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(url, autocommit=True) as conn:
-        cursor = conn.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        cursor = conn.execute(cast("LiteralString", statement))
         return cursor.fetchall() if cursor.description else []
 
 
@@ -156,14 +157,14 @@ def test_a_newer_revision_is_refused_with_the_remedy(empty_database_url: str) ->
     execute(empty_database_url, "UPDATE memsense.alembic_version SET version_num = '9999'")
     with psycopg.connect(empty_database_url) as conn:
         assert read_state(conn).current == "9999"
-        with pytest.raises(SchemaError, match="at 9999, newer than .*upgrade memsense"):
+        with pytest.raises(SchemaError, match=r"at 9999, newer than .*upgrade memsense"):
             require_current(conn)
 
 
 def test_a_database_that_is_gone_is_said_to_be_unreachable() -> None:
     url = "postgresql://nobody@127.0.0.1:1/none"
     for operation in (upgrade, schema_state, MemSense.open):
-        with pytest.raises(ConnectionFailedError, match="cannot connect|connection failed"):
+        with pytest.raises(ConnectionFailedError, match=r"cannot connect|connection failed"):
             operation(url)
 
 

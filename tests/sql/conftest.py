@@ -35,6 +35,12 @@ def database_url(shared_database_url: str) -> Generator[str]:
         names = sql.SQL(", ").join(sql.Identifier("memsense", name) for (name,) in tables)
         conn.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))
         conn.execute("DROP TABLE IF EXISTS orders")
+        indexes = conn.execute(
+            "SELECT indexname FROM pg_indexes"
+            " WHERE schemaname = 'memsense' AND indexdef LIKE '%USING hnsw%'"
+        ).fetchall()
+        for (name,) in indexes:
+            conn.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier("memsense", name)))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-FIELDS = ("user_length", "assistant_length", "tag_length", "context_length")
+FIELDS: tuple[str, ...] = ("user_length", "assistant_length", "tag_length", "context_length")
 
 Statistics = dict[tuple[int, str], dict[str, int]]
 Frequencies = dict[tuple[int, str, str], int]
@@ -63,7 +63,7 @@ def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
 
 
 def assert_counted(conn: psycopg.Connection[Any]) -> None:
-    """Fail unless what is kept equals the recount, and every link equals what stands around it."""
+    """Fail unless what is kept equals the recount, and links equal what stands around."""
     statistics, frequencies = recount(conn)
     assert kept_statistics(conn) == statistics
     assert kept_frequencies(conn) == frequencies

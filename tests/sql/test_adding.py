@@ -28,7 +28,8 @@ def said(text: str, at: datetime = NOON, **fields: str) -> list[dict[str, Any]]:
 
 
 def add(memory: MemSense, messages: Sequence[dict[str, Any]], **options: Any) -> list[int]:
-    chunks = memory.add(messages, **{"user_id": "ada", "session_id": "one", **options})
+    given: dict[str, Any] = {"user_id": "ada", "session_id": "one", **options}
+    chunks = memory.add(messages, **given)
     return [chunk.chunk_id for chunk in chunks]
 
 
@@ -189,11 +190,15 @@ def with_nan(vectors: Vectors) -> Vectors:
     return vectors
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [with_nan, lambda vectors: vectors[:, 1:], lambda vectors: vectors * 0, lambda v: v[:-1]],
-    ids=["nan", "too short", "zero", "too few"],
-)
+SPOILS: dict[str, Callable[[Vectors], Vectors]] = {
+    "nan": with_nan,
+    "too short": lambda vectors: vectors[:, 1:],
+    "zero": lambda vectors: vectors * 0,
+    "too few": lambda vectors: vectors[:-1],
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILS.values(), ids=SPOILS)
 @pytest.mark.parametrize("mode", ["hybrid", "session"])
 def test_unusable_vectors_store_nothing(
     open_memory: OpenMemory, database_url: str, spoil: Callable[[Vectors], Vectors], mode: str

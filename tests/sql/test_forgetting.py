@@ -10,6 +10,7 @@ from counting import assert_counted
 
 from memsense import MemSense
 from memsense.errors import NotFoundError
+from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]
 
@@ -24,16 +25,16 @@ VECTORS = (
     "SELECT chunk_id, route, previous_chunk_id, embedding::text FROM memsense.embeddings"
     " ORDER BY chunk_id, route"
 )
-SECRET = "zanzibar"
+PLACE = "zanzibar"
 
 
 def remember(
     memory: MemSense, n: int = 5, secret_at: int = 2, session_id: str = "one"
 ) -> list[int]:
-    """The ids of n turns, one of which holds the secret on both sides and as a facet."""
+    """The ids of n turns, one of which names the place on both sides and as a facet."""
     ids: list[int] = []
     for i in range(n):
-        word = SECRET if i == secret_at else f"topic{i}"
+        word = PLACE if i == secret_at else f"topic{i}"
         chunks = memory.add(
             [
                 {"role": "user", "content": f"tell me of {word}", "at": MAY + timedelta(hours=i)},
@@ -57,7 +58,7 @@ def shown_texts(memory: MemSense, **options: Any) -> str:
     """Everything that a search shows: hits, neighbours, and what they know of each other."""
     chunks = [
         chunk
-        for hit in memory.search(f"{SECRET} far topic1 topic3", user_id="ada", **options)
+        for hit in memory.search(f"{PLACE} far topic1 topic3", user_id="ada", **options)
         for chunk in (hit.chunk, *(neighbor.chunk for neighbor in hit.neighbors))
     ]
     assert chunks
@@ -79,20 +80,20 @@ def test_forgotten_text_is_shown_by_no_search_and_restored_whole(
         for granularity in ("auto", "turn", "session"):
             for profile in ("balanced", "memsense", "lexical", "semantic"):
                 options = {"granularity": granularity, "profile": profile}
-                assert SECRET not in shown_texts(memory, **options)
+                assert PLACE not in shown_texts(memory, **options)
         assert all(ids[secret_at] != chunk.chunk_id for chunk in memory.recent(user_id="ada"))
         stored = conn.execute(
             "SELECT count(*) FROM memsense.chunks WHERE status = 'active'"
             " AND (tsv @@ to_tsquery('english', %(s)s) OR concat(user_text, assistant_text,"
             " session_text, context, next_user_text, personal_info, preferences, events)"
             " ILIKE '%%' || %(s)s || '%%')",
-            {"s": SECRET},
+            {"s": PLACE},
         ).fetchone()
         assert stored == (0,)
         assert memory.restore(ids[secret_at]) == [ids[secret_at]]
         assert_counted(conn)
         assert snapshot(conn) == before
-    assert SECRET in shown_texts(memory)
+    assert PLACE in shown_texts(memory)
 
 
 def test_forgetting_a_session_chunk_takes_its_turns_along(
@@ -105,7 +106,7 @@ def test_forgetting_a_session_chunk_takes_its_turns_along(
         before = snapshot(conn)
         assert memory.forget(session.chunk_id) == ids
         assert_counted(conn)
-        hits = memory.search(SECRET, user_id="ada")
+        hits = memory.search(PLACE, user_id="ada")
         assert {hit.session_id for hit in hits} == {"two"}
         assert memory.restore(session.chunk_id) == ids
         assert snapshot(conn) == before
@@ -142,10 +143,10 @@ def test_an_exchange_added_after_forgetting_continues_behind_the_gap(
     )
     assert chunk.ordinal == 5
     assert memory.get(ids[3]).next_user_text == "and now tea"
-    assert SECRET not in chunk.context
+    assert PLACE not in chunk.context
     memory.restore(ids[4])
-    assert memory.get(ids[3]).next_user_text == f"tell me of {SECRET}"
-    assert SECRET in memory.get(chunk.chunk_id).context
+    assert memory.get(ids[3]).next_user_text == f"tell me of {PLACE}"
+    assert PLACE in memory.get(chunk.chunk_id).context
     with psycopg.connect(database_url) as conn:
         assert_counted(conn)
 
@@ -154,7 +155,7 @@ def test_a_session_mode_chunk_is_forgotten_and_restored(
     memory: MemSense, database_url: str
 ) -> None:
     [chunk] = memory.add(
-        [{"role": "user", "content": f"tell me of {SECRET}", "at": MAY}],
+        [{"role": "user", "content": f"tell me of {PLACE}", "at": MAY}],
         user_id="ada",
         session_id="one",
         mode="session",
@@ -162,9 +163,37 @@ def test_a_session_mode_chunk_is_forgotten_and_restored(
     with psycopg.connect(database_url, autocommit=True) as conn:
         before = snapshot(conn)
         assert memory.forget(chunk.chunk_id) == [chunk.chunk_id]
-        assert not memory.search(SECRET, user_id="ada")
+        assert not memory.search(PLACE, user_id="ada")
         assert memory.restore(chunk.chunk_id) == [chunk.chunk_id]
         assert snapshot(conn) == before
+
+
+@pytest.mark.parametrize(
+    "modes", [("session", "hybrid"), ("hybrid", "session"), ("turn", "session")]
+)
+def test_forgetting_loses_nothing_else_of_a_session_added_in_two_modes(
+    memory: MemSense, database_url: str, modes: tuple[IngestMode, IngestMode]
+) -> None:
+    for n, mode in enumerate(modes):
+        chunks = memory.add(
+            [{"role": "user", "content": f"topic{n}", "at": MAY + timedelta(hours=n)}],
+            user_id="ada",
+            session_id="one",
+            mode=mode,
+        )
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        assert_counted(conn)
+        before = snapshot(conn)
+        assert "topic0" in "".join(hit.content for hit in memory.search("topic0", user_id="ada"))
+        memory.forget(chunks[0].chunk_id)
+        assert_counted(conn)
+        hits = memory.search("topic0 topic1", user_id="ada")
+        assert ["topic0" in hit.content for hit in hits] == (
+            [True] if modes[0] != "session" else []
+        )
+        memory.restore(chunks[0].chunk_id)
+        if modes[0] != "turn":
+            assert snapshot(conn) == before
 
 
 def test_forgetting_or_restoring_twice_changes_nothing_more(memory: MemSense) -> None:
@@ -188,21 +217,17 @@ def test_promoting_and_demoting_move_the_score_within_bounds(memory: MemSense) -
     chunk_id = remember(memory)[0]
     assert memory.get(chunk_id).memory_score == 0.5
     assert memory.promote(chunk_id) == pytest.approx(0.65)
-    for _ in range(4):
-        top = memory.promote(chunk_id)
-    assert top == 1.0
+    assert [memory.promote(chunk_id) for _ in range(4)][-1] == 1.0
     assert memory.demote(chunk_id) == pytest.approx(0.85)
-    for _ in range(8):
-        bottom = memory.demote(chunk_id)
-    assert bottom == 0.0
+    assert [memory.demote(chunk_id) for _ in range(8)][-1] == 0.0
 
 
 def test_a_promoted_session_chunk_promotes_what_stands_for_it_in_recall(memory: MemSense) -> None:
     remember(memory)
-    [hit] = memory.search(SECRET, user_id="ada")
+    [hit] = memory.search(PLACE, user_id="ada")
     assert hit.chunk.granularity == "session"
     memory.promote(hit.chunk_id)
-    [again] = memory.search(SECRET, user_id="ada")
+    [again] = memory.search(PLACE, user_id="ada")
     assert again.explain.memory_score == pytest.approx(0.65)
     assert again.score == pytest.approx(hit.score + 0.015)
 

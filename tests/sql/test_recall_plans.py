@@ -113,9 +113,9 @@ def corpus_url(
 @pytest.fixture
 def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
     """A new connection, set up as recall's are."""
-    with closing(open_pool(corpus_url, min_size=1, max_size=1, timeout=10)) as pool:
-        with read(pool) as conn:
-            yield conn
+    pool = open_pool(corpus_url, min_size=1, max_size=1, timeout=10)
+    with closing(pool), read(pool) as conn:
+        yield conn
 
 
 def request(profile: Profile, filters: Filters | None = None, user: str = "user5") -> RecallRequest:

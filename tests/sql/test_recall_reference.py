@@ -7,20 +7,22 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import bm25s
+import bm25s  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 import psycopg
 import pytest
 from embedders import HashingEmbedder
-from reference import Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
+from numpy.typing import NDArray
+from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
 
 from memsense import MemSense, Profile
 from memsense.db import open_pool, read
 from memsense.fusion import reciprocal_rank_fusion
-from memsense.profiles import BALANCED, ROUTES, Route
+from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.recall import Candidate, RecallRequest, run_recall
 
 OpenMemory = Callable[..., MemSense]
+Floats = NDArray[np.float64]
 
 WORDS = [
     "apple",
@@ -99,33 +101,32 @@ def ask(question: str, profile: Profile) -> RecallRequest:
 
 @pytest.fixture
 def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
-    with closing(open_pool(database_url, min_size=1, max_size=1, timeout=10)) as pool:
-        with read(pool) as conn:
-            yield conn
+    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    with closing(pool), read(pool) as conn:
+        yield conn
 
 
 def reference_scores(
     conn: psycopg.Connection[Any], question: str, profile: Profile
-) -> tuple[Sequence[Any], Scores]:
+) -> tuple[Sequence[Document], Scores]:
     documents = read_documents(conn)
-    scores: Scores = {
-        route: score_cosine(documents, route, HashingEmbedder(), question)
-        for route in ROUTES
-        if route != "lexical"
-    }
+    embedder = HashingEmbedder()
+    scores: Scores = {r: score_cosine(documents, r, embedder, question) for r in VECTOR_ROUTES}
     lexemes = lexemes_of(conn, question)
     scores["lexical"] = score_bm25f(documents, lexemes, profile)
     return documents, scores
 
 
 def assert_fused(
-    candidates: Sequence[Candidate], documents: Sequence[Any], scores: Scores, profile: Profile
+    candidates: Sequence[Candidate], documents: Sequence[Document], scores: Scores, profile: Profile
 ) -> None:
     """Ranks, raw scores and rrf_scores are those of the reference, and nothing is left out."""
     expected: dict[int, dict[Route, int]] = {}
     fused: dict[int, float] = {}
     for granularity in ("turn", "session"):
-        lists = {route: rank(documents, scores[route], granularity) for route in ROUTES}
+        lists: dict[Route, list[int]] = {
+            route: rank(documents, scores[route], granularity) for route in ROUTES
+        }
         for route, ids in lists.items():
             for position, chunk_id in enumerate(ids, start=1):
                 expected.setdefault(chunk_id, {})[route] = position
@@ -220,12 +221,13 @@ def test_bm25f_on_one_field_is_bm25s_bm25(
     documents = read_documents(recall_conn)
     index = bm25s.BM25(method="lucene", k1=only.k1, b=only.b)
     corpus = [list(item.fields["user"].elements()) for item in documents]
-    index.index(corpus, show_progress=False)
+    index.index(corpus, show_progress=False)  # pyright: ignore[reportUnknownMemberType]
     for question in QUESTIONS[:2]:
         _, candidates = run_recall(recall_conn, ask(question, only))
         # bm25s leaves out the factor k1 + 1, and counts in float32.
-        scores = index.get_scores(list(lexemes_of(recall_conn, question))) * (only.k1 + 1)
-        best = np.argsort(-scores, kind="stable")[:10]
+        plain: Floats = index.get_scores(list(lexemes_of(recall_conn, question)))  # pyright: ignore[reportUnknownMemberType]
+        scores = plain * (only.k1 + 1)
+        best = [int(i) for i in np.argsort(-scores, kind="stable")[:10]]
         assert [item.chunk_id for item in candidates[:10]] == [documents[i].chunk_id for i in best]
         for item, i in zip(candidates, best, strict=False):
             assert item.routes[0].score == pytest.approx(float(scores[i]), rel=1e-5)

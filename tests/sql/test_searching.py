@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from embedders import BrokenEmbedder
+from embedders import BrokenEmbedder, Vectors
 
 from memsense import MemSense
+from memsense.engine.searching import SearchGranularity
 from memsense.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memsense.profiles import BALANCED, ROUTES
 
@@ -24,12 +25,13 @@ def add(memory: MemSense, text: str, answer: str = "", **options: Any) -> int:
     at = options.pop("at", MAY)
     messages = [{"role": "user", "content": text, "at": at}]
     messages += [{"role": "assistant", "content": answer, "at": at}] if answer else []
-    given = {"user_id": "ada", "session_id": "one", "mode": "turn", **options}
+    given: dict[str, Any] = {"user_id": "ada", "session_id": "one", "mode": "turn", **options}
     return memory.add(messages, **given)[0].chunk_id
 
 
 def found(memory: MemSense, question: str = "tea in Lisbon", **options: Any) -> list[int]:
-    hits = memory.search(question, **{"user_id": "ada", "top_k": 50, **options})
+    given: dict[str, Any] = {"user_id": "ada", "top_k": 50, **options}
+    hits = memory.search(question, **given)
     return sorted(hit.chunk_id for hit in hits)
 
 
@@ -37,7 +39,7 @@ def found(memory: MemSense, question: str = "tea in Lisbon", **options: Any) -> 
 def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]:
     """Every statement that reads memsense's tables meanwhile; setting up a connection is none."""
     statements: list[str] = []
-    execute = psycopg.Cursor[Any].execute
+    execute: Callable[..., Any] = psycopg.Cursor[Any].execute
 
     def record(cursor: psycopg.Cursor[Any], query: Any, *args: Any, **options: Any) -> Any:
         text = query if isinstance(query, str) else query.as_string(cursor)
@@ -55,7 +57,8 @@ def test_a_search_of_a_known_scope_is_two_statements(
 ) -> None:
     add(memory, "I drink tea in Lisbon.", mode="hybrid")
     memory.search("tea", user_id="ada")
-    for options in ({}, {"granularity": "turn"}, {"session_ids": ["one"]}):
+    cases: list[dict[str, Any]] = [{}, {"granularity": "turn"}, {"session_ids": ["one"]}]
+    for options in cases:
         with recorded_statements(monkeypatch) as statements:
             assert memory.search("tea in Lisbon", user_id="ada", **options)
         assert len(statements) == 2
@@ -166,7 +169,12 @@ def test_a_chunk_without_vectors_is_still_found_by_its_words(
 
 def test_an_unusable_question_vector_fails_the_search(open_memory: OpenMemory) -> None:
     add(open_memory(), "I drink tea in Lisbon.")
-    for spoil in (lambda v: v * np.nan, lambda v: v[:, 1:], lambda v: v * 0):
+    spoils: list[Callable[[Vectors], Vectors]] = [
+        lambda v: v * np.nan,
+        lambda v: v[:, 1:],
+        lambda v: v * 0,
+    ]
+    for spoil in spoils:
         with pytest.raises(EmbeddingError):
             open_memory(embedder=BrokenEmbedder(spoil)).search("tea", user_id="ada")
 
@@ -320,7 +328,7 @@ def test_turn_hits_bring_their_neighbours_and_sessions_none(memory: MemSense) ->
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("granularity", ["auto", "turn", "session"])
 def test_the_parts_of_every_hit_add_up_to_its_score(
-    memory: MemSense, profile: str, granularity: str
+    memory: MemSense, profile: str, granularity: SearchGranularity
 ) -> None:
     for n in range(12):
         add(

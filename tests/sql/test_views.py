@@ -2,7 +2,8 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import pairwise
+from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
@@ -41,8 +42,9 @@ def filled(memory: MemSense) -> MemSense:
 
 
 def rows(url: str, query: str) -> list[dict[str, Any]]:
-    with psycopg.connect(url, row_factory=dict_row) as conn:
-        return conn.execute(query).fetchall()  # pyright: ignore[reportArgumentType, reportCallIssue]
+    with psycopg.connect(url) as conn:
+        cursor = conn.cursor(row_factory=dict_row)
+        return cursor.execute(cast("LiteralString", query)).fetchall()
 
 
 def chunks_of(memory: MemSense, user_id: str) -> list[Chunk]:
@@ -164,7 +166,7 @@ def test_chunk_overview_names_the_active_neighbours(filled: MemSense, database_u
     for user in ("ada", "ben"):
         turns = [chunk for chunk in chunks_of(filled, user) if chunk.granularity == "turn"]
         turns.sort(key=lambda chunk: (chunk.session_id, chunk.ordinal))
-        for one, other in zip(turns, turns[1:], strict=False):
+        for one, other in pairwise(turns):
             linked = one.session_id == other.session_id
             assert found[one.chunk_id]["next_chunk_id"] == (other.chunk_id if linked else None)
             assert found[other.chunk_id]["previous_chunk_id"] == (one.chunk_id if linked else None)

@@ -12,7 +12,8 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def message(text: str, role: Role = "user", **fields: Any) -> Message:
-    return Message(role=role, text=text, **{"at": NOON, **fields})
+    given: dict[str, Any] = {"at": NOON, **fields}
+    return Message(role=role, text=text, **given)
 
 
 def conversation(*messages: Message, **fields: Any) -> Conversation:
@@ -38,12 +39,8 @@ def test_an_exchange_is_named_by_its_messages() -> None:
 
 
 def test_an_id_that_a_log_uses_twice_names_two_messages() -> None:
-    exchanges = draft(
-        *(
-            message(text, role, external_id="same")
-            for text, role in [("a", "user"), ("b", "assistant"), ("c", "user")]
-        )  # pyright: ignore[reportArgumentType]
-    )
+    roles: list[Role] = ["user", "assistant", "user"]
+    exchanges = draft(*(message(f"text of {r}", r, external_id="same") for r in roles))
     keys = [key for exchange in exchanges for key in exchange.messages]
     assert keys == ["same", "same#2", "same#3"]
 

@@ -20,7 +20,7 @@ def test_a_shipped_profile_is_found_by_name(name: str) -> None:
 
 
 def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
-    with pytest.raises(NotFoundError, match="balanced, .*memsense"):
+    with pytest.raises(NotFoundError, match=r"balanced, .*memsense"):
         get_profile("best")
 
 

@@ -1,0 +1,325 @@
+"""The doctor finds each planted fault and nothing on a healthy store; repair mends a recount."""
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from counting import kept_frequencies, kept_statistics, recount
+from embedders import HashingEmbedder
+from traced import fill
+
+from memsense import MemSense, doctor, load_settings, migrate
+from memsense.db import open_pool
+from memsense.engine.checkup import check_up
+from memsense.errors import ConnectionFailedError
+from memsense.profiles import BALANCED, ROUTES
+
+OpenMemory = Callable[..., MemSense]
+
+EXPECTED = doctor.Expected(
+    tenant="default", namespace="default", model="hashing", dimension=48, trace_days=30
+)
+
+
+@pytest.fixture
+def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
+    """A filled store over a connection as memsense opens it; whatever a test does is rolled back."""
+    fill(memory, sessions=4)
+    fill(memory, user_id="bob", sessions=2, mode="turn")
+    with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
+        with pool.connection() as connection:
+            connection.execute("ANALYZE")
+            with connection.transaction(force_rollback=True):
+                yield connection
+
+
+def examine(
+    store: psycopg.Connection[Any], expected: doctor.Expected = EXPECTED
+) -> list[doctor.Finding]:
+    state = migrate.read_state(store)
+    findings = [
+        *doctor.examine_server(store),
+        doctor.describe_revision(state.current, state.head),
+        *(doctor.examine_store(store, expected) if state.is_current else ()),
+    ]
+    return doctor.make_report(findings).problems()
+
+
+def only(findings: list[doctor.Finding], check: str) -> doctor.Finding:
+    """The one problem there is, which must be of that check and have a remedy."""
+    assert [finding.check for finding in findings] == [check]
+    assert findings[0].remedy
+    return findings[0]
+
+
+def test_a_healthy_store_has_no_problems(store: psycopg.Connection[Any]) -> None:
+    assert examine(store) == []
+
+
+def test_a_dropped_index_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("DROP INDEX memsense.chunks_scope_lexemes")
+    finding = only(examine(store), "indexes")
+    assert finding.severity == "error"
+    assert "chunks_scope_lexemes" in finding.text
+
+
+def test_an_invalid_index_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute(
+        "CREATE INDEX embeddings_full_half ON memsense.embeddings_full"
+        " USING hnsw ((embedding::halfvec(48)) halfvec_ip_ops)"
+    )
+    store.execute(
+        "UPDATE pg_index SET indisvalid = false"
+        " WHERE indexrelid = 'memsense.embeddings_full_half'::regclass"
+    )
+    finding = only(examine(store), "indexes")
+    assert "embeddings_full_half" in finding.text
+    assert "REINDEX" in finding.remedy
+
+
+def test_a_promoted_memory_without_its_index_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.scopes SET promoted = true WHERE user_id = 'ada'")
+    finding = only(examine(store), "indexes")
+    assert "'ada'" in finding.text
+    row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
+    assert row is not None
+    store.execute(
+        "CREATE INDEX ada_full ON memsense.embeddings_full USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
+        f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {row[0]}"
+    )
+    assert examine(store) == []
+
+
+def test_stale_document_frequencies_are_found_and_repaired(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.lexemes SET document_frequency = document_frequency + 1")
+    store.execute("DELETE FROM memsense.lexemes WHERE lexeme = 'appl'")
+    findings = examine(store)
+    assert {finding.check for finding in findings} == {"statistics"}
+    assert len(findings) == 2
+    assert doctor.repair(store)
+    assert examine(store) == []
+    assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
+
+
+def test_stale_counts_are_found_and_repaired(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.scope_statistics SET user_length = user_length + 7")
+    findings = examine(store)
+    assert {finding.check for finding in findings} == {"statistics"}
+    doctor.repair(store)
+    assert examine(store) == []
+    assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
+
+
+def test_repairing_a_healthy_store_changes_nothing(store: psycopg.Connection[Any]) -> None:
+    before = (kept_statistics(store), kept_frequencies(store))
+    assert doctor.repair(store) == []
+    assert (kept_statistics(store), kept_frequencies(store)) == before
+
+
+def test_an_old_revision_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.alembic_version SET version_num = '0001'")
+    finding = only(examine(store), "schema")
+    assert finding.severity == "error"
+    assert "memsense db upgrade" in finding.remedy
+
+
+def test_a_newer_revision_and_a_missing_schema_are_told_apart(
+    store: psycopg.Connection[Any],
+) -> None:
+    store.execute("UPDATE memsense.alembic_version SET version_num = '9999'")
+    assert "upgrade memsense" in only(examine(store), "schema").remedy
+    assert "memsense init" in doctor.describe_revision(None, "0002").remedy
+
+
+def test_a_wrong_text_search_configuration_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.namespaces SET language = 'simple'")
+    finding = only(examine(store), "language")
+    assert "'simple'" in finding.text
+    store.execute("UPDATE memsense.namespaces SET language = 'klingon'")
+    assert "the server lacks" in only(examine(store), "language").text
+
+
+def test_missing_vectors_are_found(store: psycopg.Connection[Any]) -> None:
+    store.execute(
+        "DELETE FROM memsense.embeddings_user WHERE chunk_id IN"
+        " (SELECT chunk_id FROM memsense.embeddings_user ORDER BY chunk_id LIMIT 3)"
+    )
+    finding = only(examine(store), "embeddings")
+    assert finding.severity == "warning"
+    assert finding.text.startswith("3 chunks")
+    store.execute("DELETE FROM memsense.embeddings_full")
+    assert {item.severity for item in examine(store) if item.check == "embeddings"} == {
+        "error",
+        "warning",
+    }
+
+
+def test_vectors_of_another_model_are_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("INSERT INTO memsense.models (name, dimension) VALUES ('other', 48)")
+    store.execute(
+        "UPDATE memsense.embeddings_full SET model_id ="
+        " (SELECT model_id FROM memsense.models WHERE name = 'other')"
+    )
+    finding = only(examine(store), "model")
+    assert "of other" in finding.text
+
+
+def test_an_embedder_that_is_not_the_namespaces_is_found(store: psycopg.Connection[Any]) -> None:
+    expected = doctor.Expected(
+        tenant="default", namespace="default", model="another", dimension=48, trace_days=30
+    )
+    finding = only(examine(store, expected), "model")
+    assert "another (48)" in finding.text
+    elsewhere = doctor.Expected(
+        tenant="default", namespace="work", model="another", dimension=48, trace_days=30
+    )
+    assert examine(store, elsewhere) == []
+
+
+def test_what_retired_chunks_left_behind_is_found_and_repaired(
+    store: psycopg.Connection[Any],
+) -> None:
+    store.execute("UPDATE memsense.chunks SET status = 'deleted' WHERE chunk_id = 1")
+    findings = examine(store)
+    assert {finding.check for finding in findings} == {"retired", "statistics"}
+    doctor.repair(store)
+    assert examine(store) == []
+    assert store.execute("SELECT FROM memsense.embeddings WHERE chunk_id = 1").fetchall() == []
+
+
+def test_an_active_chunk_outside_the_word_index_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("UPDATE memsense.chunks SET tsv = NULL WHERE chunk_id = 1")
+    assert {"retired", "statistics"} == {finding.check for finding in examine(store)}
+
+
+@pytest.mark.parametrize(
+    "setting", ["jit = on", "plan_cache_mode = auto", "max_parallel_workers_per_gather = 2"]
+)
+def test_lost_session_settings_are_found(store: psycopg.Connection[Any], setting: str) -> None:
+    store.execute(f"SET LOCAL {setting}")  # pyright: ignore[reportArgumentType, reportCallIssue]
+    finding = only(examine(store), "session")
+    assert "pooler" in finding.remedy
+
+
+def test_too_little_work_mem_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute("SET LOCAL work_mem = '256kB'")
+    assert "256 kB" in only(examine(store), "work_mem").text
+
+
+def test_a_large_table_that_was_never_analysed_is_found(store: psycopg.Connection[Any]) -> None:
+    store.execute(
+        "CREATE TABLE memsense.grown AS SELECT repeat('x', 900) FROM generate_series(1, 1500)"
+    )
+    finding = only(examine(store), "analyse")
+    assert "memsense.grown" in finding.text
+    assert finding.remedy == "run 'ANALYZE memsense.grown'"
+
+
+def test_old_traces_are_mentioned_but_no_problem(store: psycopg.Connection[Any]) -> None:
+    store.execute(
+        "INSERT INTO memsense.traces SELECT tenant_id, gen_random_uuid(), NULL, 'default', NULL,"
+        " 'q', 'q', '{}', '{}', '{}', 3, 'auto', 'turn', '{}', now(), 'p', '{}', '{}', 0, 0, 0,"
+        " '{}', '{}', now() - interval '31 days' FROM memsense.tenants"
+    )
+    found = [item for item in doctor.examine_store(store, EXPECTED) if item.check == "traces"]
+    assert [item.severity for item in found] == ["info"]
+    assert "prune" in found[0].remedy
+
+
+def test_every_index_of_the_schema_that_is_no_reference_is_expected(
+    store: psycopg.Connection[Any],
+) -> None:
+    rows = store.execute("SELECT index_name, table_name FROM memsense.index_health").fetchall()
+    small = {"tenants", "models", "namespaces", "alembic_version"}
+    parents = {"embeddings_pkey"}
+    found = {name: table for name, table in rows if table not in small and name not in parents}
+    assert doctor.INDEXES.items() <= found.items()
+    assert found.keys() - doctor.INDEXES.keys() <= {"events_pkey"}
+
+
+@contextmanager
+def filled(open_memory: OpenMemory) -> Generator[MemSense]:
+    memory = open_memory()
+    fill(memory, sessions=3)
+    yield memory
+
+
+def test_a_check_up_tells_each_routes_plan(open_memory: OpenMemory, database_url: str) -> None:
+    with filled(open_memory):
+        report = check_up(
+            database_url, settings=load_settings(), profile=BALANCED, embedder=HashingEmbedder()
+        )
+    assert report.problems() == []
+    assert (report.severity, report.exit_code) == ("info", 0)
+    plans = [item.text for item in report.findings if item.check == "plan"]
+    assert "recall of the largest memory took" in plans[0]
+    assert [text.split(":")[0] for text in plans[1:]] == list(ROUTES)
+    assert any(text.startswith("lexical: chunks") for text in plans)
+    assert any(text.startswith("vec_full: embeddings_full") for text in plans)
+    json.dumps(report.as_dict())
+
+
+def test_a_check_up_repairs_when_told_to(open_memory: OpenMemory, database_url: str) -> None:
+    settings = load_settings()
+    with filled(open_memory), psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE memsense.scope_statistics SET chunk_count = 99")
+
+        def run(*, repair: bool) -> doctor.Report:
+            return check_up(
+                database_url,
+                settings=settings,
+                profile=BALANCED,
+                embedder=HashingEmbedder(),
+                repair=repair,
+            )
+
+        assert run(repair=False).exit_code == 2
+        repaired = run(repair=True)
+        assert repaired.exit_code == 0
+        assert any(item.check == "repair" for item in repaired.findings)
+        assert (kept_statistics(connection), kept_frequencies(connection)) == recount(connection)
+
+
+def test_an_empty_database_is_told_to_be_initialised(empty_database_url: str) -> None:
+    report = check_up(
+        empty_database_url, settings=load_settings(), profile=BALANCED, embedder=HashingEmbedder()
+    )
+    assert report.exit_code == 2
+    assert {item.check for item in report.problems()} <= {"schema", "pgvector"}
+    assert any("memsense init" in item.remedy for item in report.problems())
+
+
+def test_a_server_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ConnectionFailedError):
+        check_up(
+            "postgresql://nobody@127.0.0.1:1/none",
+            settings=load_settings(),
+            profile=BALANCED,
+            embedder=HashingEmbedder(),
+        )
+
+
+def test_a_wasteful_plan_is_a_warning() -> None:
+    scan = {
+        "Node Type": "Seq Scan",
+        "Relation Name": "embeddings_full",
+        "Alias": "embeddings_full",
+        "Actual Rows": 100.0,
+        "Rows Removed by Filter": 250_000,
+        "Actual Total Time": 80.0,
+    }
+    root = {
+        "Node Type": "Subquery Scan",
+        "Alias": "vec_full",
+        "Actual Rows": 100.0,
+        "Actual Total Time": 81.0,
+        "Plans": [scan],
+    }
+    plan = [{"Plan": root, "Execution Time": 90.0}]
+    told, route = doctor.examine_plan(plan, ["vec_full"])
+    assert told.severity == "info"
+    assert route.severity == "warning"
+    assert "250000 rows of others" in route.text
