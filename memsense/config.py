@@ -33,6 +33,10 @@ class Settings(BaseSettings):
     embedding_url: str | None = None
     embedding_api_key: str | None = None
     embedding_dimension: int | None = None
+    tagger: Literal["rules", "llm"] = Field(default="rules", description="who finds facets")
+    tagger_url: str | None = Field(default=None, description="speaks POST /chat/completions")
+    tagger_model: str | None = None
+    tagger_api_key: str | None = None
     reranker_url: str | None = Field(
         default=None, description="server speaking POST /rerank; unset: none"
     )

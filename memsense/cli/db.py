@@ -41,8 +41,8 @@ def init(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     if as_json:
         print_json(fields)
         return
-    done = "was ready" if before.is_current else "is ready"
-    typer.echo(f"memsense {done}: schema {after.current} in {shown_url(url)}")
+    done = "is up to date" if before.is_current else "is ready"
+    typer.echo(f"the schema {done}: revision {after.current} in {shown_url(url)}")
     if fields["data_dir"]:
         typer.echo(f"the embedded server keeps its data in {fields['data_dir']}")
 

@@ -164,8 +164,9 @@ def _hit_table(hits: Sequence["Hit"], words: Sequence[str], *, neighbors: bool) 
 
 def _where(hit: "Hit") -> Text:
     chunk = hit.chunk
-    told = Text(f"chunk {hit.chunk_id}", style="bold")
-    told.append(f"\n{when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}", style="none")
+    told = Text()
+    told.append(f"chunk {hit.chunk_id}", style="bold")
+    told.append(f"\n{when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
     told.append(f"\n{shorten(hit.session_id, 28)}", style="cyan")
     if chunk.user_id != "default":
         told.append(f"\n{shorten(chunk.user_id, 28)}", style="dim")

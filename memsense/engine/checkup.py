@@ -8,8 +8,8 @@ from memsense import doctor, migrate
 from memsense.config import Settings
 from memsense.db import connect, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
-from memsense.embed import Embedder, open_embedder
-from memsense.engine.memory import embedder_settings
+from memsense.embed import Embedder
+from memsense.engine.models import open_named_embedder
 from memsense.profiles import ROUTES, Profile
 from memsense.queries import recall_query
 from memsense.question.scripts import segment_scripts
@@ -35,16 +35,16 @@ def check_up(
         return doctor.make_report(
             list(
                 _examine(
-                    pool, settings, profile, embedder or _open_embedder(settings), repair=repair
+                    pool,
+                    settings,
+                    profile,
+                    embedder or open_named_embedder(settings),
+                    repair=repair,
                 )
             )
         )
     finally:
         pool.close()
-
-
-def _open_embedder(settings: Settings) -> Embedder:
-    return open_embedder(settings.embedder, **embedder_settings(settings))
 
 
 def _examine(

@@ -18,7 +18,7 @@ from memsense.config import Settings, load_settings
 from memsense.db import check_server, connect, database_errors, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.db.embedded import EmbeddedServer
-from memsense.embed import CachedQueries, Embedder, open_embedder
+from memsense.embed import CachedQueries, Embedder
 from memsense.engine import searching
 from memsense.engine.drafting import Annotations, Drafter
 from memsense.engine.ingesting import (
@@ -30,17 +30,18 @@ from memsense.engine.ingesting import (
 )
 from memsense.engine.known import KnownScopes
 from memsense.engine.messages import clean_text, read_messages, read_time
+from memsense.engine.models import open_named_embedder, open_reranker, open_tagger
 from memsense.engine.replay import Comparison, Replay, read_trace_id, replay_trace
 from memsense.engine.tracing import Recording, TraceRecorder, standing_values
 from memsense.engine.vectors import BatchVectors, texts_of
 from memsense.engine.whynot import Verdict, judge
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.facets import FACETS, FacetTagger, RuleTagger
+from memsense.facets import FACETS, FacetTagger
 from memsense.hits import SearchResult
 from memsense.ingest import ReadOptions
 from memsense.profiles import Profile, get_profile
 from memsense.recall import Filters
-from memsense.rerankers import HttpReranker, Reranker
+from memsense.rerankers import Reranker
 from memsense.store import traces as recorded
 from memsense.types import (
     Chunk,
@@ -85,7 +86,7 @@ class MemSense:
         self._settings = settings
         self._profile = profile
         self._given_embedder = embedder
-        self._tagger = tagger or RuleTagger()
+        self._tagger = tagger or open_tagger(settings)
         self._given_reranker = reranker
         self._server = server
         self._known = KnownScopes()
@@ -155,23 +156,14 @@ class MemSense:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors, made at first use, with a cache of questions."""
-        inner = self._given_embedder or open_embedder(
-            self._settings.embedder, **embedder_settings(self._settings)
-        )
+        inner = self._given_embedder or open_named_embedder(self._settings)
         size = self._settings.query_cache_size
         return CachedQueries(inner, size) if size else inner
 
     @cached_property
     def reranker(self) -> Reranker | None:
         """What reads question and texts together after fusion; None unless one was given or set."""
-        settings = self._settings
-        if self._given_reranker is not None or settings.reranker_url is None:
-            return self._given_reranker
-        return HttpReranker(
-            settings.reranker_url,
-            model=settings.reranker_model,
-            api_key=settings.reranker_api_key,
-        )
+        return self._given_reranker or open_reranker(self._settings)
 
     # Writing
 
@@ -674,17 +666,6 @@ def _check_database(address: str) -> None:
     with connect(address) as connection:
         check_server(connection)
         migrate.require_current(connection)
-
-
-def embedder_settings(settings: Settings) -> dict[str, Any]:
-    """The arguments of `open_embedder` that the settings give."""
-    found = {
-        "model": settings.embedding_model,
-        "base_url": settings.embedding_url,
-        "api_key": settings.embedding_api_key,
-        "dimension": settings.embedding_dimension,
-    }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 def _name(value: str, what: str) -> str:

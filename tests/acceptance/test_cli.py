@@ -336,7 +336,7 @@ def test_a_database_without_the_schema_says_init_and_init_prepares_it(
     assert "memsense init" in done.stderr
     prepared = run_json(empty_database_url, "init")
     assert (prepared["revision_before"], prepared["embedded"]) == (None, False)
-    assert run(empty_database_url, "db", "upgrade").stdout.startswith("memsense was ready")
+    assert run(empty_database_url, "db", "upgrade").stdout.startswith("the schema is up to date")
     assert run(empty_database_url, "search", "hi").returncode == 0
 
 

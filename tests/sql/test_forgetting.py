@@ -174,24 +174,26 @@ def test_a_session_mode_chunk_is_forgotten_and_restored(
 def test_forgetting_loses_nothing_else_of_a_session_added_in_two_modes(
     memory: MemSense, database_url: str, modes: tuple[IngestMode, IngestMode]
 ) -> None:
-    for n, mode in enumerate(modes):
-        chunks = memory.add(
+    ids = [
+        memory.add(
             [{"role": "user", "content": f"topic{n}", "at": MAY + timedelta(hours=n)}],
             user_id="ada",
             session_id="one",
             mode=mode,
-        )
+        )[0].chunk_id
+        for n, mode in enumerate(modes)
+    ]
     with psycopg.connect(database_url, autocommit=True) as conn:
         assert_counted(conn)
         before = snapshot(conn)
         assert "topic0" in "".join(hit.content for hit in memory.search("topic0", user_id="ada"))
-        memory.forget(chunks[0].chunk_id)
+        memory.forget(ids[-1])
         assert_counted(conn)
         hits = memory.search("topic0 topic1", user_id="ada")
         assert ["topic0" in hit.content for hit in hits] == (
             [True] if modes[0] != "session" else []
         )
-        memory.restore(chunks[0].chunk_id)
+        memory.restore(ids[-1])
         if modes[0] != "turn":
             assert snapshot(conn) == before
 

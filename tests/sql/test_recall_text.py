@@ -43,7 +43,9 @@ def common_table_expressions(text: str) -> dict[str, str]:
     """The body of each CTE by its name."""
     return dict(
         re.findall(
-            r"^(?:WITH )?(\w+) AS (?:MATERIALIZED )?\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL
+            r"^(?:WITH )?(\w+) AS (?:(?:NOT )?MATERIALIZED )?\(\n(.*?)^\)",
+            text,
+            re.MULTILINE | re.DOTALL,
         )
     )
 

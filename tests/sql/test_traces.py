@@ -1,5 +1,7 @@
 """Recording searches: complete, exact, never in the way of the answer."""
 
+# pyright: reportPrivateUsage=false
+
 import logging
 import threading
 from collections.abc import Callable, Generator
@@ -10,6 +12,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg import sql
 from traced import fill, random_searches
 
 from memsense import MemSense, SearchResult, Settings
@@ -27,7 +30,9 @@ def store(database_url: str) -> Generator[psycopg.Connection[Any]]:
 
 
 def count(store: psycopg.Connection[Any], table: str) -> int:
-    row = store.execute(f"SELECT count(*) FROM memsense.{table}").fetchone()  # noqa: S608  # pyright: ignore[reportArgumentType, reportCallIssue]
+    row = store.execute(
+        sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("memsense", table))
+    ).fetchone()
     assert row
     return row[0]
 
@@ -63,7 +68,8 @@ def test_a_trace_says_what_the_search_said(memory: MemSense) -> None:
     fill(memory)
     memory.search("warm up", user_id="ada")
     for asked in random_searches(12, seed=8):
-        result = memory.search(asked.question, **{**asked.options, "user_id": "ada"}, trace=True)
+        options: dict[str, Any] = {**asked.options, "user_id": "ada"}
+        result = memory.search(asked.question, **options, trace=True)
         assert result.trace_id is not None
         trace = memory.trace(str(result.trace_id))
         assert trace.question == asked.question
@@ -119,10 +125,12 @@ def test_a_failing_trace_loses_no_answer_and_is_told(
     assert count(store, "traces") == 0
 
 
-def test_too_many_waiting_traces_are_given_up_not_waited_for(memory: MemSense) -> None:
+def test_too_many_waiting_traces_are_given_up_not_waited_for(
+    memory: MemSense, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(memory, sessions=2)
     taken: list[Any] = []
-    memory._recorder.submit = taken.append
+    monkeypatch.setattr(memory._recorder, "submit", taken.append)
     memory.search("apple", user_id="ada", trace=True)
     release = threading.Event()
 
@@ -205,8 +213,10 @@ def test_a_users_questions_go_with_the_user(
         "scopes",
     ):
         store.execute(
-            f"DELETE FROM memsense.{table} WHERE scope_id ="  # noqa: S608  # pyright: ignore[reportArgumentType, reportCallIssue]
-            " (SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada')"
+            sql.SQL(
+                "DELETE FROM {} WHERE scope_id ="
+                " (SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada')"
+            ).format(sql.Identifier("memsense", table))
         )
     assert [item.question for item in memory.traces()] == ["bob's river"]
     assert count(store, "trace_candidates") > 0

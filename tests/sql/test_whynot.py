@@ -1,5 +1,7 @@
 """why_not against a brute-force reference that computes the whole search again in plain Python."""
 
+# pyright: reportPrivateUsage=false
+
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -200,7 +202,7 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
     for _ in range(200):
         question = " ".join(source.sample(WORDS, k=source.randint(1, 5)))
         profile, top_k = random_profile(source), source.randint(1, 6)
-        granularity = source.choice(["auto", "turn", "session"])
+        granularity: searching.SearchGranularity = source.choice(["auto", "turn", "session"])
         scores: dict[Route, dict[int, float]] = {
             route: score_cosine(documents, route, embedder, question)
             for route in ROUTES
@@ -210,7 +212,9 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
         reference = Reference(
             documents, stored, scores, profile=profile, top_k=top_k, granularity=granularity
         )
-        options: dict[str, Any] = {"top_k": top_k, "granularity": granularity, "profile": profile}
+        options = searching.SearchOptions(
+            user_id="ada", top_k=top_k, granularity=granularity, profile=profile
+        )
         candidates, verdicts = judge_all(memory, question, options, source)
         assert len(candidates) > 5
         for chunk_id, verdict in verdicts.items():
@@ -226,14 +230,12 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
 
 
 def judge_all(
-    memory: MemSense, question: str, options: dict[str, Any], source: random.Random
+    memory: MemSense, question: str, options: searching.SearchOptions, source: random.Random
 ) -> tuple[set[int], dict[int, Verdict]]:
     """The verdict on every candidate, and on a few others, of one and the same search."""
     with memory._pool.connection() as connection:
         namespace = memory._require_namespace(connection)
-        request = memory._make_request(
-            namespace, question, {"user_id": "ada", **options}, Filters()
-        )
+        request = memory._make_request(namespace, question, options, Filters())
         search = memory._run_search(connection, request)
         result = searching.fetch_result(connection, search)
         candidates = {item.chunk_id for item in search.candidates}
@@ -284,7 +286,7 @@ def test_the_filter_that_keeps_a_chunk_out_is_named(memory: MemSense) -> None:
         "exclude": {"exclude": [chunk.chunk_id]},
     }
     for name, options in cases.items():
-        given = {"user_id": "ada", "granularity": "turn", **options}
+        given: dict[str, Any] = {"user_id": "ada", "granularity": "turn", **options}
         verdict = memory.why_not("apple", chunk.chunk_id, **given)
         assert verdict.step == "scope", name
         assert verdict.numbers["filters"] == [name]
@@ -328,7 +330,7 @@ def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
     with memory._pool.connection() as connection:
         namespace = memory._require_namespace(connection)
         request = memory._make_request(
-            namespace, "apple", {"user_id": "ada", "granularity": "turn"}, Filters()
+            namespace, "apple", {"user_id": "ada", "granularity": "turn", "top_k": 2}, Filters()
         )
         search = memory._run_search(connection, request)
         result = searching.fetch_result(connection, search)

@@ -1,0 +1,53 @@
+"""Opens the models that the settings name: the embedder, the facet tagger, the reranker."""
+
+from typing import Any
+
+from memsense.config import Settings
+from memsense.embed import Embedder, open_embedder
+from memsense.errors import ConfigurationError
+from memsense.facets import FacetTagger, RuleTagger
+from memsense.rerankers import HttpReranker, Reranker
+
+
+def open_named_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name; raises ConfigurationError."""
+    found = {
+        "model": settings.embedding_model,
+        "base_url": settings.embedding_url,
+        "api_key": settings.embedding_api_key,
+        "dimension": settings.embedding_dimension,
+    }
+    given: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
+    return open_embedder(settings.embedder, **given)
+
+
+def open_tagger(settings: Settings) -> FacetTagger:
+    """The rules, or a language model behind an OpenAI-compatible endpoint."""
+    if settings.tagger == "rules":
+        return RuleTagger()
+    if settings.tagger_url is None or settings.tagger_model is None:
+        raise ConfigurationError(
+            "the tagger llm needs MEMSENSE_TAGGER_URL and MEMSENSE_TAGGER_MODEL"
+        )
+    try:
+        from memsense.facets.llm import LLMTagger
+    except ImportError as error:
+        raise ConfigurationError(
+            "the tagger llm needs the openai package: pip install 'memsense[llm]'"
+        ) from error
+    return LLMTagger(
+        base_url=settings.tagger_url,
+        model=settings.tagger_model,
+        api_key=settings.tagger_api_key,
+    )
+
+
+def open_reranker(settings: Settings) -> Reranker | None:
+    """What speaks the /rerank protocol at the URL of the settings; None without one."""
+    if settings.reranker_url is None:
+        return None
+    return HttpReranker(
+        settings.reranker_url,
+        model=settings.reranker_model,
+        api_key=settings.reranker_api_key,
+    )

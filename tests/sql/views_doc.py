@@ -1,0 +1,242 @@
+"""Writes docs/views.md: every debugging view and function with a real query and its output."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, LiteralString, cast
+
+import psycopg
+
+from memsense import MemSense, Profile
+
+INTRODUCTION = """\
+# Views and functions for debugging
+
+Everything that memsense knows can be asked from psql or any driver. The views and functions are
+in the schema `memsense`; each shows all tenants, so filter by `tenant`, `namespace` and
+`user_id`. Their columns are described in the database too: `\\d+ memsense.recall_explain`.
+
+The examples below ran on a small store: the user ada with three sessions and two recorded
+searches, the user ben with one session. Searches are recorded with `search(..., trace=True)`,
+`memsense search --trace`, or for a share of all searches by `MEMSENSE_TRACE_SAMPLE`.
+"""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A view or function, what it is good for, and a query that shows it."""
+
+    name: str
+    purpose: str
+    query: str
+
+
+SHOWN = (
+    Shown(
+        "recall_explain",
+        "Why was this returned?",
+        "SELECT hit_rank, chunk_id, route, route_rank, round(raw_score::numeric, 3) AS raw_score,\n"
+        "       weight, round(contribution::numeric, 4) AS contribution\n"
+        "FROM memsense.recall_explain\n"
+        "WHERE question = 'Where did Ada move?' AND hit_rank <= 2\n"
+        "ORDER BY hit_rank, contribution DESC, route;",
+    ),
+    Shown(
+        "recall_candidates",
+        "Why was that not returned?",
+        "SELECT position, chunk_id, round(final_score::numeric, 4) AS final_score, hit_rank,\n"
+        "       dropped_by, lost_to\n"
+        "FROM memsense.recall_candidates\n"
+        "WHERE question = 'Where did Ada move?'\n"
+        "ORDER BY position;",
+    ),
+    Shown(
+        "route_contribution",
+        "Is a route worth its time?",
+        "SELECT profile_name, route, hits, hits_found, hits_it_alone_found,\n"
+        "       round(share_of_score::numeric, 3) AS share_of_score\n"
+        "FROM memsense.route_contribution\n"
+        "ORDER BY profile_name, share_of_score DESC, route;",
+    ),
+    Shown(
+        "recall_latency",
+        "Which phase takes the time? (The milliseconds themselves are left out here.)",
+        "SELECT namespace, profile_name, searches, total_p95 >= total_p50 AS ordered,\n"
+        "       recall_p50 > 0 AS measured\n"
+        "FROM memsense.recall_latency\n"
+        "ORDER BY profile_name;",
+    ),
+    Shown(
+        "never_recalled",
+        "What has no search ever brought up?",
+        "SELECT user_id, chunk_id, granularity, session_id, times_candidate, best_position\n"
+        "FROM memsense.never_recalled\n"
+        "ORDER BY times_candidate DESC, chunk_id;",
+    ),
+    Shown(
+        "duplicate_chunks",
+        "What is stored more than once?",
+        "SELECT user_id, chunk_id, duplicate_id, round(cosine::numeric, 3) AS cosine,\n"
+        "       same_session, same_text\n"
+        "FROM memsense.duplicate_chunks\n"
+        "WHERE user_id = 'ada' AND granularity = 'turn'\n"
+        "ORDER BY chunk_id, duplicate_id;",
+    ),
+    Shown(
+        "embedding_versions",
+        "Which models do the vectors come from?",
+        "SELECT tenant, namespace, model, dimension, route, vectors, is_current, wrong_width\n"
+        "FROM memsense.embedding_versions\n"
+        "ORDER BY route;",
+    ),
+    Shown(
+        "index_health",
+        "Are the indexes there and usable?",
+        "SELECT index_name, method, is_unique, is_usable\n"
+        "FROM memsense.index_health\n"
+        "WHERE table_name = 'chunks'\n"
+        "ORDER BY index_name;",
+    ),
+    Shown(
+        "lexeme_stats",
+        "What is a word worth?",
+        "SELECT lexeme, document_frequency, chunk_count, round(idf::numeric, 4) AS idf\n"
+        "FROM memsense.lexeme_stats\n"
+        "WHERE user_id = 'ada' AND granularity = 'turn'\n"
+        "ORDER BY document_frequency DESC, lexeme\n"
+        "LIMIT 6;",
+    ),
+    Shown(
+        "recall_routes",
+        "Which routes can find a chunk?",
+        "SELECT chunk_id, granularity, string_agg(route, ', ' ORDER BY route) AS routes\n"
+        "FROM memsense.recall_routes\n"
+        "WHERE user_id = 'ben'\n"
+        "GROUP BY chunk_id, granularity\n"
+        "ORDER BY chunk_id;",
+    ),
+    Shown(
+        "chunk_overview",
+        "What is in a memory?",
+        "SELECT chunk_id, session_id, status, left(content, 40) AS content, next_chunk_id\n"
+        "FROM memsense.chunk_overview\n"
+        "WHERE user_id = 'ada' AND granularity = 'turn'\n"
+        "ORDER BY chunk_id;",
+    ),
+    Shown(
+        "session_timeline",
+        "When was what talked about?",
+        "SELECT user_id, session_id, first_at::date AS day, turns, session_chunks, inactive\n"
+        "FROM memsense.session_timeline\n"
+        "ORDER BY first_at, session_id;",
+    ),
+    Shown(
+        "route_coverage",
+        "How much of a memory can each route find?",
+        "SELECT route, chunks, chunks_with_route, share\n"
+        "FROM memsense.route_coverage\n"
+        "WHERE user_id = 'ada' AND granularity = 'turn'\n"
+        "ORDER BY share DESC, route;",
+    ),
+    Shown(
+        "pending_embeddings",
+        "Which chunks lack a vector? (None, unless something went wrong.)",
+        "SELECT user_id, chunk_id, route FROM memsense.pending_embeddings;",
+    ),
+)
+
+FUNCTIONS = (
+    Shown(
+        "explain(uuid)",
+        "The whole arithmetic of a recorded search.",
+        "SELECT part, round(value::numeric, 4) AS value,\n"
+        "       round(running_total::numeric, 4) AS total\n"
+        "FROM memsense.explain((SELECT trace_id FROM memsense.traces\n"
+        "                       WHERE question = 'Where did Ada move?'))\n"
+        "WHERE hit_rank = 1;",
+    ),
+    Shown(
+        "recall_lexical(tenant, namespace, user_id, question, ...)",
+        "The lexical route alone; no vector is needed.",
+        "SELECT rank, chunk_id, kind, round(score::numeric, 4) AS score\n"
+        "FROM memsense.recall_lexical('default', 'default', 'ada', 'the dog and the vet', 4);",
+    ),
+)
+
+EXAMPLE = Profile(
+    name="example", weights={"vec_full": 1, "vec_user": 0.5, "vec_assistant": 0.5, "lexical": 2}
+)
+WORDS = Profile(name="words", weights={"lexical": 1})
+
+SAID = {
+    ("ada", "monday"): [
+        ("I moved to Lisbon last spring.", "How do you like Lisbon?"),
+        ("I love the river and the trams.", "The trams are old."),
+    ],
+    ("ada", "tuesday"): [
+        ("My dog Rex needs a vet.", "There is a vet near the river."),
+        ("Which vet is open on Sunday?", "None that I know of."),
+    ],
+    ("ada", "friday"): [("My dog Rex needs a vet.", "There is a vet near the big river.")],
+    ("ben", "monday"): [("I bake bread on Sunday.", "Which flour do you use?")],
+}
+
+
+def fill(memory: MemSense) -> None:
+    """The store of the examples."""
+    start = datetime(2026, 5, 4, 9, tzinfo=UTC)
+    for number, ((user_id, session_id), exchanges) in enumerate(SAID.items()):
+        messages: list[dict[str, Any]] = []
+        for turn, sides in enumerate(exchanges):
+            at = start + timedelta(days=number, minutes=turn)
+            messages += [
+                {"role": role, "content": text, "at": at}
+                for role, text in zip(("user", "assistant"), sides, strict=True)
+            ]
+        memory.add(messages, user_id=user_id, session_id=session_id)
+    for question, profile in (("Where did Ada move?", EXAMPLE), ("the dog", WORDS)):
+        memory.search(question, user_id="ada", top_k=2, profile=profile, trace=True, asked_at=start)
+    memory.flush_traces()
+
+
+def render(connection: psycopg.Connection[Any]) -> str:
+    """The whole document."""
+    told = [INTRODUCTION]
+    for shown in SHOWN:
+        comments = connection.execute(
+            "SELECT obj_description(c.oid), a.attname, col_description(c.oid, a.attnum)"
+            " FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0"
+            " WHERE c.oid = to_regclass('memsense.' || %s) ORDER BY a.attnum",
+            [shown.name],
+        ).fetchall()
+        told += [f"## {shown.name}", "", f"**{shown.purpose}** {comments[0][0]}", ""]
+        told += _example(connection, shown)
+        told += ["", "| column | |", "| --- | --- |"]
+        told += [f"| `{column}` | {comment} |" for _, column, comment in comments]
+        told += [""]
+    for shown in FUNCTIONS:
+        told += [f"## {shown.name}", "", shown.purpose, "", *_example(connection, shown), ""]
+    return "\n".join(told)
+
+
+def _example(connection: psycopg.Connection[Any], shown: Shown) -> list[str]:
+    cursor = connection.execute(cast("LiteralString", shown.query))
+    headings = [column.name for column in cursor.description or ()]
+    rows = [[_cell(value) for value in row] for row in cursor]
+    return ["```sql", shown.query, "```", "", "```text", *_table(headings, rows), "```"]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return "" if value is None else str(value).replace("\n", "⏎ ")
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    lines = [
+        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (headings, *rows)
+    ]
+    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
+    return [lines[0], "-+-".join("-" * width for width in widths), *lines[1:], f"({count})"]
