@@ -1,13 +1,14 @@
 """Texts and vectors to fill stores with: real messages, recombined, with noised MiniLM vectors.
 
-The messages are LoCoMo's when its file is at hand and the bundled sample's otherwise. Each side of a
-chunk is the beginning of one message and the end of another, and its vector lies between theirs, so
-that any number of chunks has a vocabulary, facets and distances like real ones. (Noised copies of
-single messages would not do: they lie in tight heaps, and no HNSW index finds its way out of one.)
+The messages are LoCoMo's when its file is at hand, else the bundled sample's. Each side of a chunk
+is the beginning of one message and the end of another, and its vector lies between theirs, so that
+any number of chunks has a vocabulary, facets and distances like real ones. (Noised copies of single
+messages lie in tight heaps, which is harder on an HNSW index than memories are.)
 """
 
 import json
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -91,19 +92,25 @@ def _questions(path: Path) -> list[str]:
 
 @dataclass(slots=True)
 class PreparedEmbedder:
-    """An embedder that knows every vector beforehand, so that a store's own cost can be timed."""
+    """An embedder that knows its vectors beforehand, so that a store's own cost can be timed."""
 
     model: str = "all-MiniLM-L6-v2-noised"
     dimension: int = 384
     known: dict[str, NDArray[np.float32]] = field(default_factory=dict[str, NDArray[np.float32]])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The prepared vectors of the texts; KeyError for any other text."""
-        return np.stack([self.known[text] for text in texts]) if texts else np.zeros((0, 384), "f4")
+        """The prepared vectors; any other text has a random direction of its own."""
+        found = [self.embed_query(text) for text in texts]
+        return np.stack(found) if found else np.zeros((0, self.dimension), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
         """The prepared vector of a question."""
-        return self.known[text]
+        found = self.known.get(text)
+        return self._direction(text) if found is None else found
+
+    def _direction(self, text: str) -> NDArray[np.float32]:
+        rng = np.random.default_rng(zlib.crc32(text.encode()))
+        return _unit(rng.standard_normal(self.dimension, dtype=np.float32))
 
 
 def question_embedder(corpus: Corpus) -> PreparedEmbedder:
@@ -203,15 +210,16 @@ def _ledger(session_id: str, ordinal: int) -> dict[str, str]:
 
 def _between(pairs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
     """(..., 2, d) to (..., d): a noised vector on the way from one to the other of each pair."""
-    share = rng.uniform(0.3, 0.7, size=(*pairs.shape[:-2], 1)).astype(np.float32)
-    return _noised(_unit(share * pairs[..., 0, :] + (1 - share) * pairs[..., 1, :]), rng)
+    share = 0.3 + 0.4 * rng.random((*pairs.shape[:-2], 1), dtype=np.float32)
+    begin, end = pairs[..., 0, :], pairs[..., 1, :]
+    return _noised(_unit(end + share * (begin - end)), rng)
 
 
 def _noised(
     vectors: NDArray[np.float32], rng: np.random.Generator, noise: float = NOISE
 ) -> NDArray[np.float32]:
     shape = vectors.shape
-    return _unit(vectors + rng.standard_normal(shape, dtype=np.float32) * noise / shape[1] ** 0.5)
+    return _unit(vectors + rng.standard_normal(shape, dtype=np.float32) * noise / shape[-1] ** 0.5)
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ from benchmarks.peers import Peer
 from benchmarks.stores import NAMESPACE, TENANT
 from benchmarks.timing import Timing, time_calls
 from memsense import MemSense
+from memsense.config import Settings
 from memsense.embed import CachedQueries, Embedder
 from memsense.profiles import BALANCED, ROUTES, Profile
 
@@ -59,10 +60,12 @@ def _median(timing: Timing | None) -> float | None:
     return timing.median if timing else None
 
 
-def open_memory(url: str, corpus: Corpus) -> MemSense:
+def open_memory(url: str, corpus: Corpus, settings: Settings | None = None) -> MemSense:
     """A memory that knows the vectors of the corpus's questions."""
     embedder = question_embedder(corpus)
-    return MemSense.open(url, embedder=embedder, tenant=TENANT, namespace=NAMESPACE)
+    return MemSense.open(
+        url, embedder=embedder, tenant=TENANT, namespace=NAMESPACE, settings=settings
+    )
 
 
 def time_memsense(

@@ -74,15 +74,19 @@ def require_current(connection: psycopg.Connection[Any]) -> None:
     state = read_state(connection)
     if state.current is None:
         raise SchemaError("the database has no memsense schema; run 'memsense init'")
-    if state.current > state.head:
-        raise SchemaError(
-            f"the schema is at {state.current}, newer than this memsense ({state.head});"
-            " upgrade memsense"
-        )
+    _refuse_newer(state)
     if not state.is_current:
         raise SchemaError(
             f"the schema is at {state.current}, this memsense needs {state.head};"
             " run 'memsense db upgrade'"
+        )
+
+
+def _refuse_newer(state: SchemaState) -> None:
+    if state.current is not None and state.current > state.head:
+        raise SchemaError(
+            f"the schema is at {state.current}, newer than this memsense ({state.head});"
+            " upgrade memsense"
         )
 
 
@@ -95,6 +99,7 @@ def upgrade(url: str, revision: str = "head") -> SchemaState:
 
     with connect(url) as connection:
         check_server(connection)
+        _refuse_newer(read_state(connection))
     with database_errors():
         command.upgrade(_config(url), revision)
     return schema_state(url)

@@ -8,6 +8,7 @@
 -- Optional lines end in a marker and are chosen by memsense/queries.py:
 --   one_user     the search names a user (else: every user of the namespace)
 --   filtered     at least one filter is given; by_* keep the lines of the filters in use
+--   one_granularity   the search wants turns only, or session chunks only
 --   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals,
 --                and what filters let through is looked up chunk by chunk, in the index's order
 --   bm25f | ts_rank   the lexical route: OR query with BM25F, or AND query with ts_rank_cd
@@ -48,6 +49,12 @@ filtered AS NOT MATERIALIZED ( --: ann
       AND c.memory_kind = ANY (%(kinds)s::text[]) --: by_kinds
       AND c.metadata @> %(metadata)s::jsonb --: by_metadata
       AND c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) --: by_exclude
+      AND NOT EXISTS ( --: by_exclude
+          SELECT FROM memsense.chunks AS x --: by_exclude
+          WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = c.scope_id --: by_exclude
+            AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[]) AND x.granularity = 'session' --: by_exclude
+            AND x.session_id = c.session_id --: by_exclude
+            AND (c.ordinal, c.part) >= (x.ordinal, x.part) AND c.ordinal <= x.last_ordinal) --: by_exclude
       AND NOT c.message_ids && %(exclude_messages)s::text[] --: by_exclude
 ),
 --: end filtered
@@ -59,7 +66,7 @@ statistics AS MATERIALIZED (
         greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
         greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
         greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
-        least(greatest(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 0.2), 1) AS assistant_weight
+        least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
@@ -106,50 +113,56 @@ drivers AS MATERIALIZED (
     ) AS by_rarity
     WHERE postings <= %(postings_budget)s OR position = 1
 ),
-matched AS MATERIALIZED (
-    SELECT
-        c.chunk_id,
-        c.granularity,
-        c.tsv,
-        1 - %(b)s + %(b)s * c.user_length / s.user_average AS user_norm,
-        1 - %(b)s + %(b)s * c.assistant_length / s.assistant_average AS assistant_norm,
-        1 - %(b)s + %(b)s * c.tag_length / s.tag_average AS tag_norm,
-        1 - %(b)s + %(b)s * c.context_length / s.context_average AS context_norm,
-        coalesce(s.assistant_weight, 1) AS assistant_weight
-    FROM memsense.chunks AS c
-    JOIN statistics AS s ON s.granularity = c.granularity
-    WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND memsense.scope_lexemes(c.scope_id, c.tsv)
-          && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
-      AND c.granularity = ANY (%(granularities)s::text[])
-      AND %(weight_lexical)s > 0
-      AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
-),
 --: end bm25f
 lexical AS MATERIALIZED (
 --: begin bm25f
-    SELECT m.chunk_id, m.granularity, sum(t.idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
-    FROM matched AS m
-    JOIN terms AS t ON t.granularity = m.granularity AND t.document_frequency > 0 AND m.tsv @@ t.query
-    -- Positions run user, assistant, tags, context, so ts_rank over the first fields alone counts them.
-    CROSS JOIN LATERAL (
+    SELECT m.chunk_id, m.granularity, found.score
+    FROM (
         SELECT
-            width_bucket(ts_rank('{0,0,0,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS a,
-            width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS ab,
-            width_bucket(ts_rank('{0,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abc,
-            width_bucket(ts_rank('{1,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abcd
+            c.chunk_id,
+            c.granularity,
+            c.tsv,
+            c.tag_length > 0 AS has_tags,
+            1 - %(b)s + %(b)s * c.user_length / s.user_average AS user_norm,
+            1 - %(b)s + %(b)s * c.assistant_length / s.assistant_average AS assistant_norm,
+            1 - %(b)s + %(b)s * c.tag_length / s.tag_average AS tag_norm,
+            1 - %(b)s + %(b)s * c.context_length / s.context_average AS context_norm,
+            coalesce(s.assistant_weight, 1) AS assistant_weight
+        FROM memsense.chunks AS c
+        JOIN statistics AS s ON s.granularity = c.granularity
+        WHERE c.tenant_id = %(tenant_id)s
+          AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND memsense.scope_lexemes(c.scope_id, c.tsv)
+              && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
+          AND c.granularity = ANY (%(granularities)s::text[])
+          AND %(weight_lexical)s > 0
+          AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
         OFFSET 0
-    ) AS counted
+    ) AS m
     CROSS JOIN LATERAL (
-        SELECT a / m.user_norm
-             + (ab - a) * m.assistant_weight / m.assistant_norm
-             + (abc - ab) * %(weight_tag)s / m.tag_norm
-             + (abcd - abc) * %(weight_context)s * m.assistant_weight / m.context_norm AS tf
-        OFFSET 0
-    ) AS weighted
-    WHERE tf > 0
-    GROUP BY m.chunk_id, m.granularity
+        SELECT sum(t.idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
+        FROM terms AS t
+        -- Positions run user, assistant, tags, context, so ts_rank over the first fields alone counts them.
+        CROSS JOIN LATERAL (
+            SELECT
+                width_bucket(ts_rank('{0,0,0,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS a,
+                width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS ab,
+                CASE WHEN m.has_tags
+                     THEN width_bucket(ts_rank('{0,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[])
+                     ELSE width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) END AS abc,
+                width_bucket(ts_rank('{1,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abcd
+            OFFSET 0
+        ) AS counted
+        CROSS JOIN LATERAL (
+            SELECT a / m.user_norm
+                 + (ab - a) * m.assistant_weight / m.assistant_norm
+                 + (abc - ab) * %(weight_tag)s / m.tag_norm
+                 + (abcd - abc) * %(weight_context)s * m.assistant_weight / m.context_norm AS tf
+            OFFSET 0
+        ) AS weighted
+        WHERE t.granularity = m.granularity AND t.document_frequency > 0 AND m.tsv @@ t.query AND tf > 0
+    ) AS found
+    WHERE found.score IS NOT NULL
 --: end bm25f
 --: begin ts_rank
     SELECT c.chunk_id, c.granularity, ts_rank_cd(own.tsv, asked.query)::float8 AS score
@@ -175,7 +188,7 @@ vec_full AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_full)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_full.chunk_id) --: ann filtered
@@ -192,7 +205,7 @@ vec_user AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_user)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_user.chunk_id) --: ann filtered
@@ -209,7 +222,7 @@ vec_assistant AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_assistant)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_assistant.chunk_id) --: ann filtered
@@ -226,7 +239,7 @@ vec_next_user AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND previous_chunk_id IS NOT NULL
           AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
@@ -253,7 +266,7 @@ facet_personal_info AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_personal_info)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_personal_info.chunk_id) --: ann filtered
@@ -270,7 +283,7 @@ facet_preferences AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_preferences)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_preferences.chunk_id) --: ann filtered
@@ -287,7 +300,7 @@ facet_events AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
           AND scope_id = {scope_id} --: ann
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_events)s > 0
           AND chunk_id IN (SELECT chunk_id FROM filtered) --: exact filtered
           AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_events.chunk_id) --: ann filtered

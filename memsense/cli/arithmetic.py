@@ -11,7 +11,7 @@ from memsense.cli.render import add_row, table
 from memsense.explanation import Explanation, RouteContribution, Selection, SessionSupport, Term
 
 DIGITS = 4
-BAR_WIDTH = 16
+BAR_WIDTH = 12
 _KINDS = {"cosine": "cosine", "bm25f": "BM25F", "ts_rank": "ts_rank_cd"}
 
 
@@ -22,7 +22,6 @@ class Part:
     name: str
     rank: str = ""
     raw: str = ""
-    weight: str = ""
     calculation: str = ""
     contribution: float
 
@@ -56,16 +55,10 @@ def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> Table
 
     `hits` gives the rank of each hit by the chunk that stands for it.
     """
-    made = table(
-        "part",
-        "rank",
-        "raw score",
-        "weight",
-        "how",
-        "adds",
-        "",
-        right=("rank", "raw score", "weight", "adds"),
-    )
+    headings = ("part", "rank", "raw score", "how", "adds", "")
+    made = table(*headings, right=("rank", "raw score", "adds"))
+    for column in made.columns:
+        column.no_wrap = column.header != "how"
     parts = arithmetic_parts(explanation)
     rounded = round_to_total([part.contribution for part in parts])
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
@@ -75,14 +68,13 @@ def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> Table
             part.name,
             part.rank,
             part.raw,
-            part.weight,
             part.calculation,
             f"{value:.{DIGITS}f}",
             _bar(value / largest),
         )
     made.add_section()
     total = f"{math.fsum(rounded):.{DIGITS}f}"
-    add_row(made, "score", "", "", "", _session_note(explanation), total, "", style="bold")
+    add_row(made, "score", "", "", _session_note(explanation), total, "", style="bold")
     if explanation.selection is not None:
         made.caption = selection_line(explanation.selection, hits)
         made.caption_justify = "left"
@@ -112,8 +104,7 @@ def _route_part(route: RouteContribution, rrf_k: float) -> Part:
         name=route.route,
         rank=str(route.rank),
         raw=f"{_KINDS.get(route.score_kind, route.score_kind)} {route.score:.4f}",
-        weight=f"{route.weight:g}",
-        calculation=f"{scale}{route.weight:g} / ({rrf_k:g} + {route.rank})",
+        calculation=f"{scale}weight {route.weight:g} / ({rrf_k:g} + {route.rank})",
         contribution=route.contribution,
     )
 
@@ -122,8 +113,7 @@ def _term_part(term: Term) -> Part:
     return Part(
         name=term.name,
         raw=f"{term.value:.4f}",
-        weight=f"{term.weight:g}",
-        calculation=f"{term.weight:g} · {term.value:.4g}"
+        calculation=f"weight {term.weight:g} · {term.value:.4g}"
         + (f": {term.because}" if term.because else ""),
         contribution=term.contribution,
     )

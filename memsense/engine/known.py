@@ -28,8 +28,3 @@ class KnownScopes:
             self._known.move_to_end(user_id)
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
-
-    def drop(self, user_id: str) -> None:
-        """Forget a scope that this process has changed."""
-        with self._lock:
-            self._known.pop(user_id, None)

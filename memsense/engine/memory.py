@@ -278,7 +278,6 @@ class MemSense:
         vectors: BatchVectors,
     ) -> SessionWrite:
         scope = store.lock_scope(connection, namespace, draft.user_id)
-        self._known.drop(draft.user_id)
         return store.write_session(connection, scope, draft, vectors)
 
     def _open_namespace(self, connection: Connection) -> store.Namespace:
@@ -333,7 +332,7 @@ class MemSense:
         already, `tags` asks for one in common, `metadata` for containment. `asked_at` is the
         moment that "last week" in the question counts from (default: now). `granularity`:
         "turn", "session", or "auto": sessions where session chunks are stored. `trace` records
-        the search for `explain_trace`, `replay` and the views (default: the share of searches
+        the search for `trace`, `replay` and the views (default: the share of searches
         that the setting trace_sample says).
         """
         options = searching.SearchOptions(
@@ -542,6 +541,11 @@ class MemSense:
         self.flush_traces()
         with transaction(self._pool) as connection:
             return recorded.prune_traces(connection, self._require_namespace(connection), days=age)
+
+    @property
+    def trace_failures(self) -> int:
+        """How many of this object's searches were to be recorded and could not be."""
+        return self._recorder.failed
 
     def flush_traces(self) -> None:
         """Wait until the searches recorded so far are written (or have failed to be)."""

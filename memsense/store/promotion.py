@@ -168,4 +168,5 @@ def _locked(connection: Connection) -> Generator[None]:
     try:
         yield
     finally:
-        connection.execute(query("unlock_promotion", "promotion.sql"))
+        if not connection.closed:
+            connection.execute(query("unlock_promotion", "promotion.sql"))

@@ -26,7 +26,7 @@ EXPECTED = doctor.Expected(
 
 @pytest.fixture
 def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
-    """A filled store over a connection as memsense opens it; all that a test does is rolled back."""
+    """A filled store over a connection as memsense opens it; what tests do is rolled back."""
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
     with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:

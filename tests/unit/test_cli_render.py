@@ -98,7 +98,7 @@ def test_a_scaled_route_prints_its_scale() -> None:
         chunk_id=1, routes=[route], rrf_score=0.05, rrf_k=15, terms=(), session=None,
         final_score=0.05,
     )  # fmt: skip
-    assert "0.5 · 2 / (15 + 5)" in " ".join(printed(explanation)[0])
+    assert "0.5 · weight 2 / (15 + 5)" in " ".join(printed(explanation)[0])
 
 
 def test_the_selection_names_the_hit_that_is_nearest() -> None:

@@ -1,0 +1,86 @@
+"""The pool bounds the connections; a call that finds none waits, and then fails clearly."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+
+from memsense import MemSense
+from memsense.config import Settings
+from memsense.db import open_pool, read, transaction
+from memsense.errors import ConnectionFailedError
+
+OpenMemory = Callable[..., MemSense]
+
+
+def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(
+    database_url: str,
+) -> None:
+    pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.3)
+    with pool, read(pool):
+        started = time.perf_counter()
+        with pytest.raises(ConnectionFailedError, match="MEMSENSE_POOL_MAX_SIZE"), read(pool):
+            pass
+        assert time.perf_counter() - started >= 0.3
+
+
+def test_a_call_that_waits_goes_on_when_a_connection_becomes_free(database_url: str) -> None:
+    pool = open_pool(database_url, min_size=1, max_size=1, timeout=20)
+    taken, got = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction(pool):
+            taken.set()
+            assert not got.wait(0.3)
+
+    with pool, ThreadPoolExecutor(1) as other:
+        holding = other.submit(hold)
+        assert taken.wait(20)
+        with read(pool) as connection:
+            got.set()
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+        holding.result()
+
+
+def test_a_pool_recovers_after_having_been_exhausted(database_url: str) -> None:
+    pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.2)
+    with pool:
+        with read(pool), pytest.raises(ConnectionFailedError), read(pool):
+            pass
+        with read(pool) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_many_threads_share_a_bounded_number_of_connections(
+    open_memory: OpenMemory, database_url: str
+) -> None:
+    settings = Settings(database_url=database_url, pool_max_size=3, pool_timeout=60)
+    memory = open_memory(settings=settings)
+    memory.add([{"role": "user", "content": "tea"}], user_id="ada", session_id="s")
+    seen: list[int] = []
+
+    def work(number: int) -> int:
+        if number % 4 == 0:
+            message = {"role": "user", "content": f"tea and cake {number}"}
+            memory.add([message], user_id="ada", session_id=f"s{number}")
+        seen.append(count_connections(database_url))
+        return len(memory.search("tea", user_id="ada").hits)
+
+    with ThreadPoolExecutor(12) as clients:
+        found = list(clients.map(work, range(60)))
+    assert all(found)
+    assert max(seen) <= 3
+
+
+def count_connections(url: str) -> int:
+    """The connections to the database, but for the one that asks and others that only ask."""
+    with psycopg.connect(url, application_name="asking") as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND application_name <> 'asking'"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])

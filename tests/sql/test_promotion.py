@@ -1,0 +1,240 @@
+"""Promotion: large scopes get HNSW indexes, search uses them, and broken-off work is finished."""
+
+from collections.abc import Generator
+
+import psycopg
+import pytest
+from embedders import HashingEmbedder
+from plans import explain_recall, walk
+from psycopg import sql
+
+from memsense import MemSense, store
+from memsense.db import open_pool, read
+from memsense.db.connection import Connection
+from memsense.errors import DatabaseError
+from memsense.profiles import BALANCED
+from memsense.recall import RecallRequest, run_recall
+from memsense.store import promotion
+from memsense.store.promotion import PROMOTED_TABLES, optimise, should_promote
+
+WORDS = (
+    "lisbon",
+    "cello",
+    "garden",
+    "train",
+    "soup",
+    "novel",
+    "harbour",
+    "violin",
+    "market",
+    "snow",
+)
+CHUNKS = 120
+
+
+@pytest.fixture
+def namespace(memory: MemSense, connection: Connection) -> store.Namespace:
+    """The namespace of a memory with 120 chunks of ada's and 3 of grace's."""
+    for number in range(CHUNKS // 10):
+        messages = [
+            {
+                "role": role,
+                "content": f"The {WORDS[i]} and the {WORDS[(i + number) % 10]} {number}.",
+            }
+            for i in range(10)
+            for role in ("user", "assistant")
+        ]
+        memory.add(messages, user_id="ada", session_id=f"s{number}", mode="turn")
+    messages = [{"role": "user", "content": f"A {word}."} for word in WORDS[:3]]
+    memory.add(messages, user_id="grace", session_id="s", mode="turn")
+    tenant_id = store.find_tenant(connection, "default")
+    assert tenant_id is not None
+    found = store.find_namespace(connection, tenant_id, "default")
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def connection(database_url: str) -> Generator[Connection]:
+    pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
+    with read(pool) as opened:
+        yield opened
+        for (name,) in opened.execute(
+            "SELECT relname::text FROM pg_class WHERE relname LIKE 'embeddings%scope%'"
+        ).fetchall():
+            opened.execute(sql.SQL("DROP INDEX memsense.{}").format(sql.Identifier(name)))
+    pool.close()
+
+
+def scope_indexes(connection: Connection) -> dict[str, bool]:
+    rows = connection.execute(
+        "SELECT c.relname::text, i.indisvalid FROM pg_index AS i"
+        " JOIN pg_class AS c ON c.oid = i.indexrelid WHERE c.relname LIKE '%scope%'"
+        " AND c.relname LIKE 'embeddings%'"
+    )
+    return dict(rows.fetchall())
+
+
+def promoted_users(connection: Connection) -> list[str]:
+    rows = connection.execute("SELECT user_id FROM memsense.scopes WHERE promoted")
+    return [user_id for (user_id,) in rows]
+
+
+def request(namespace: store.Namespace, known: store.KnownScope, *, ann: bool) -> RecallRequest:
+    return RecallRequest(
+        tenant_id=namespace.tenant_id,
+        namespace=namespace.name,
+        user_id="ada",
+        granularities=("turn", "session"),
+        query_vector=HashingEmbedder().embed_query("the lisbon train"),
+        terms="the lisbon train",
+        profile=BALANCED,
+        top_k=8,
+        promoted_scope=(known.scope_id, known.dimension or 0) if ann else None,
+    )
+
+
+def find_known(connection: Connection, namespace: store.Namespace) -> store.KnownScope:
+    known = store.find_scope(connection, namespace.tenant_id, namespace.name, "ada")
+    assert known is not None
+    return known
+
+
+def test_the_rule_is_the_threshold_and_a_promoted_scope_stays_so_until_it_has_halved() -> None:
+    assert not should_promote(19_999, 20_000)
+    assert should_promote(20_000, 20_000)
+    assert should_promote(10_000, 20_000, promoted=True)
+    assert not should_promote(9_999, 20_000, promoted=True)
+
+
+def test_only_scopes_above_the_threshold_get_an_index_a_route(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    changes = optimise(connection, namespace, 100)
+    assert [(change.user_id, change.action) for change in changes] == [("ada", "promote")]
+    assert promoted_users(connection) == ["ada"]
+    assert len(scope_indexes(connection)) == len(PROMOTED_TABLES)
+    assert all(scope_indexes(connection).values())
+
+
+def test_optimising_again_changes_nothing(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    assert optimise(connection, namespace, 100) == []
+
+
+def test_a_scope_that_shrank_is_demoted_and_its_indexes_are_dropped(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    [change] = optimise(connection, namespace, 1000)
+    assert (change.user_id, change.action, change.chunks) == ("ada", "demote", CHUNKS)
+    assert promoted_users(connection) == []
+    assert scope_indexes(connection) == {}
+
+
+def test_an_index_that_a_crash_left_invalid_is_rebuilt(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    broken = min(scope_indexes(connection))
+    connection.execute(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::text::regclass",
+        (f"memsense.{broken}",),
+    )
+    [change] = optimise(connection, namespace, 100)
+    assert change.action == "repair"
+    assert all(scope_indexes(connection).values())
+
+
+def test_a_promotion_that_broke_off_leaves_exact_search_and_is_finished_by_the_next(
+    connection: Connection, namespace: store.Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(promotion, "PROMOTED_TABLES", (*PROMOTED_TABLES[:2], "no_such_table"))
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            optimise(connection, namespace, 100)
+    assert promoted_users(connection) == []
+    assert len(scope_indexes(connection)) == 2
+    [change] = optimise(connection, namespace, 100)
+    assert change.action == "promote"
+    assert len(scope_indexes(connection)) == len(PROMOTED_TABLES)
+
+
+def test_what_a_broken_off_promotion_left_is_dropped_when_the_scope_is_small_again(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    connection.execute("UPDATE memsense.scopes SET promoted = false")
+    [change] = optimise(connection, namespace, 1000)
+    assert change.action == "clean"
+    assert scope_indexes(connection) == {}
+
+
+def test_only_one_optimisation_runs_at_a_time(
+    connection: Connection, namespace: store.Namespace, database_url: str
+) -> None:
+    lock = "SELECT pg_advisory_lock(hashtext('memsense promotion'))"
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute(lock)
+        with pytest.raises(DatabaseError, match="another optimisation is running"):
+            optimise(connection, namespace, 100)
+    assert promoted_users(connection) == []
+
+
+def test_a_promoted_scope_is_searched_through_its_indexes(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    known = find_known(connection, namespace)
+    assert known.promoted
+    connection.execute(
+        "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off"
+    )
+    plan = explain_recall(connection, request(namespace, known, ann=True))
+    used = {node["Index Name"] for node in walk(plan) if "Index Name" in node}
+    assert f"embeddings_full_scope_{known.scope_id}" in used
+    assert f"embeddings_user_scope_{known.scope_id}" in used
+
+
+def test_a_small_promoted_scope_gives_the_exact_answer(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    known = find_known(connection, namespace)
+    _, exact = run_recall(connection, request(namespace, known, ann=False))
+    _, approximate = run_recall(connection, request(namespace, known, ann=True))
+    assert [item.chunk_id for item in approximate] == [item.chunk_id for item in exact]
+
+
+def test_recall_tells_whether_the_scope_is_promoted(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    known = find_known(connection, namespace)
+    state, _ = run_recall(connection, request(namespace, known, ann=False))
+    assert not state.promoted
+    optimise(connection, namespace, 100)
+    state, _ = run_recall(connection, request(namespace, known, ann=False))
+    assert state.promoted
+
+
+def test_search_goes_on_after_a_demotion_that_this_process_did_not_hear_of(
+    memory: MemSense, connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    before = [hit.chunk.chunk_id for hit in memory.search("lisbon train", user_id="ada").hits]
+    optimise(connection, namespace, 1000)
+    after = [hit.chunk.chunk_id for hit in memory.search("lisbon train", user_id="ada").hits]
+    assert after == before
+
+
+def test_exclusions_hold_in_a_search_through_the_indexes(
+    memory: MemSense, connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    first = memory.search("lisbon train", user_id="ada").hits
+    excluded = [hit.chunk.chunk_id for hit in first]
+    second = memory.search("lisbon train", user_id="ada", exclude=excluded).hits
+    assert len(second) == len(first)
+    assert not {hit.chunk.chunk_id for hit in second} & set(excluded)
