@@ -66,12 +66,21 @@ format: setup-dev  ## format the code and sort the imports
 
 # Measure it --------------------------------------------------------------------------------------
 
-.PHONY: bench bench-quick eval
-bench: setup-dev  ## time the search on stores of 1k, 10k and 100k chunks
+.PHONY: bench bench-quick bench-load eval
+# The peers of the comparison are large packages: the benchmark does without those that won't install.
+$(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]' \
+	  || $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+bench: $(VENV)/.installed-bench  ## time it on 1k, 10k and 100k chunks and 1,000 users, beside others
 	$(BIN)/python -m benchmarks
 
-bench-quick: setup-dev  ## the same on 1k and 10k
+bench-quick: $(VENV)/.installed-bench  ## the same on 1k and 10k
 	$(BIN)/python -m benchmarks --quick
+
+bench-load: $(VENV)/.installed-bench  ## many clients at once for a minute
+	$(BIN)/python -m benchmarks.load
 
 eval: setup-dev  ## LoCoMo's table: make eval LOCOMO=path/to/locomo10.json
 	@test -n "$(LOCOMO)" || { echo "where is LoCoMo? make eval LOCOMO=path/to/locomo10.json"; exit 2; }

@@ -6,12 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks import plot, report, run, searching
+from benchmarks import page, plot, report, run, searching
 from benchmarks.corpus import load_corpus
 from memsense.db.embedded import EmbeddedServer
 from memsense.embed import OnnxEmbedder
 
 HERE = Path(__file__).parent
+LATEST = HERE / "results" / "latest.json"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 QUICK, FULL = (1_000, 10_000), (1_000, 10_000, 100_000)
 USERS, CHUNKS_EACH = 1_000, 1_000
 
@@ -43,8 +45,11 @@ def main() -> None:
     results["growth"] = report.fit_growth(results)
     report.print_tables(results)
     report.write_results(results, options.results)
-    plot.plot_latency(results, options.results.with_suffix(".png"))
-    running.tell(f"written to {options.results} and {options.results.with_suffix('.png')}")
+    drawn = options.results.with_suffix(".png")
+    plot.plot_latency(results, drawn)
+    if options.results == LATEST:
+        page.update_page(results, drawn, PAGE)
+    running.tell(f"written to {options.results} and {drawn}")
 
 
 def _read_options() -> argparse.Namespace:
@@ -55,8 +60,8 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--url", help="a server on which databases may be created; default: own")
     parser.add_argument("--results", type=Path, help="the JSON file; the plot goes beside it")
     options = parser.parse_args()
-    name = "quick.json" if options.quick else "latest.json"
-    options.results = options.results or HERE / "results" / name
+    quick = LATEST.with_name("quick.json")
+    options.results = options.results or (quick if options.quick else LATEST)
     if options.chunks is None:
         options.chunks = QUICK if options.quick else FULL
     if options.users is None:

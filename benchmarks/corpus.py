@@ -212,7 +212,7 @@ def _between(pairs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np
     """(..., 2, d) to (..., d): a noised vector on the way from one to the other of each pair."""
     share = 0.3 + 0.4 * rng.random((*pairs.shape[:-2], 1), dtype=np.float32)
     begin, end = pairs[..., 0, :], pairs[..., 1, :]
-    return _noised(_unit(end + share * (begin - end)), rng)
+    return _noised(_unit((end + share * (begin - end)).astype(np.float32)), rng)
 
 
 def _noised(

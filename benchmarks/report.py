@@ -101,11 +101,12 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
     for name in rows[0]:
         table.add_column(str(name), justify="right" if name else "left")
     for row in rows:
-        table.add_row(*(_cell(row.get(name)) for name in rows[0]))
+        table.add_row(*(format_cell(row.get(name)) for name in rows[0]))
     return table
 
 
-def _cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
+    """A figure as the tables show it."""
     if value is None:
         return "-"
     if isinstance(value, float):

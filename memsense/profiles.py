@@ -86,6 +86,8 @@ class Profile:
         object.__setattr__(self, "weights", MappingProxyType(_complete(self.weights)))
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
+        for name, choices in _CHOICES.items():
+            _check_choice(name, getattr(self, name), choices)
 
     def candidate_limit(self, top_k: int) -> int:
         """How many fused candidates one search keeps."""
@@ -144,6 +146,20 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
 )
+
+
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "lexical_mode": ("bm25f", "ts_rank"),
+        "session_scoring": ("support", "best_turns"),
+        "relevance": ("normalised", "raw"),
+    }
+)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigurationError(f"{name} must be {' or '.join(choices)}, not {value!r}")
 
 
 def _check_range(name: str, value: object, low: float, high: float) -> None:

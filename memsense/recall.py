@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import Any, LiteralString, cast
+from typing import Any, LiteralString, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +104,7 @@ class RecallRequest:
     promoted_scope: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RouteHit:
+class RouteHit(NamedTuple):
     """A route's rank (1-based) and raw score for a candidate."""
 
     route: Route

@@ -18,24 +18,13 @@ VALUES (
     %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s
 );
 
--- name: insert_candidates
-INSERT INTO memsense.trace_candidates (
+-- name: copy_candidates
+COPY memsense.trace_candidates (
     tenant_id, trace_id, position, scope_id, chunk_id, granularity, routes, ranks, scores, weights, contributions,
     rrf_score, memory_score, base_score, turn_support, terms, session, final_score, score_rank, relevance, redundancy,
     redundant_to, mmr_score, hit_rank, shown_chunk_id, dropped_by, lost_to
 )
-SELECT
-    %(tenant_id)s, %(trace_id)s, position, scope_id, chunk_id, granularity, routes, ranks, scores, weights,
-    contributions, rrf_score, memory_score, base_score, turn_support, terms, session, final_score, score_rank,
-    relevance, redundancy, redundant_to, mmr_score, hit_rank, shown_chunk_id, dropped_by, lost_to
-FROM json_to_recordset(%(candidates)s) AS c (
-    position integer, scope_id integer, chunk_id bigint, granularity text, routes text[], ranks integer[],
-    scores double precision[], weights double precision[], contributions double precision[],
-    rrf_score double precision, memory_score double precision, base_score double precision,
-    turn_support double precision, terms jsonb, session jsonb, final_score double precision, score_rank integer,
-    relevance double precision, redundancy double precision, redundant_to bigint, mmr_score double precision,
-    hit_rank integer, shown_chunk_id bigint, dropped_by text, lost_to bigint
-);
+FROM STDIN;
 
 -- name: defer_flush
 -- A trace may be lost in a crash of the server; waiting for its disk is not worth it.

@@ -289,7 +289,7 @@ def prune_traces(
     """Delete old traces."""
     with target_of(ctx).open() as memory:
         count = memory.prune_traces(days)
-    console().print(f"{count} traces deleted.")
+    console().print(f"{count} {'trace' if count == 1 else 'traces'} deleted.")
 
 
 def doctor(

@@ -199,7 +199,8 @@ def _print_arithmetic(to: Console, hits: Sequence["Hit"], explained: int) -> Non
 def _told(result: "SearchResult") -> str:
     took = result.timings_ms.get("recall", 0.0)
     searched = result.question.get("searched", "")
-    told = f"{len(result.hits)} hit{'s' * (len(result.hits) != 1)}, profile {result.profile}, recall query {took:.0f} ms"
+    hits = "1 hit" if len(result.hits) == 1 else f"{len(result.hits)} hits"
+    told = f"{hits}, profile {result.profile}, recall query {took:.0f} ms"
     if searched and searched != result.question.get("text"):
         told += f"; searched: {shorten(searched, 60)}"
     if dates := result.question.get("dates"):

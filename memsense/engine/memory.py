@@ -352,7 +352,7 @@ class MemSense:
         )
         filters = _read_filters(query, options)
         started = time.perf_counter()
-        with read(self._pool) as connection:
+        with self._recorder.search_running(), read(self._pool) as connection:
             namespace = self._find_namespace(connection)
             if namespace is None:
                 return SearchResult(notes=["nothing is stored in this namespace yet"])

@@ -1,11 +1,12 @@
 """Records searches in the background: the answer never waits for its trace, nor fails with it."""
 
+import json
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -15,16 +16,23 @@ from memsense.db.connection import Connection
 from memsense.engine.outcomes import Outcome, trace_outcomes
 from memsense.engine.searching import Search, SearchRequest, describe_question
 from memsense.errors import MemSenseError
+from memsense.explanation import Selection, SessionSupport
 from memsense.recall import Filters
-from memsense.store.traces import Trace, write_trace
+from memsense.store.traces import CandidateRow, Trace, array_text, write_trace
 
 logger = logging.getLogger("memsense.traces")
 
 LONGEST_QUEUE = 64
 """Searches waiting to be written; each holds its candidates' vectors, about 300 kB."""
 
-FLUSH_PAUSE = 0.001
-"""Seconds between two looks at the queue."""
+QUIET = 0.02
+"""Seconds without a search after which waiting traces are written."""
+
+LONGEST_DELAY = 1.0
+"""Seconds after which a trace is written whether or not searches are running."""
+
+PAUSE = 0.002
+"""Seconds between two looks at what is going on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,26 +50,45 @@ class TraceRecorder:
     """Writes recordings one by one in a thread of its own, which starts with the first.
 
         recorder = TraceRecorder(lambda: transaction(pool))
+        with recorder.search_running():
+            ...
         recorder.submit(recording)
         recorder.flush()
 
-    A recording that can't be written is logged, counted in `failed`, and noted in its result.
+    It waits for a moment without searches, or a second, or until half of the queue is full, so
+    that a search seldom shares the processor with it. A recording that can't be written is
+    logged, counted in `failed`, and noted in its result.
     """
 
     def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
         """`connect` gives a transaction per trace."""
         self._connect = connect
-        self._waiting: queue.Queue[Recording | None] = queue.Queue(LONGEST_QUEUE)
+        self._waiting: queue.Queue[tuple[float, Recording] | None] = queue.Queue(LONGEST_QUEUE)
         self._lock = threading.Lock()
+        self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
+        self._running = 0
+        self._last_search = 0.0
         self.written = 0
         self.failed = 0
+
+    @contextmanager
+    def search_running(self) -> Generator[None]:
+        """Tells that a search, traced or not, is running as long as the block does."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._last_search = time.monotonic()
 
     def submit(self, recording: Recording) -> bool:
         """Take a recording over; False, with a note in its result, when too many wait already."""
         self._start()
         try:
-            self._waiting.put_nowait(recording)
+            self._waiting.put_nowait((time.monotonic(), recording))
         except queue.Full:
             self._give_up(recording, f"{LONGEST_QUEUE} traces are waiting to be written already")
             return False
@@ -70,14 +97,17 @@ class TraceRecorder:
     def flush(self) -> None:
         """Wait until everything submitted so far is written or given up."""
         thread = self._thread
+        self._hurry.set()
         while thread is not None and thread.is_alive() and self._waiting.unfinished_tasks:
-            time.sleep(FLUSH_PAUSE)
+            time.sleep(PAUSE)
+        self._hurry.clear()
 
     def close(self) -> None:
         """Write what waits and end the thread."""
+        self.flush()
         with self._lock:
             thread, self._thread = self._thread, None
-        if thread is not None:
+        if thread is not None and thread.is_alive():
             self._waiting.put(None)
             thread.join()
 
@@ -90,12 +120,25 @@ class TraceRecorder:
                 self._thread.start()
 
     def _run(self) -> None:
-        while (recording := self._waiting.get()) is not None:
+        while (item := self._waiting.get()) is not None:
             try:
-                self._write(recording)
+                self._await_quiet(item[0])
+                self._write(item[1])
             finally:
                 self._waiting.task_done()
         self._waiting.task_done()
+
+    def _await_quiet(self, submitted_at: float) -> None:
+        while not self._is_quiet(time.monotonic()) and not self._is_due(submitted_at):
+            self._hurry.wait(PAUSE)
+
+    def _is_quiet(self, now: float) -> bool:
+        with self._lock:
+            return not self._running and now - self._last_search >= QUIET
+
+    def _is_due(self, submitted_at: float) -> bool:
+        late = time.monotonic() - submitted_at >= LONGEST_DELAY
+        return late or self._hurry.is_set() or self._waiting.qsize() >= LONGEST_QUEUE // 2
 
     def _write(self, recording: Recording) -> None:
         try:
@@ -142,54 +185,59 @@ def build_trace(recording: Recording) -> Trace:
     )
 
 
-def build_rows(recording: Recording) -> list[dict[str, Any]]:
-    """A row per candidate, as plain values."""
+def build_rows(recording: Recording) -> list[CandidateRow]:
+    """A row per candidate, in the order of TraceCandidate's fields."""
     return [_as_row(outcome, recording.shown) for outcome in trace_outcomes(recording.search)]
 
 
-def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> dict[str, Any]:
-    candidate, selection, routes = outcome.candidate, outcome.selection, outcome.routes
+def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> CandidateRow:
+    candidate, routes = outcome.candidate, outcome.routes
     given = [item.contribution for item in routes]
-    row: dict[str, Any] = {
-        "position": outcome.position,
-        "scope_id": candidate.scope_id,
-        "chunk_id": candidate.chunk_id,
-        "granularity": candidate.granularity,
-        "routes": [item.route for item in routes],
-        "ranks": [item.rank for item in routes],
-        "scores": [item.score for item in routes],
-        "weights": [item.weight for item in routes],
-        "contributions": given,
-        "rrf_score": sum(given),
-        "memory_score": candidate.memory_score,
-        "base_score": outcome.base_score,
-        "turn_support": outcome.session.turn_support if outcome.session else 0.0,
-        "terms": {term.name: term.contribution for term in outcome.terms},
-        "final_score": outcome.final_score,
-        "score_rank": outcome.score_rank,
-        "hit_rank": outcome.hit_rank,
-        "dropped_by": outcome.dropped_by,
-        "lost_to": outcome.lost_to,
-    }
-    if outcome.hit_rank is not None:
-        row["shown_chunk_id"] = shown.get(candidate.chunk_id)
-    if selection is not None:
-        row |= {
-            "relevance": selection.relevance,
-            "redundancy": selection.max_redundancy,
-            "redundant_to": selection.against,
-            "mmr_score": selection.mmr_score,
-        }
-    if outcome.session is not None:
-        support = outcome.session
-        row["session"] = {
+    is_hit = outcome.hit_rank is not None
+    return (
+        outcome.position,
+        candidate.scope_id,
+        candidate.chunk_id,
+        candidate.granularity,
+        array_text([item.route for item in routes]),
+        array_text([item.rank for item in routes]),
+        array_text([item.score for item in routes]),
+        array_text([item.weight for item in routes]),
+        array_text(given),
+        sum(given),
+        candidate.memory_score,
+        outcome.base_score,
+        outcome.session.turn_support if outcome.session else 0.0,
+        json.dumps({term.name: term.contribution for term in outcome.terms}),
+        _session_text(outcome.session),
+        outcome.final_score,
+        outcome.score_rank,
+        *_selection_cells(outcome.selection),
+        outcome.hit_rank,
+        shown.get(candidate.chunk_id) if is_hit else None,
+        outcome.dropped_by,
+        outcome.lost_to,
+    )
+
+
+def _selection_cells(step: Selection | None) -> CandidateRow:
+    if step is None:
+        return None, None, None, None
+    return step.relevance, step.max_redundancy, step.against, step.mmr_score
+
+
+def _session_text(support: SessionSupport | None) -> str | None:
+    if support is None:
+        return None
+    return json.dumps(
+        {
             "session_rrf_score": support.session_rrf_score,
             "turn_support": support.turn_support,
             "supporting_turn_count": support.supporting_turn_count,
             "best_turn": support.best_turn,
             "best_turn_rrf_score": support.best_turn_rrf_score,
         }
-    return row
+    )
 
 
 def filters_as_dict(filters: Filters) -> dict[str, Any]:

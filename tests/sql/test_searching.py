@@ -300,9 +300,7 @@ def test_an_excluded_session_chunk_is_not_shown_for_its_turns(memory: MemSense) 
         assert all(hit.chunk_id != session.chunk_id for hit in hits)
         assert all("m0" not in hit.message_ids for hit in hits if exclude == ["m0"])
     assert not memory.search("tea", user_id="ada", exclude=[session.chunk_id])
-    assert not memory.search(
-        "tea", user_id="ada", exclude=[session.chunk_id], granularity="turn"
-    )
+    assert not memory.search("tea", user_id="ada", exclude=[session.chunk_id], granularity="turn")
 
 
 def test_a_turn_is_shown_as_the_piece_of_its_session_that_holds_it(memory: MemSense) -> None:

@@ -86,3 +86,9 @@ def test_a_profile_cannot_be_changed_in_place() -> None:
 def test_a_profile_as_a_mapping_makes_the_same_profile() -> None:
     for profile in PROFILES.values():
         assert Profile(**profile.as_dict()) == profile  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("name", ["lexical_mode", "session_scoring", "relevance"])
+def test_a_word_that_no_mode_is_called_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} must be .* not 'sideways'"):
+        get_profile("balanced").override(**{name: "sideways"})

@@ -1,0 +1,53 @@
+"""Puts the last results into docs/benchmarks.md, between its two marks."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import add_rows, disk_rows, format_cell, search_rows
+
+BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
+
+
+def update_page(results: Mapping[str, Any], plot: Path, page: Path) -> None:
+    """Replace what stands between the marks, and put the plot beside the page."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    shutil.copy(plot, page.parent / "benchmarks.png")
+    page.write_text(f"{before}{BEGIN}\n{render(results)}\n{END}{after}", encoding="utf-8")
+
+
+def render(results: Mapping[str, Any]) -> str:
+    """The results as Markdown."""
+    machine = results["machine"]
+    taken = (
+        f"Taken on {machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']} GB,"
+        f" Python {machine['python']}, load {machine['load_before']} before the run;"
+        f" texts from {results['corpus']}."
+    )
+    parts = [
+        taken,
+        "![Latency against size](benchmarks.png)",
+        _section("Search, ms", search_rows(results)),
+        _section("Add one exchange, ms", add_rows(results)),
+        _section("Disk, bytes per chunk", disk_rows(results)),
+        _section("Approximate search against exact", results["ann"]),
+        _section("Ingest", [{"": key, "value": value} for key, value in results["ingest"].items()]),
+        _section(
+            "Growth", [{"": key, "exponent": value} for key, value in results["growth"].items()]
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _section(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    names = list(rows[0])
+    lines = [
+        "| " + " | ".join(names) + " |",
+        "|" + "|".join(" --- " if not name else " ---: " for name in names) + "|",
+        *("| " + " | ".join(format_cell(row.get(name)) for name in names) + " |" for row in rows),
+    ]
+    return f"### {title}\n\n" + "\n".join(lines)
