@@ -5,7 +5,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -16,7 +16,7 @@ from memsense.db.connection import Connection
 from memsense.engine.outcomes import Outcome, trace_outcomes
 from memsense.engine.searching import Search, SearchRequest, describe_question
 from memsense.errors import MemSenseError
-from memsense.explanation import Selection, SessionSupport
+from memsense.explanation import Selection, SessionSupport, Term
 from memsense.recall import Filters
 from memsense.store.traces import CandidateRow, Trace, array_text, write_trace
 
@@ -208,7 +208,7 @@ def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> CandidateRow:
         candidate.memory_score,
         outcome.base_score,
         outcome.session.turn_support if outcome.session else 0.0,
-        json.dumps({term.name: term.contribution for term in outcome.terms}),
+        _terms_text(outcome.terms),
         _session_text(outcome.session),
         outcome.final_score,
         outcome.score_rank,
@@ -218,6 +218,11 @@ def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> CandidateRow:
         outcome.dropped_by,
         outcome.lost_to,
     )
+
+
+def _terms_text(terms: Sequence[Term]) -> str:
+    """A JSON object; the names are this project's own and need no escaping."""
+    return "{" + ",".join([f'"{term.name}":{term.contribution!r}' for term in terms]) + "}"
 
 
 def _selection_cells(step: Selection | None) -> CandidateRow:

@@ -1,0 +1,50 @@
+"""Every sample log goes into a database once, however often it is ingested."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memsense import MemSense, MemSenseError
+
+SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", Path(__file__).parents[2].parent / "shared"))
+SAMPLES = SHARED / "samples"
+LOGS = sorted(
+    path
+    for path in SAMPLES.rglob("*")
+    if path.is_file() and path.suffix != ".md" and "slack" not in path.parts
+)
+
+pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared samples are not here")
+
+
+def ingest(memory: MemSense, path: Path) -> tuple[int, int]:
+    """How many exchanges were new or changed, and how many were known; zeros if unreadable."""
+    try:
+        report = memory.ingest(path, user_id="ada")
+    except MemSenseError:
+        return 0, 0
+    return report.stored + report.replaced, report.repeated
+
+
+@pytest.mark.parametrize("path", [*LOGS, SAMPLES / "slack" / "testarchive"], ids=lambda p: p.name)
+def test_a_log_that_is_ingested_again_adds_nothing(memory: MemSense, path: Path) -> None:
+    new, known = ingest(memory, path)
+    before = memory.stats()
+    assert known == 0
+    assert ingest(memory, path) == (0, new)
+    assert memory.stats() == before
+    if "malformed" not in path.parts:
+        assert new > 0
+
+
+def test_a_message_of_350_000_characters_is_stored_whole_and_found(memory: MemSense) -> None:
+    words = " ".join(f"filler{number % 977}" for number in range(36_000))
+    text = f"{words[:250_000]} quixotic {words[250_000:]}"
+    assert len(text) > 349_000
+    memory.add([{"role": "user", "content": text}], user_id="ada", session_id="long")
+    chunks = memory.recent(user_id="ada", limit=1000)
+    parts = sorted(chunks, key=lambda chunk: chunk.part)
+    assert "".join(chunk.user_text for chunk in parts) == text
+    [hit, *_] = memory.search("quixotic", user_id="ada", granularity="turn", profile="lexical")
+    assert "quixotic" in hit.content
