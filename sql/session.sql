@@ -4,5 +4,6 @@
 SET jit = off;
 SET max_parallel_workers_per_gather = 0;
 SET plan_cache_mode = force_generic_plan;
-SET hnsw.ef_search = 200;
+-- 800 finds 97 to 99.9% of the exact 80 nearest among 100,000; 200 finds 89 to 98%, hardly faster.
+SET hnsw.ef_search = 800;
 SET hnsw.iterative_scan = relaxed_order;

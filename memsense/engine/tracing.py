@@ -222,7 +222,7 @@ def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> CandidateRow:
 
 def _terms_text(terms: Sequence[Term]) -> str:
     """A JSON object; the names are this project's own and need no escaping."""
-    return "{" + ",".join([f'"{term.name}":{term.contribution!r}' for term in terms]) + "}"
+    return "{" + ",".join([f'"{term.name}":{float(term.contribution)!r}' for term in terms]) + "}"
 
 
 def _selection_cells(step: Selection | None) -> CandidateRow:

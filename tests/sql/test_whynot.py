@@ -175,10 +175,11 @@ class Reference:
 
 
 def random_profile(source: random.Random) -> Profile:
+    weights: dict[Route, float] = {route: source.choice([0.0, 0.5, 1.0, 2.0]) for route in ROUTES}
+    weights["vec_full"] = 1.0
     return Profile(
         name="random",
-        weights={route: source.choice([0.0, 0.5, 1.0, 2.0]) for route in ROUTES}
-        | {"vec_full": 1.0},
+        weights=weights,
         candidate_factor=1,
         least_candidates=source.choice([15, 25]),
         route_factor=1,
