@@ -48,6 +48,9 @@ class Settings(BaseSettings):
         default=10.0, gt=0, description="seconds to wait for a free connection"
     )
     query_cache_size: int = Field(default=1024, ge=0)
+    promotion_threshold: int = Field(
+        default=20_000, ge=1, description="active chunks from which a user gets HNSW indexes"
+    )
     trace_sample: float = Field(default=0.0, ge=0, le=1, description="share of searches to record")
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"

@@ -31,12 +31,34 @@ NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 class Ranked:
     """A candidate for the final list, its score explained; a session is stood for by one chunk.
 
-    `wanted` says what to show: the candidate itself, or the session chunk around it.
+    `wanted` says what to show: the candidate itself, or the session chunk around it. `own_routes`
+    is False for a session that only its turns brought in: then no route found what stands for it.
     """
 
     candidate: Candidate
     wanted: Granularity
-    explanation: Explanation
+    final_score: float
+    profile: Profile
+    terms: tuple[Term, ...]
+    own_routes: bool = True
+    session: SessionSupport | None = None
+    selection: Selection | None = None
+
+    @property
+    def explanation(self) -> Explanation:
+        """The whole arithmetic; made when asked for, since most candidates are never shown."""
+        routes = contributions(self.candidate, self.profile) if self.own_routes else ()
+        return Explanation(
+            chunk_id=self.candidate.chunk_id,
+            routes=routes,
+            rrf_score=sum(route.contribution for route in routes),
+            rrf_k=self.profile.rrf_k,
+            terms=self.terms,
+            session=self.session,
+            final_score=self.final_score,
+            selection=self.selection,
+            profile=self.profile.name,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +122,7 @@ def rank_candidates(
         if sessions
         else [_score_chunk(candidate, profile, terms) for candidate in candidates]
     )
-    scored.sort(key=lambda item: (-item.explanation.final_score, item.candidate.chunk_id))
+    scored.sort(key=lambda item: (-item.final_score, item.candidate.chunk_id))
     return replace(diversify(scored, profile, top_k), terms=terms)
 
 
@@ -121,31 +143,39 @@ def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribu
     )
 
 
-def _explain(
-    candidate: Candidate,
-    profile: Profile,
-    terms: tuple[Term, ...],
-    routes: tuple[RouteContribution, ...],
-    session: SessionSupport | None = None,
-) -> Explanation:
-    rrf_score = sum(route.contribution for route in routes)
-    support = session.turn_support if session is not None else 0.0
-    return Explanation(
-        chunk_id=candidate.chunk_id,
-        routes=routes,
-        rrf_score=rrf_score,
-        rrf_k=profile.rrf_k,
-        terms=terms,
-        session=session,
-        final_score=rrf_score + support + sum(term.contribution for term in terms),
-        profile=profile.name,
-    )
+def _fused_score(candidate: Candidate, profile: Profile) -> float:
+    """The sum of the candidate's contributions."""
+    weights, k = profile.weights, profile.rrf_k
+    return profile.rrf_weight * sum(weights[hit.route] / (k + hit.rank) for hit in candidate.routes)
+
+
+def _added_score(candidate: Candidate, terms: Terms) -> float:
+    return sum(term.contribution for term in terms[candidate.chunk_id])
 
 
 def _score_chunk(candidate: Candidate, profile: Profile, terms: Terms) -> Ranked:
-    own = terms[candidate.chunk_id]
-    explanation = _explain(candidate, profile, own, contributions(candidate, profile))
-    return Ranked(candidate=candidate, wanted=candidate.granularity, explanation=explanation)
+    return Ranked(
+        candidate=candidate,
+        wanted=candidate.granularity,
+        final_score=_fused_score(candidate, profile) + _added_score(candidate, terms),
+        profile=profile,
+        terms=terms[candidate.chunk_id],
+    )
+
+
+def _score_session(
+    shown: Candidate, profile: Profile, terms: Terms, support: SessionSupport, *, own_routes: bool
+) -> Ranked:
+    fused = _fused_score(shown, profile) if own_routes else 0.0
+    return Ranked(
+        candidate=shown,
+        wanted="session",
+        final_score=fused + support.turn_support + _added_score(shown, terms),
+        profile=profile,
+        terms=terms[shown.chunk_id],
+        own_routes=own_routes,
+        session=support,
+    )
 
 
 def _score_sessions(
@@ -184,9 +214,7 @@ def _score_support(members: Sequence[Candidate], profile: Profile, terms: Terms)
         best_turn_routes=contributions(turns[0], profile) if turns else (),
     )
     shown = chunks[0] if chunks else turns[0]
-    routes = contributions(chunks[0], profile) if chunks else ()
-    explanation = _explain(shown, profile, terms[shown.chunk_id], routes, support)
-    return Ranked(candidate=shown, wanted="session", explanation=explanation)
+    return _score_session(shown, profile, terms, support, own_routes=bool(chunks))
 
 
 def _score_best_turns(members: Sequence[Candidate], profile: Profile, terms: Terms) -> Ranked:
@@ -207,14 +235,11 @@ def _score_best_turns(members: Sequence[Candidate], profile: Profile, terms: Ter
         best_turn_rrf_score=best.rrf_score,
         best_turn_routes=contributions(best, profile),
     )
-    own = terms[best.chunk_id]
-    explanation = _explain(best, profile, own, contributions(best, profile), support)
-    return Ranked(candidate=best, wanted="session", explanation=explanation)
+    return _score_session(best, profile, terms, support, own_routes=True)
 
 
 def _best_first(candidate: Candidate, profile: Profile, terms: Terms) -> tuple[float, int]:
-    added = sum(term.contribution for term in terms[candidate.chunk_id])
-    return -(profile.rrf_weight * candidate.rrf_score + added), candidate.chunk_id
+    return -(_fused_score(candidate, profile) + _added_score(candidate, terms)), candidate.chunk_id
 
 
 def select_diverse(scored: Sequence[Ranked], profile: Profile, top_k: int) -> list[Ranked]:
@@ -255,7 +280,7 @@ def diversify(scored: Sequence[Ranked], profile: Profile, top_k: int) -> Ranking
             duplicate=bool(redundancy[index] >= profile.duplicate_threshold),
         )
         item = scored[index]
-        chosen.append(replace(item, explanation=replace(item.explanation, selection=step)))
+        chosen.append(replace(item, selection=step))
         remaining[index] = False
         before = redundancy, against
         closeness = _closeness(index, vectors, tags, profile.tag_redundancy)
@@ -272,7 +297,7 @@ def diversify(scored: Sequence[Ranked], profile: Profile, top_k: int) -> Ranking
 
 
 def _relevance(scored: Sequence[Ranked], profile: Profile) -> NDArray[np.float64]:
-    scores = np.array([item.explanation.final_score for item in scored])
+    scores = np.array([item.final_score for item in scored])
     if profile.relevance == "raw":
         return scores
     low, high = scores.min(), scores.max()

@@ -49,13 +49,15 @@ def _own_terms(
     candidate: Candidate, profile: Profile, question: Question, ceiling: Mapping[str, float]
 ) -> list[Term]:
     scores: dict[Route, float] = {hit.route: hit.score for hit in candidate.routes}
-    found = (
-        _coverage(scores, candidate, profile, ceiling),
-        _term("similarity", side_similarity(scores), profile.similarity_weight),
-        _speaker(scores, candidate, profile, question),
-        _term("event", max(scores.get("facet_events", 0.0), 0.0), profile.event_weight),
-        _date(candidate, profile, question),
-    )
+    found = [_coverage(scores, candidate, profile, ceiling)]
+    if profile.similarity_weight:
+        found.append(_term("similarity", side_similarity(scores), profile.similarity_weight))
+        if profile.speaker_bonus and (favoured := _favoured_side(candidate, question)):
+            found.append(_speaker(scores, favoured, profile, question))
+    if profile.event_weight and "facet_events" in scores:
+        found.append(_term("event", max(scores["facet_events"], 0.0), profile.event_weight))
+    if profile.date_weight and question.dates:
+        found.append(_date(candidate, profile, question))
     return [term for term in found if term.contribution]
 
 
@@ -75,11 +77,8 @@ def side_similarity(scores: Scores, user_bonus: float = 0.0, assistant_bonus: fl
     return max(0.5 * scores.get("vec_full", 0.0) + 0.5 * max([*sides, 0.0]), 0.0)
 
 
-def _speaker(scores: Scores, candidate: Candidate, profile: Profile, question: Question) -> Term:
+def _speaker(scores: Scores, favoured: int, profile: Profile, question: Question) -> Term:
     """What similarity gains or loses when the side of the one speaker asked about is favoured."""
-    favoured = _favoured_side(candidate, question)
-    if not favoured or not profile.speaker_bonus:
-        return _term("speaker", 0.0, profile.similarity_weight)
     bonus = favoured * profile.speaker_bonus
     gain = side_similarity(scores, bonus, -bonus) - side_similarity(scores)
     name = question.named_speakers[0]
@@ -95,8 +94,6 @@ def _favoured_side(candidate: Candidate, question: Question) -> int:
 
 
 def _date(candidate: Candidate, profile: Profile, question: Question) -> Term:
-    if not question.dates:
-        return _term("date", 0.0, profile.date_weight)
     near = date_proximity(candidate.occurred_at, question.dates)
     named = ", ".join(found.text for found in question.dates)
     return _term("date", near, profile.date_weight, f"the question names {named}")

@@ -110,6 +110,9 @@ CREATE TABLE memsense.chunks (
     FOREIGN KEY (tenant_id, scope_id) REFERENCES memsense.scopes
 );
 
+-- A tsvector that is moved out of line is fetched again at every use; this keeps it in the row.
+ALTER TABLE memsense.chunks ALTER COLUMN tsv SET STORAGE MAIN;
+
 CREATE INDEX chunks_occurred_at ON memsense.chunks (tenant_id, scope_id, occurred_at DESC NULLS LAST, chunk_id DESC);
 
 -- The lexemes that find a chunk, each qualified by its scope, so that one scope's search reads
@@ -119,7 +122,8 @@ CREATE FUNCTION memsense.scope_lexemes(scope_id integer, tsv tsvector) RETURNS t
     RETURN ARRAY(SELECT scope_id || ':' || lexeme FROM unnest(tsvector_to_array(tsv)) AS lexeme);
 
 CREATE INDEX chunks_scope_lexemes ON memsense.chunks
-    USING gin (memsense.scope_lexemes(scope_id, tsv)) WITH (fastupdate = off);
+    USING gin (memsense.scope_lexemes(scope_id, tsv))
+    WITH (fastupdate = on, gin_pending_list_limit = 64);
 
 CREATE TABLE memsense.embeddings (
     tenant_id integer NOT NULL,

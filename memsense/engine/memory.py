@@ -412,13 +412,14 @@ class MemSense:
         """Search with what is known of the scope; once more if that turns out to be outdated."""
         known = self._know(connection, request)
         search = searching.run_search(connection, request, known, self.embedder, self.reranker)
-        if known is None or search.state.speakers == known.speakers:
+        state = search.state
+        if known is None or (state.speakers, state.promoted) == (known.speakers, known.promoted):
             return search
         assert request.user_id is not None
-        known = replace(known, speakers=search.state.speakers)
+        known = replace(known, speakers=state.speakers, promoted=state.promoted)
         self._known.put(request.user_id, known)
         if searching.analyse(request, known) == search.question:
-            return search
+            return search  # an outdated `promoted` has cost this search time, never its answer
         return searching.run_search(connection, request, known, self.embedder, self.reranker)
 
     def _know(
@@ -599,6 +600,21 @@ class MemSense:
         with read(self._pool) as connection:
             namespace = self._find_namespace(connection)
             return store.fetch_statistics(connection, namespace, user_id) if namespace else []
+
+    def optimise(
+        self, on_change: Callable[[store.Promotion], object] = lambda _: None
+    ) -> list[store.Promotion]:
+        """Give large users' memories HNSW indexes of their own, and take them from shrunken ones.
+
+        The rule is `store.should_promote` with the setting `promotion_threshold`. Takes minutes for
+        100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
+        """
+        with read(self._pool) as connection:
+            namespace = self._find_namespace(connection)
+            if namespace is None:
+                return []
+            threshold = self._settings.promotion_threshold
+            return store.optimise(connection, namespace, threshold, on_change)
 
     # Changing what is stored
 

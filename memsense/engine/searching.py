@@ -304,7 +304,7 @@ def describe_question(search: Search) -> dict[str, Any]:
 def _as_hit(item: Ranked, shown: FoundHit) -> Hit:
     return Hit(
         chunk=shown.chunk,
-        score=item.explanation.final_score,
+        score=item.final_score,
         explain=item.explanation,
         neighbors=tuple(
             Neighbor(relation=relation, chunk=chunk) for relation, chunk in shown.neighbors

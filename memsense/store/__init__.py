@@ -1,6 +1,7 @@
 """Everything that writes chunks and reads them back, except recall itself."""
 
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
+from memsense.store.promotion import Promotion, optimise, should_promote
 from memsense.store.reads import (
     FoundHit,
     WantedHit,
@@ -31,6 +32,7 @@ __all__ = [
     "FoundHit",
     "KnownScope",
     "Namespace",
+    "Promotion",
     "Scope",
     "WantedHit",
     "change_memory_score",
@@ -47,9 +49,11 @@ __all__ = [
     "find_tenant",
     "lock_scope",
     "open_namespace",
+    "optimise",
     "record_feedback",
     "restore",
     "retire",
     "select_missing",
+    "should_promote",
     "write_session",
 ]
