@@ -73,9 +73,7 @@ def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
             lambda change: as_json or typer.echo(f"{change.action}: {change.user_id}")
         )
     if as_json:
-        print_json(
-            [{"user_id": c.user_id, "chunks": c.chunks, "action": c.action} for c in changes]
-        )
+        print_json([asdict(change) for change in changes])
     elif not changes:
         typer.echo("nothing to do: every memory has the indexes that its size asks for")
 
