@@ -1,0 +1,83 @@
+"""What people install works where nothing else is installed, and the README's example runs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, data_dir: Path, cwd: Path) -> str:
+    """What the command prints; it must not see this checkout or a database of somebody's."""
+    hidden = ("MEMSENSE_", "PYTHON")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    done = subprocess.run(
+        [str(part) for part in command],
+        env={**env, "MEMSENSE_DATA_DIR": str(data_dir)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of a new environment that holds the built wheel and what it asks for."""
+    folder = tmp_path_factory.mktemp("installed")
+    run(
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--outdir",
+        folder,
+        ROOT,
+        data_dir=folder,
+        cwd=folder,
+    )
+    [wheel] = folder.glob("*.whl")
+    run(sys.executable, "-m", "venv", folder / "env", data_dir=folder, cwd=folder)
+    binaries = folder / "env" / "bin"
+    run(binaries / "python", "-m", "pip", "install", "--quiet", wheel, data_dir=folder, cwd=folder)
+    return binaries
+
+
+@pytest.mark.slow
+def test_the_wheel_ingests_and_answers_in_a_clean_environment(
+    installed: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"session_id": "s1", "role": "user", "content": "My bicycle is teal."}\n')
+    data = tmp_path / "data"
+    report = run(
+        installed / "memsense",
+        "ingest",
+        log,
+        "--user",
+        "ada",
+        "--json",
+        data_dir=data,
+        cwd=tmp_path,
+    )
+    assert json.loads(report)["stored"] == 1
+    question = ("search", "Which colour has the bicycle?", "--user", "ada", "--json")
+    found = run(installed / "memsense", *question, data_dir=data, cwd=tmp_path)
+    [hit] = json.loads(found)["hits"]
+    assert hit["content"] == "user: My bicycle is teal."
+
+
+@pytest.mark.slow
+def test_the_readmes_python_example_finds_what_it_stored(tmp_path: Path) -> None:
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    script = tmp_path / "example.py"
+    script.write_text(example)
+    printed = run(sys.executable, script, data_dir=tmp_path / "data", cwd=tmp_path)
+    assert "allergic to peanuts" in printed
