@@ -242,11 +242,6 @@ def _best_first(candidate: Candidate, profile: Profile, terms: Terms) -> tuple[f
     return -(_fused_score(candidate, profile) + _added_score(candidate, terms)), candidate.chunk_id
 
 
-def select_diverse(scored: Sequence[Ranked], profile: Profile, top_k: int) -> list[Ranked]:
-    """What `diversify` chose, in the order of choice."""
-    return diversify(scored, profile, top_k).chosen
-
-
 def diversify(scored: Sequence[Ranked], profile: Profile, top_k: int) -> Ranking:
     """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered candidates.
 

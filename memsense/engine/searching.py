@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
-from memsense.errors import InvalidInputError, ModelMismatchError
+from memsense.errors import InvalidInputError
 from memsense.explanation import Term
 from memsense.hits import Hit, Neighbor, SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile
@@ -107,15 +107,6 @@ def embed_question(
     vector = embedder.embed_query(question.search_text)
     check_vectors(vector[np.newaxis, :], 1, embedder.dimension)
     return vector
-
-
-def check_model(known: KnownScope, embedder: Embedder) -> None:
-    """Raise ModelMismatchError unless the scope's vectors are this embedder's."""
-    if known.model is not None and known.model != embedder.model:
-        raise ModelMismatchError(
-            f"the memory holds vectors of {known.model}, the embedder is {embedder.model};"
-            " use the same embedder, or another namespace"
-        )
 
 
 def run_search(
