@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.candidates import Candidate, Candidates, RouteHit
 from memsense.config import load_settings
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
@@ -29,7 +30,7 @@ from memsense.evaluation.gold import GoldQuestion
 from memsense.evaluation.metrics import recall_at, reciprocal_rank
 from memsense.profiles import BALANCED, ROUTES, Profile
 from memsense.question import Question
-from memsense.recall import Candidate, Filters, RouteHit
+from memsense.recall import Filters
 from memsense.rerank import rank_candidates
 from memsense.store import find_scope, find_tenant
 
@@ -138,8 +139,8 @@ def _measure_one(
     candidates = fuse(item, profile, pool)
     turns = [candidate for candidate in candidates if candidate.granularity == "turn"]
     rank = partial(rank_candidates, profile=profile, question=item.question, ceiling=item.ceiling)
-    by_session = rank(candidates, top_k=10, sessions=True).chosen
-    by_turn = rank(turns, top_k=20, sessions=False).chosen
+    by_session = rank(Candidates.of(candidates), top_k=10, sessions=True).chosen
+    by_turn = rank(Candidates.of(turns), top_k=20, sessions=False).chosen
     sessions = [(found.candidate.session_id,) for found in by_session]
     covered = [messages[found.candidate.chunk_id] for found in by_turn]
     gold = item.gold

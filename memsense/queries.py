@@ -10,6 +10,7 @@ from typing import LiteralString, cast
 
 from psycopg import sql
 
+from memsense import termcounts
 from memsense.errors import ConfigurationError
 
 _PACKAGED = Path(__file__).parent / "_sql"
@@ -90,7 +91,10 @@ def _enter_or_leave(open_blocks: list[str], edge: str, name: str) -> None:
 @cache
 def recall_text(flags: frozenset[str]) -> str:
     """The text of the recall query with the optional lines of `flags`."""
-    return select_lines(_read("recall.sql"), flags)
+    text = select_lines(_read("recall.sql"), flags)
+    for name, literal in termcounts.literals().items():
+        text = text.replace(name, literal)
+    return text
 
 
 @cache

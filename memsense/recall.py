@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from itertools import accumulate, pairwise
-from typing import Any, LiteralString, NamedTuple, cast
+from typing import Any, LiteralString, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +16,13 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.types.json import Jsonb
 
+from memsense.candidates import Candidates
 from memsense.db.connection import Connection
-from memsense.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.profiles import ROUTES, VECTOR_ROUTES, Profile
 from memsense.queries import recall_query
 from memsense.types import Granularity, JsonValue
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-_HEADER = 4
-
-LARGEST_COUNT = 255
-"""A tsvector keeps at most this many positions of one lexeme."""
-
-
-def _count_thresholds() -> list[float]:
-    """Cut points between ts_rank's values for counts n and n + 1 of a single lexeme.
-
-    With weights of 1, ts_rank of one lexeme is the second-order harmonic number of its count,
-    divided by that series' limit (PostgreSQL's tsrank.c).
-    """
-    limit = 1.64493406685
-    harmonic = [0.0, *accumulate(1 / n**2 for n in range(1, LARGEST_COUNT + 1))]
-    return [(low + high) / 2 / limit for low, high in pairwise(harmonic)]
-
-
-TF_THRESHOLDS = "{" + ",".join(map(repr, _count_thresholds())) + "}"
-"""The cut points as PostgreSQL reads an array: rendered once, not at every search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,40 +85,13 @@ class RecallRequest:
     promoted_scope: tuple[int, int] | None = None
 
 
-class RouteHit(NamedTuple):
-    """A route's rank (1-based) and raw score for a candidate."""
-
-    route: Route
-    rank: int
-    score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """A chunk that fusion kept; `embedding` is its full text's unit vector, (d,) float32."""
-
-    chunk_id: int
-    rrf_score: float
-    routes: tuple[RouteHit, ...]
-    scope_id: int
-    granularity: Granularity
-    session_id: str
-    ordinal: int
-    part: int
-    memory_score: float
-    tags: frozenset[str]
-    occurred_at: datetime | None
-    user_speaker: str | None
-    assistant_speaker: str | None
-    embedding: NDArray[np.float32] | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallState:
     """What the query found out on its way: the scope's counts and the question's lexemes."""
 
     scopes: int
     model_id: int | None
+    settings_version: int
     counts: Mapping[str, float]
     lexemes: tuple[str, ...]
     speakers: tuple[str, ...]
@@ -146,19 +100,18 @@ class RecallState:
     lexical_matches: int
 
 
-def run_recall(
-    connection: Connection, request: RecallRequest
-) -> tuple[RecallState, list[Candidate]]:
+def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
     """One round trip: the candidates by descending rrf_score, ties by chunk id."""
     statement, names = _positional(query_flags(request), request.promoted_scope)
     values = query_values(request)
     cursor = RawCursor(connection)
-    cursor.adapters.register_loader("halfvec", _UnreadVector)
+    for name in _ELEMENTS:
+        array = cursor.adapters.types.get_oid(f"{name}[]")
+        cursor.adapters.register_loader(array, _NumberArray)
     arguments = [values[name] for name in names]
     rows = cursor.execute(statement, arguments, prepare=True, binary=True).fetchall()
-    candidates = [row for row in rows if row[1] is not None]
-    embeddings = _read_embeddings([row[-1] for row in candidates])
-    return _read_state(rows[0][0]), list(map(_read_candidate, candidates, embeddings))
+    state, *columns = rows[0]
+    return _read_state(state), _read_candidates(columns)
 
 
 @cache
@@ -175,30 +128,36 @@ def _positional(
     return sql.SQL(cast("LiteralString", numbered.replace("%%", "%"))), names
 
 
-class _UnreadVector(Loader):
-    """Keeps a halfvec as the bytes that came, so that all of a result are read at once."""
+_ELEMENTS: Mapping[str, tuple[int, str]] = {
+    "int4": (23, ">i4"),
+    "int8": (20, ">i8"),
+    "float8": (701, ">f8"),
+}
+"""Types of numbers: the id PostgreSQL gives each, and its binary form."""
+
+_BY_ID = {
+    number: np.dtype([("length", ">i4"), ("value", form)]) for number, form in _ELEMENTS.values()
+}
+_HEADER = 20
+
+
+class _NumberArray(Loader):
+    """Reads a one-dimensional array without nulls as a numpy array, all of it at once."""
 
     format = Format.BINARY
 
-    def load(self, data: Buffer) -> bytes:
-        """Two bytes each: the dimension and a zero; then the components, big-endian."""
-        return bytes(data)
-
-
-def _read_embeddings(found: Sequence[bytes | None]) -> list[NDArray[np.float32] | None]:
-    """The vectors, (d,) float32 each; None where there is none."""
-    data = b"".join(vector[_HEADER:] for vector in found if vector is not None)
-    components = np.frombuffer(data, dtype=">f2").astype(np.float32)
-    known = sum(vector is not None for vector in found)
-    rows = iter(components.reshape(known, -1) if known else ())
-    return [None if vector is None else next(rows) for vector in found]
+    def load(self, data: Buffer) -> NDArray[Any]:
+        """Dimensions, null flag, element type, length, lower bound; then each length and value."""
+        found = bytes(data)
+        element = _BY_ID[int.from_bytes(found[8:12], "big")]
+        values = np.frombuffer(found, dtype=element, offset=_HEADER)["value"]
+        return values.astype(values.dtype.newbyteorder("="))
 
 
 def query_flags(request: RecallRequest) -> frozenset[str]:
     """Which optional lines of recall.sql this request needs."""
     flags = {request.profile.lexical_mode, "ann" if request.promoted_scope else "exact"}
-    if request.user_id is not None:
-        flags.add("one_user")
+    flags.add("all_users" if request.user_id is None else "one_user")
     if len(request.granularities) == 1:
         flags.add("one_granularity")
     return request.filters.flags() | flags
@@ -228,7 +187,6 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "weight_context": profile.weight_context,
         "weight_tag": profile.weight_tag,
         "postings_budget": profile.postings_budget,
-        "tf_thresholds": TF_THRESHOLDS,
         **{f"weight_{route}": weight for route, weight in weights.items()},
         **request.filters.values(),
     }
@@ -238,6 +196,7 @@ def _read_state(found: Mapping[str, Any]) -> RecallState:
     return RecallState(
         scopes=found["scopes"],
         model_id=found["model_id"],
+        settings_version=found["settings_version"] or 0,
         counts=found["counts"] or {},
         lexemes=tuple(found["question"] or ()),
         speakers=tuple(found.get("speakers") or ()),
@@ -247,27 +206,63 @@ def _read_state(found: Mapping[str, Any]) -> RecallState:
     )
 
 
-def _read_candidate(row: Sequence[Any], embedding: NDArray[np.float32] | None) -> Candidate:
+def _read_candidates(columns: Sequence[Any]) -> Candidates:
+    """The arrays of the result's one row, which are null when nothing was found."""
+    if columns[0] is None:
+        return Candidates.of(())
     (
-        _, chunk_id, rrf_score, routes, ranks, scores, scope_id, granularity, session_id, ordinal,
-        part, memory_score, tags, task_tag, occurred_at, user_speaker, assistant_speaker, _,
-    ) = row  # fmt: skip
-    return Candidate(
-        chunk_id=chunk_id,
-        rrf_score=rrf_score,
-        routes=tuple(
-            RouteHit(ROUTES[int(route) - 1], int(rank), float(score))
-            for route, rank, score in zip(routes, ranks, scores, strict=True)
-        ),
-        scope_id=scope_id,
-        granularity=granularity,
-        session_id=session_id,
-        ordinal=ordinal,
-        part=part,
-        memory_score=memory_score,
-        tags=frozenset([*tags, task_tag] if task_tag else tags),
-        occurred_at=occurred_at,
-        user_speaker=user_speaker,
-        assistant_speaker=assistant_speaker,
-        embedding=embedding,
+        chunk_ids, rrf_scores, hit_positions, hit_routes, hit_ranks, hit_scores, scope_ids,
+        granularities, session_ids, ordinals, parts, memory_scores, times, user_speakers,
+        assistant_speakers, tags, embedded, embeddings,
+    ) = columns  # fmt: skip
+    ranks = np.zeros((len(chunk_ids), len(ROUTES)), dtype=np.int64)
+    scores = np.zeros((len(chunk_ids), len(ROUTES)))
+    ranks[hit_positions - 1, hit_routes - 1] = hit_ranks
+    scores[hit_positions - 1, hit_routes - 1] = hit_scores
+    known = np.array(embedded, dtype=bool)
+    return Candidates(
+        chunk_ids=chunk_ids,
+        rrf_scores=rrf_scores,
+        ranks=ranks,
+        scores=scores,
+        scope_ids=scope_ids.astype(np.int64),
+        is_session=np.array([kind == "session" for kind in granularities], dtype=bool),
+        session_ids=session_ids,
+        ordinals=ordinals.astype(np.int64),
+        parts=parts.astype(np.int64),
+        memory_scores=memory_scores,
+        tags=_read_tags(tags or {}),
+        times=times,
+        user_speakers=user_speakers,
+        assistant_speakers=assistant_speakers,
+        embedded=known,
+        embeddings=_read_embeddings(embeddings, known),
     )
+
+
+def _read_tags(found: Mapping[str, Sequence[str | None]]) -> dict[int, frozenset[str]]:
+    """The tags of the chunks that have any, by chunk id; the task tag may be null."""
+    return {
+        int(chunk_id): frozenset(tag for tag in tags if tag is not None)
+        for chunk_id, tags in found.items()
+    }
+
+
+_VECTOR_HEADER = 4
+
+
+def _read_embeddings(found: bytes | None, embedded: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The vectors as rows, (n, d) float32, from halfvecs in binary, one after another.
+
+    Two bytes each: the dimension and a zero; then the components, big-endian.
+    """
+    if found is None:
+        return np.zeros((len(embedded), 1), dtype=np.float32)
+    width = int.from_bytes(found[:2], "big")
+    raw = np.frombuffer(found, dtype=np.uint8).reshape(-1, _VECTOR_HEADER + 2 * width)
+    components = np.ascontiguousarray(raw[:, _VECTOR_HEADER:]).view(">f2").astype(np.float32)
+    if embedded.all():
+        return components
+    vectors = np.zeros((len(embedded), width), dtype=np.float32)
+    vectors[embedded] = components
+    return vectors

@@ -1,12 +1,14 @@
 """What Python does after fusion: memory-score blend, session-first support, MMR."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.candidates import Candidate, Candidates
 from memsense.explanation import (
     Explanation,
     RouteContribution,
@@ -14,17 +16,10 @@ from memsense.explanation import (
     SessionSupport,
     Term,
 )
-from memsense.profiles import Profile
+from memsense.profiles import ROUTES, Profile
 from memsense.question import Question
-from memsense.recall import Candidate
-from memsense.signals import score_terms
+from memsense.signals import NO_TERMS, ScoreTerms, score_terms
 from memsense.types import Granularity
-
-Terms = Mapping[int, tuple[Term, ...]]
-"""What is added to each candidate's rrf_score, by chunk id."""
-
-
-NO_TERMS: Mapping[int, Term] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +41,7 @@ class Ranked:
 
     @property
     def explanation(self) -> Explanation:
-        """The whole arithmetic; made when asked for, since most candidates are never shown."""
+        """The whole arithmetic."""
         routes = contributions(self.candidate, self.profile) if self.own_routes else ()
         return Explanation(
             chunk_id=self.candidate.chunk_id,
@@ -61,48 +56,80 @@ class Ranked:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Support(NamedTuple):
+    """What a session's turns and session chunk gave it; `best_turn` is a row of the candidates."""
+
+    session_rrf_score: float
+    turn_support: float
+    supporting_turn_count: int
+    best_turn: int | None
+
+
+class Entry(NamedTuple):
+    """A chunk, or a session and the chunk that stands for it: `row` is that chunk's row."""
+
+    row: int
+    score: float
+    own_routes: bool = True
+    wants_session: bool = False
+    support: Support | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ranking:
     """What MMR chose, from what, and where the rest stood when the last choice was made.
 
-    The arrays have one value per entry of `scored`, (n,) each; `against` is the position in
-    `scored` of the chosen one that an entry is closest to, -1 for none. `terms` are those of every
-    candidate, by chunk id.
+    `entries` are in the order of their scores; the arrays have one value for each, (n,).
+    `against` is the place in `entries` of the chosen one that an entry is closest to, -1 for
+    none; `picks` are the chosen places with their steps, in order.
     """
 
-    scored: Sequence[Ranked]
-    chosen: list[Ranked]
+    candidates: Candidates
+    profile: Profile
+    terms: ScoreTerms
+    entries: Sequence[Entry]
+    picks: Sequence[tuple[int, Selection]]
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
     against: NDArray[np.int64]
-    terms: Terms = field(default_factory=dict[int, tuple[Term, ...]])
 
+    @cached_property
+    def chosen(self) -> list[Ranked]:
+        """The final list, best first."""
+        return [self._explain(self.entries[place], step) for place, step in self.picks]
 
-def rerank(
-    candidates: Sequence[Candidate],
-    *,
-    profile: Profile,
-    question: Question,
-    ceiling: Mapping[str, float],
-    top_k: int,
-    sessions: bool,
-) -> list[Ranked]:
-    """The final list, best first: at most `top_k` chunks, or sessions when `sessions`.
+    @cached_property
+    def scored(self) -> list[Ranked]:
+        """Every entry, by score: made only for those who want to see what was not chosen."""
+        return [self._explain(entry, None) for entry in self.entries]
 
-    Deterministic: equal scores go to the lower chunk id.
-    """
-    return rank_candidates(
-        candidates,
-        profile=profile,
-        question=question,
-        ceiling=ceiling,
-        top_k=top_k,
-        sessions=sessions,
-    ).chosen
+    def _explain(self, entry: Entry, selection: Selection | None) -> Ranked:
+        candidate = self.candidates[entry.row]
+        return Ranked(
+            candidate=candidate,
+            wanted="session" if entry.wants_session else candidate.granularity,
+            final_score=entry.score,
+            profile=self.profile,
+            terms=self.terms.of(entry.row),
+            own_routes=entry.own_routes,
+            session=self._explain_support(entry.support) if entry.support else None,
+            selection=selection,
+        )
+
+    def _explain_support(self, support: Support) -> SessionSupport:
+        best = None if support.best_turn is None else self.candidates[support.best_turn]
+        return SessionSupport(
+            session_rrf_score=support.session_rrf_score,
+            turn_support=support.turn_support,
+            supporting_turn_count=support.supporting_turn_count,
+            best_turn=best.chunk_id if best else None,
+            best_turn_rrf_score=best.rrf_score if best else 0.0,
+            best_turn_routes=contributions(best, self.profile) if best else (),
+        )
 
 
 def rank_candidates(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     *,
     profile: Profile,
     question: Question,
@@ -111,19 +138,33 @@ def rank_candidates(
     sessions: bool,
     added: Mapping[int, Term] = NO_TERMS,
 ) -> Ranking:
-    """As `rerank`, with what the final list was chosen from.
+    """The final list: at most `top_k` chunks, or sessions when `sessions`.
 
-    `added` holds a further term for some chunks, such as a reranker's.
+    `added` holds a further term for some chunks, such as a reranker's. Deterministic: equal scores
+    go to the lower chunk id.
     """
-    terms = score_terms(candidates, profile=profile, question=question, ceiling=ceiling)
-    terms |= {chunk_id: (*terms[chunk_id], term) for chunk_id, term in added.items()}
-    scored = (
-        _score_sessions(candidates, profile, terms)
-        if sessions
-        else [_score_chunk(candidate, profile, terms) for candidate in candidates]
+    terms = score_terms(
+        candidates, profile=profile, question=question, ceiling=ceiling, added=added
     )
-    scored.sort(key=lambda item: (-item.final_score, item.candidate.chunk_id))
-    return replace(diversify(scored, profile, top_k), terms=terms)
+    fused = fused_scores(candidates, profile)
+    entries = (
+        _session_entries(candidates, profile, fused, terms.totals)
+        if sessions
+        else [Entry(row, score) for row, score in enumerate((fused + terms.totals).tolist())]
+    )
+    chunk_ids = terms.chunk_ids
+    entries.sort(key=lambda entry: (-entry.score, chunk_ids[entry.row]))
+    choice = diversify(candidates, entries, profile, top_k)
+    return Ranking(
+        candidates=candidates, profile=profile, terms=terms, entries=entries, **choice._asdict()
+    )
+
+
+def fused_scores(candidates: Candidates, profile: Profile) -> NDArray[np.float64]:
+    """Each candidate's weighted reciprocal ranks, as far as they count: (n,)."""
+    weights = np.array([profile.weights[route] for route in ROUTES])
+    shares = np.where(candidates.ranks > 0, weights / (profile.rrf_k + candidates.ranks), 0.0)
+    return profile.rrf_weight * shares.sum(axis=1)
 
 
 def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribution, ...]:
@@ -143,178 +184,157 @@ def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribu
     )
 
 
-def _fused_score(candidate: Candidate, profile: Profile) -> float:
-    """The sum of the candidate's contributions."""
-    weights, k = profile.weights, profile.rrf_k
-    return profile.rrf_weight * sum(weights[hit.route] / (k + hit.rank) for hit in candidate.routes)
-
-
-def _added_score(candidate: Candidate, terms: Terms) -> float:
-    return sum(term.contribution for term in terms[candidate.chunk_id])
-
-
-def _score_chunk(candidate: Candidate, profile: Profile, terms: Terms) -> Ranked:
-    return Ranked(
-        candidate=candidate,
-        wanted=candidate.granularity,
-        final_score=_fused_score(candidate, profile) + _added_score(candidate, terms),
-        profile=profile,
-        terms=terms[candidate.chunk_id],
-    )
-
-
-def _score_session(
-    shown: Candidate, profile: Profile, terms: Terms, support: SessionSupport, *, own_routes: bool
-) -> Ranked:
-    fused = _fused_score(shown, profile) if own_routes else 0.0
-    return Ranked(
-        candidate=shown,
-        wanted="session",
-        final_score=fused + support.turn_support + _added_score(shown, terms),
-        profile=profile,
-        terms=terms[shown.chunk_id],
-        own_routes=own_routes,
-        session=support,
-    )
-
-
-def _score_sessions(
-    candidates: Sequence[Candidate], profile: Profile, terms: Terms
-) -> list[Ranked]:
+def _session_entries(
+    candidates: Candidates,
+    profile: Profile,
+    fused: NDArray[np.float64],
+    added: NDArray[np.float64],
+) -> list[Entry]:
     """One entry per session: its session chunk and its turns, joined as the profile says."""
-    sessions: dict[tuple[int, str], list[Candidate]] = {}
-    for candidate in candidates:
-        sessions.setdefault((candidate.scope_id, candidate.session_id), []).append(candidate)
-    score = _score_best_turns if profile.session_scoring == "best_turns" else _score_support
-    return [score(members, profile, terms) for members in sessions.values()]
+    by_rrf = _best_first(candidates, candidates.rrf_scores)
+    best_turns = profile.session_scoring == "best_turns"
+    order = _best_first(candidates, fused + added) if best_turns else by_rrf
+    numbers, is_session = candidates.session_numbers(), candidates.is_session.tolist()
+    turns: dict[int, list[int]] = {number: [] for number in numbers}
+    chunks: dict[int, list[int]] = {number: [] for number in numbers}
+    for row in order:
+        if not is_session[row]:
+            turns[numbers[row]].append(row)
+    for row in by_rrf:
+        if is_session[row]:
+            chunks[numbers[row]].append(row)
+    rrf = candidates.rrf_scores.tolist()
+    score = _score_best_turns if best_turns else _score_support
+    scores = _Scores(rrf, fused.tolist(), added.tolist())
+    return [score(chunks[number], found, profile, scores) for number, found in turns.items()]
 
 
-def _by_score(candidate: Candidate) -> tuple[float, int]:
-    return -candidate.rrf_score, candidate.chunk_id
+class _Scores(NamedTuple):
+    """By row: the rrf_score, how much of it counts, and what is added to it."""
+
+    rrf: Sequence[float]
+    fused: Sequence[float]
+    added: Sequence[float]
 
 
-def _split(members: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-    ordered = sorted(members, key=_by_score)
-    return (
-        [item for item in ordered if item.granularity == "session"],
-        [item for item in ordered if item.granularity == "turn"],
-    )
+def _best_first(candidates: Candidates, scores: NDArray[np.float64]) -> list[int]:
+    """The rows by descending score, ties by chunk id."""
+    return np.lexsort((candidates.chunk_ids, -scores)).tolist()
 
 
-def _score_support(members: Sequence[Candidate], profile: Profile, terms: Terms) -> Ranked:
+def _score_support(
+    chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
+) -> Entry:
     """The frame's formula: the session chunk's own score, supported by its best turn."""
-    chunks, turns = _split(members)
-    best_turn = turns[0].rrf_score if turns else 0.0
-    support = SessionSupport(
-        session_rrf_score=chunks[0].rrf_score if chunks else 0.0,
+    best_turn = scores.rrf[turns[0]] if turns else 0.0
+    support = Support(
+        session_rrf_score=scores.rrf[chunks[0]] if chunks else 0.0,
         turn_support=min(profile.turn_support_cap, profile.turn_support_coefficient * best_turn),
         supporting_turn_count=len(turns),
-        best_turn=turns[0].chunk_id if turns else None,
-        best_turn_rrf_score=best_turn,
-        best_turn_routes=contributions(turns[0], profile) if turns else (),
+        best_turn=turns[0] if turns else None,
     )
-    shown = chunks[0] if chunks else turns[0]
-    return _score_session(shown, profile, terms, support, own_routes=bool(chunks))
+    row = chunks[0] if chunks else turns[0]
+    own = scores.fused[row] if chunks else 0.0
+    score = own + support.turn_support + scores.added[row]
+    return Entry(row, score, bool(chunks), wants_session=True, support=support)
 
 
-def _score_best_turns(members: Sequence[Candidate], profile: Profile, terms: Terms) -> Ranked:
+def _score_best_turns(
+    chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
+) -> Entry:
     """The best turn stands for its session; the next ones and the session chunk add a share."""
-    chunks, turns = _split(members)
     if not turns:
-        return replace(_score_chunk(chunks[0], profile, terms), wanted="session")
-    turns.sort(key=lambda turn: _best_first(turn, profile, terms))
-    best = turns[0]
-    session_rrf = chunks[0].rrf_score if chunks else 0.0
-    second = turns[1].rrf_score if len(turns) > 1 else 0.0
-    support = SessionSupport(
+        row = chunks[0]
+        return Entry(row, scores.fused[row] + scores.added[row], wants_session=True)
+    row = turns[0]
+    session_rrf = scores.rrf[chunks[0]] if chunks else 0.0
+    second = scores.rrf[turns[1]] if len(turns) > 1 else 0.0
+    support = Support(
         session_rrf_score=session_rrf,
         turn_support=profile.second_turn_weight * second
         + profile.session_chunk_weight * session_rrf,
         supporting_turn_count=len(turns) - 1,
-        best_turn=best.chunk_id,
-        best_turn_rrf_score=best.rrf_score,
-        best_turn_routes=contributions(best, profile),
+        best_turn=row,
     )
-    return _score_session(best, profile, terms, support, own_routes=True)
+    score = scores.fused[row] + support.turn_support + scores.added[row]
+    return Entry(row, score, wants_session=True, support=support)
 
 
-def _best_first(candidate: Candidate, profile: Profile, terms: Terms) -> tuple[float, int]:
-    return -(_fused_score(candidate, profile) + _added_score(candidate, terms)), candidate.chunk_id
+class Choice(NamedTuple):
+    """What `diversify` decided; see Ranking."""
+
+    picks: Sequence[tuple[int, Selection]]
+    relevance: NDArray[np.float64]
+    redundancy: NDArray[np.float64]
+    against: NDArray[np.int64]
 
 
-def diversify(scored: Sequence[Ranked], profile: Profile, top_k: int) -> Ranking:
-    """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered candidates.
+def diversify(
+    candidates: Candidates, entries: Sequence[Entry], profile: Profile, top_k: int
+) -> Choice:
+    """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered entries.
 
     First the best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where
     redundancy is the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a
     chosen one is passed over while others remain.
     """
-    redundancy = np.zeros(len(scored))
-    against: NDArray[np.int64] = np.full(len(scored), -1)
-    if not scored:
-        empty = np.zeros(0)
-        return Ranking(scored=(), chosen=[], relevance=empty, redundancy=empty, against=against)
-    relevance = _relevance(scored, profile)
+    redundancy = np.zeros(len(entries))
+    against: NDArray[np.int64] = np.full(len(entries), -1)
+    if not entries:
+        return Choice((), np.zeros(0), redundancy, against)
+    relevance = _relevance(entries, profile)
+    closeness = _Closeness(candidates, [entry.row for entry in entries], profile.tag_redundancy)
     before = redundancy, against
-    remaining = np.ones(len(scored), dtype=bool)
-    vectors, tags = _stack(scored), [item.candidate.tags for item in scored]
-    chosen: list[Ranked] = []
-    while remaining.any() and len(chosen) < top_k:
+    remaining = np.ones(len(entries), dtype=bool)
+    picks: list[tuple[int, Selection]] = []
+    while len(picks) < min(top_k, len(entries)):
         scores = profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy
         fresh = remaining & (redundancy < profile.duplicate_threshold)
         pool = fresh if fresh.any() else remaining
-        index = int(np.argmax(np.where(pool, scores if chosen else relevance, -np.inf)))
-        rival = int(against[index])
+        place = int(np.argmax(np.where(pool, scores if picks else relevance, -np.inf)))
+        rival = int(against[place])
         step = Selection(
-            selected_rank=len(chosen) + 1,
-            relevance=float(relevance[index]),
-            max_redundancy=float(redundancy[index]),
-            against=scored[rival].candidate.chunk_id if rival >= 0 else None,
+            selected_rank=len(picks) + 1,
+            relevance=float(relevance[place]),
+            max_redundancy=float(redundancy[place]),
+            against=int(candidates.chunk_ids[entries[rival].row]) if rival >= 0 else None,
             mmr_lambda=profile.mmr_lambda,
-            mmr_score=float(scores[index]),
-            duplicate=bool(redundancy[index] >= profile.duplicate_threshold),
+            mmr_score=float(scores[place]),
+            duplicate=bool(redundancy[place] >= profile.duplicate_threshold),
         )
-        item = scored[index]
-        chosen.append(replace(item, selection=step))
-        remaining[index] = False
+        picks.append((place, step))
+        remaining[place] = False
         before = redundancy, against
-        closeness = _closeness(index, vectors, tags, profile.tag_redundancy)
-        closer = closeness > redundancy
-        redundancy = np.where(closer, closeness, redundancy)
-        against = np.where(closer, index, against)
-    return Ranking(
-        scored=scored,
-        chosen=chosen,
-        relevance=relevance,
-        redundancy=before[0],
-        against=before[1],
-    )
+        near = closeness.to(place)
+        closer = near > redundancy
+        redundancy = np.where(closer, near, redundancy)
+        against = np.where(closer, place, against)
+    return Choice(picks, relevance, *before)
 
 
-def _relevance(scored: Sequence[Ranked], profile: Profile) -> NDArray[np.float64]:
-    scores = np.array([item.final_score for item in scored])
+def _relevance(entries: Sequence[Entry], profile: Profile) -> NDArray[np.float64]:
+    scores = np.array([entry.score for entry in entries])
     if profile.relevance == "raw":
         return scores
     low, high = scores.min(), scores.max()
     return (scores - low) / (high - low) if high > low else np.ones(len(scores))
 
 
-def _stack(scored: Sequence[Ranked]) -> NDArray[np.float32]:
-    """The candidates' vectors, (n, d); a chunk without one is a row of zeros, redundant to none."""
-    known = [item.candidate.embedding for item in scored]
-    width = next((vector.shape[0] for vector in known if vector is not None), 1)
-    empty = np.zeros(width, dtype=np.float32)
-    return np.stack([empty if vector is None else vector for vector in known])
+class _Closeness:
+    """How redundant entries are to one another; one without a vector is redundant to none."""
 
+    def __init__(self, candidates: Candidates, rows: list[int], tag_redundancy: float) -> None:
+        self._vectors = candidates.embeddings[rows]
+        self._tag_redundancy = tag_redundancy
+        tags = candidates.tags
+        ids: list[int] = candidates.chunk_ids[rows].tolist()
+        self._tags = [tags.get(chunk_id, frozenset()) for chunk_id in ids] if tags else []
 
-def _closeness(
-    index: int,
-    vectors: NDArray[np.float32],
-    tags: Sequence[frozenset[str]],
-    tag_redundancy: float,
-) -> NDArray[np.float64]:
-    cosines = (vectors @ vectors[index]).astype(np.float64)
-    if not tags[index]:
-        return np.maximum(cosines, 0.0)
-    overlap = [len(tags[index] & other) / len(tags[index] | other) for other in tags]
-    return np.maximum(cosines, tag_redundancy * np.array(overlap))
+    def to(self, place: int) -> NDArray[np.float64]:
+        """The redundancy of every entry to the one at this place, (n,), at least 0."""
+        cosines = np.maximum((self._vectors @ self._vectors[place]).astype(np.float64), 0.0)
+        if not self._tags or not self._tags[place]:
+            return cosines
+        own = self._tags[place]
+        overlap = [len(own & other) / len(own | other) for other in self._tags]
+        return np.maximum(cosines, self._tag_redundancy * np.array(overlap))

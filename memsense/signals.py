@@ -6,131 +6,233 @@ adds no term.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.candidates import COLUMNS, Candidates
 from memsense.explanation import Term
 from memsense.profiles import Profile, Route
 from memsense.question import Question, date_proximity
-from memsense.recall import Candidate
 
-Scores = Mapping[Route, float]
+Values = NDArray[np.float64]
+
+NO_TERMS: Mapping[int, Term] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One term for each of n candidates: `values` and `shown` are (n,).
+
+    A candidate for which `shown` is False has no such term. `because` is one reason for all, or
+    one for each.
+    """
+
+    name: str
+    weight: float
+    values: Values
+    shown: NDArray[np.bool_]
+    because: str | Sequence[str] = ""
+
+    def contributions(self) -> Values:
+        """weight · value where the term is shown, else 0."""
+        return np.where(self.shown, self.weight * self.values, 0.0)
+
+    def term(self, row: int) -> Term:
+        """The term of one candidate."""
+        value = float(self.values[row])
+        return Term(
+            name=self.name,
+            value=value,
+            weight=self.weight,
+            contribution=self.weight * value,
+            because=self.because if isinstance(self.because, str) else self.because[row],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTerms:
+    """What is added to every candidate's fused ranks; `totals` is (n,).
+
+    `added` holds a further term for some, such as a reranker's, by chunk id.
+    """
+
+    signals: Sequence[Signal]
+    totals: Values
+    chunk_ids: Sequence[int]
+    added: Mapping[int, Term]
+
+    def of(self, row: int) -> tuple[Term, ...]:
+        """The terms of one candidate, in the order in which they are explained."""
+        found = [signal.term(row) for signal in self.signals if signal.shown[row]]
+        further = self.added.get(self.chunk_ids[row])
+        return (*found, further) if further else tuple(found)
 
 
 def score_terms(
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     *,
     profile: Profile,
     question: Question,
     ceiling: Mapping[str, float],
-) -> dict[int, tuple[Term, ...]]:
-    """The terms of every candidate, by chunk id: its memory score, then its signals.
+    added: Mapping[int, Term] = NO_TERMS,
+) -> ScoreTerms:
+    """The terms of every candidate: its memory score, then its signals.
 
     `ceiling` is the largest lexical score the question allows, by granularity.
     """
-    own = {
-        candidate.chunk_id: tuple(_own_terms(candidate, profile, question, ceiling))
-        for candidate in candidates
-    }
-    nearby = _neighbour_terms(candidates, own, profile)
-    return {
-        candidate.chunk_id: (
-            _term("memory_score", candidate.memory_score, profile.memory_alpha),
-            *own[candidate.chunk_id],
-            *nearby.get(candidate.chunk_id, ()),
-        )
-        for candidate in candidates
-    }
+    own = [
+        _coverage(candidates, profile, ceiling),
+        *_similarity(candidates, profile, question),
+        *_event(candidates, profile),
+        *_date(candidates, profile, question),
+    ]
+    memory = Signal(
+        name="memory_score",
+        weight=profile.memory_alpha,
+        values=candidates.memory_scores,
+        shown=np.ones(len(candidates), dtype=bool),
+    )
+    signals = [memory, *own, *_neighbour(candidates, own, profile)]
+    totals = sum((item.contributions() for item in signals), np.zeros(len(candidates)))
+    chunk_ids: list[int] = candidates.chunk_ids.tolist()
+    if added:
+        totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
+    return ScoreTerms(signals=signals, totals=totals, chunk_ids=chunk_ids, added=added)
 
 
-def _term(name: str, value: float, weight: float, because: str = "") -> Term:
-    return Term(name=name, value=value, weight=weight, contribution=weight * value, because=because)
+def _signal(name: str, weight: float, values: Values, because: str = "") -> Signal:
+    """A signal that is shown wherever it changes a score."""
+    shown = (weight * values) != 0
+    return Signal(name=name, weight=weight, values=values, shown=shown, because=because)
 
 
-def _own_terms(
-    candidate: Candidate, profile: Profile, question: Question, ceiling: Mapping[str, float]
-) -> list[Term]:
-    scores: dict[Route, float] = {hit.route: hit.score for hit in candidate.routes}
-    found = [_coverage(scores, candidate, profile, ceiling)]
-    if profile.similarity_weight:
-        found.append(_term("similarity", side_similarity(scores), profile.similarity_weight))
-        if profile.speaker_bonus and (favoured := _favoured_side(candidate, question)):
-            found.append(_speaker(scores, favoured, profile, question))
-    if profile.event_weight and "facet_events" in scores:
-        found.append(_term("event", max(scores["facet_events"], 0.0), profile.event_weight))
-    if profile.date_weight and question.dates:
-        found.append(_date(candidate, profile, question))
-    return [term for term in found if term.contribution]
+def _found(candidates: Candidates, route: Route) -> NDArray[np.bool_]:
+    return candidates.ranks[:, COLUMNS[route]] > 0
 
 
-def _coverage(
-    scores: Scores, candidate: Candidate, profile: Profile, ceiling: Mapping[str, float]
-) -> Term:
+def _scores(candidates: Candidates, route: Route) -> Values:
+    """The route's raw scores, (n,), 0 where it found nothing."""
+    return candidates.scores[:, COLUMNS[route]]
+
+
+def _coverage(candidates: Candidates, profile: Profile, ceiling: Mapping[str, float]) -> Signal:
     """The lexical score as a share of the largest possible one, comparable across questions."""
-    highest = ceiling.get(candidate.granularity, 0.0)
-    value = scores.get("lexical", 0.0) / highest if highest else 0.0
-    return _term("coverage", value, profile.coverage_weight)
+    turn, session = ceiling.get("turn", 0.0), ceiling.get("session", 0.0)
+    highest = np.where(candidates.is_session, session, turn)
+    scores = _scores(candidates, "lexical")
+    values = np.divide(scores, highest, out=np.zeros(len(candidates)), where=highest > 0)
+    return _signal("coverage", profile.coverage_weight, values)
 
 
-def side_similarity(scores: Scores, user_bonus: float = 0.0, assistant_bonus: float = 0.0) -> float:
-    """Half the cosine of the whole, half that of the nearer side; 0 where no route found it."""
-    bonuses: dict[Route, float] = {"vec_user": user_bonus, "vec_assistant": assistant_bonus}
-    sides = [scores[route] + bonus for route, bonus in bonuses.items() if route in scores]
-    return max(0.5 * scores.get("vec_full", 0.0) + 0.5 * max([*sides, 0.0]), 0.0)
+def side_similarity(
+    candidates: Candidates, user_bonus: Values | float = 0.0, assistant_bonus: Values | float = 0.0
+) -> Values:
+    """Half the cosine of the whole, half that of the nearer side, (n,); unfound ones are 0."""
+    user = np.where(
+        _found(candidates, "vec_user"), _scores(candidates, "vec_user") + user_bonus, 0.0
+    )
+    assistant = np.where(
+        _found(candidates, "vec_assistant"),
+        _scores(candidates, "vec_assistant") + assistant_bonus,
+        0.0,
+    )
+    nearer = np.maximum(np.maximum(user, assistant), 0.0)
+    return np.maximum(0.5 * _scores(candidates, "vec_full") + 0.5 * nearer, 0.0)
 
 
-def _speaker(scores: Scores, favoured: int, profile: Profile, question: Question) -> Term:
-    """What similarity gains or loses when the side of the one speaker asked about is favoured."""
-    bonus = favoured * profile.speaker_bonus
-    gain = side_similarity(scores, bonus, -bonus) - side_similarity(scores)
-    name = question.named_speakers[0]
-    return _term("speaker", gain, profile.similarity_weight, f"the question names {name}")
+def _similarity(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
+    """How alike question and chunk are; then what that gains or loses when the side of the one
+    speaker asked about is favoured."""
+    if not profile.similarity_weight:
+        return []
+    plain = side_similarity(candidates)
+    found = [_signal("similarity", profile.similarity_weight, plain)]
+    if profile.speaker_bonus and len(question.named_speakers) == 1:
+        (name,) = question.named_speakers
+        bonus = profile.speaker_bonus * _favoured_sides(candidates, name)
+        gain = side_similarity(candidates, bonus, -bonus) - plain
+        because = f"the question names {name}"
+        found.append(_signal("speaker", profile.similarity_weight, gain, because))
+    return found
 
 
-def _favoured_side(candidate: Candidate, question: Question) -> int:
-    """1 for the user side, -1 for the assistant side, 0 unless one of them alone was named."""
-    if len(question.named_speakers) != 1:
-        return 0
-    (name,) = question.named_speakers
-    return (candidate.user_speaker == name) - (candidate.assistant_speaker == name)
+def _favoured_sides(candidates: Candidates, name: str) -> Values:
+    """1 where the user side is the named speaker's, -1 where the assistant side is, else 0."""
+    pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
+    return np.array(
+        [(user == name) - (assistant == name) for user, assistant in pairs], dtype=float
+    )
 
 
-def _date(candidate: Candidate, profile: Profile, question: Question) -> Term:
-    near = date_proximity(candidate.occurred_at, question.dates)
+def _event(candidates: Candidates, profile: Profile) -> list[Signal]:
+    if not profile.event_weight:
+        return []
+    values = np.maximum(_scores(candidates, "facet_events"), 0.0)
+    return [_signal("event", profile.event_weight, values)]
+
+
+def _date(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
+    if not (profile.date_weight and question.dates):
+        return []
+    near = [date_proximity(time, question.dates) for time in candidates.times]
     named = ", ".join(found.text for found in question.dates)
-    return _term("date", near, profile.date_weight, f"the question names {named}")
+    values = np.array(near, dtype=float)
+    return [_signal("date", profile.date_weight, values, f"the question names {named}")]
 
 
-def _neighbour_terms(
-    candidates: Sequence[Candidate], own: Mapping[int, Sequence[Term]], profile: Profile
-) -> dict[int, tuple[Term, ...]]:
+def _neighbour(candidates: Candidates, own: Sequence[Signal], profile: Profile) -> list[Signal]:
     """A share of the better neighbouring turn's score, for turns that stand side by side."""
-    if not profile.neighbour_weight:
-        return {}
-    turns = [candidate for candidate in candidates if candidate.granularity == "turn"]
-    turns.sort(key=lambda item: (item.scope_id, item.session_id, item.ordinal, item.part))
-    scores = [_score_before(turn, own[turn.chunk_id], profile) for turn in turns]
-    best: dict[int, tuple[float, int]] = {}
-    for index in range(len(turns) - 1):
-        one, other = turns[index], turns[index + 1]
-        if _are_neighbours(one, other):
-            _keep_better(best, one.chunk_id, scores[index + 1], other.chunk_id)
-            _keep_better(best, other.chunk_id, scores[index], one.chunk_id)
-    return {
-        chunk_id: (_term("neighbour", score, profile.neighbour_weight, f"beside chunk {beside}"),)
-        for chunk_id, (score, beside) in best.items()
-    }
+    if not profile.neighbour_weight or not len(candidates):
+        return []
+    sessions = np.array(candidates.session_numbers())
+    # Session chunks are sorted to the end, where they are nobody's neighbours.
+    order = np.lexsort((candidates.parts, candidates.ordinals, sessions, candidates.is_session))
+    before = profile.rrf_weight * candidates.rrf_scores
+    before = sum((signal.contributions() for signal in own), before)[order]
+    beside = _side_by_side(candidates, sessions, order)
+    previous = np.concatenate([[-np.inf], np.where(beside, before[:-1], -np.inf)])
+    following = np.concatenate([np.where(beside, before[1:], -np.inf), [-np.inf]])
+    is_next = following > previous
+    best = np.where(is_next, following, previous)
+    shown = np.zeros(len(order), dtype=bool)
+    shown[order] = best > 0
+    values = np.zeros(len(order))
+    values[order] = np.where(best > 0, best, 0.0)
+    places = np.arange(len(order))
+    rival = np.clip(np.where(is_next, places + 1, places - 1), 0, len(order) - 1)
+    beside_ids = np.zeros(len(order), dtype=np.int64)
+    beside_ids[order] = candidates.chunk_ids[order][rival]
+    return [
+        Signal(
+            name="neighbour",
+            weight=profile.neighbour_weight,
+            values=values,
+            shown=shown,
+            because=_Beside(beside_ids),
+        )
+    ]
 
 
-def _score_before(candidate: Candidate, terms: Sequence[Term], profile: Profile) -> float:
-    return profile.rrf_weight * candidate.rrf_score + sum(term.contribution for term in terms)
+def _side_by_side(
+    candidates: Candidates, sessions: NDArray[np.int64], order: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether each two turns in a row, (n - 1,), are parts of one exchange or of adjoining ones."""
+    is_turn = ~candidates.is_session[order]
+    same = np.diff(sessions[order]) == 0
+    return same & is_turn[1:] & is_turn[:-1] & (np.diff(candidates.ordinals[order]) <= 1)
 
 
-def _are_neighbours(one: Candidate, other: Candidate) -> bool:
-    same_session = (one.scope_id, one.session_id) == (other.scope_id, other.session_id)
-    return same_session and other.ordinal - one.ordinal <= 1
+class _Beside(Sequence[str]):
+    """The reasons of the neighbour signal, worded when asked for."""
 
+    def __init__(self, chunk_ids: NDArray[np.int64]) -> None:
+        self._chunk_ids = chunk_ids
 
-def _keep_better(
-    best: dict[int, tuple[float, int]], chunk_id: int, score: float, beside: int
-) -> None:
-    if score > best.get(chunk_id, (0.0, 0))[0]:
-        best[chunk_id] = (score, beside)
+    def __len__(self) -> int:
+        return len(self._chunk_ids)
+
+    def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return f"beside chunk {self._chunk_ids[row]}"

@@ -6,7 +6,7 @@
 -- A route of weight 0 is a one-time filter: PostgreSQL never starts its scan.
 --
 -- Optional lines end in a marker and are chosen by memsense/queries.py:
---   one_user     the search names a user (else: every user of the namespace)
+--   one_user | all_users   the search names a user, or wants every user of the namespace
 --   filtered     at least one filter is given; by_* keep the lines of the filters in use
 --   one_granularity   the search wants turns only, or session chunks only
 --   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals,
@@ -23,9 +23,11 @@
 --   weight_<route>                       one per route
 --   k1, b, weight_context, weight_tag    BM25F (Robertson and Zaragoza 2009); postings_budget: how
 --                                        many postings the driving lexemes may have together
---   tf_thresholds                        cut points that turn ts_rank of one lexeme back into its count
+-- Names in braces are literals: those of memsense/termcounts.py turn ts_rank of one lexeme back
+-- into its counts per field. The one row of the result holds an array per column of the candidates,
+-- in their order: decoding one array is far cheaper than decoding a value of every row.
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id
+    SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -80,6 +82,11 @@ question AS MATERIALIZED (
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
+        statistics.user_average,
+        statistics.assistant_average,
+        statistics.tag_average,
+        statistics.context_average,
+        coalesce(statistics.assistant_weight, 1) AS assistant_weight,
         question.lexeme,
         coalesce(found.document_frequency, 0) AS document_frequency,
         ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
@@ -116,53 +123,49 @@ drivers AS MATERIALIZED (
 --: end bm25f
 lexical AS MATERIALIZED (
 --: begin bm25f
-    SELECT m.chunk_id, m.granularity, found.score
+    SELECT chunk_id, granularity, sum(idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
     FROM (
         SELECT
-            c.chunk_id,
-            c.granularity,
-            c.tsv,
-            c.tag_length > 0 AS has_tags,
-            1 - %(b)s + %(b)s * c.user_length / s.user_average AS user_norm,
-            1 - %(b)s + %(b)s * c.assistant_length / s.assistant_average AS assistant_norm,
-            1 - %(b)s + %(b)s * c.tag_length / s.tag_average AS tag_norm,
-            1 - %(b)s + %(b)s * c.context_length / s.context_average AS context_norm,
-            coalesce(s.assistant_weight, 1) AS assistant_weight
-        FROM memsense.chunks AS c
-        JOIN statistics AS s ON s.granularity = c.granularity
-        WHERE c.tenant_id = %(tenant_id)s
-          AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-          AND memsense.scope_lexemes(c.scope_id, c.tsv)
-              && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
-          AND c.granularity = ANY (%(granularities)s::text[])
-          AND %(weight_lexical)s > 0
-          AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
-        OFFSET 0
-    ) AS m
-    CROSS JOIN LATERAL (
-        SELECT sum(t.idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
-        FROM terms AS t
-        -- Positions run user, assistant, tags, context, so ts_rank over the first fields alone counts them.
-        CROSS JOIN LATERAL (
+            chunk_id,
+            granularity,
+            idf,
+            CASE WHEN code <= {count_codes} THEN ({count_user})[code]
+                 ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, {harmonic_cuts}) END
+            / (1 - %(b)s + %(b)s * user_length / user_average)
+            + CASE WHEN code <= {count_codes} THEN ({count_assistant})[code]
+                   ELSE width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, {harmonic_cuts})
+                      - width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, {harmonic_cuts}) END
+            * assistant_weight / (1 - %(b)s + %(b)s * assistant_length / assistant_average)
+            + CASE WHEN code <= {count_codes} THEN ({count_tags})[code]
+                   ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, {harmonic_cuts})
+                      - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, {harmonic_cuts}) END
+            * %(weight_tag)s / (1 - %(b)s + %(b)s * tag_length / tag_average)
+            + CASE WHEN code <= {count_codes} THEN ({count_context})[code]
+                   ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, {harmonic_cuts})
+                      - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, {harmonic_cuts}) END
+            * %(weight_context)s * assistant_weight / (1 - %(b)s + %(b)s * context_length / context_average) AS tf
+        FROM (
             SELECT
-                width_bucket(ts_rank('{0,0,0,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS a,
-                width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS ab,
-                CASE WHEN m.has_tags
-                     THEN width_bucket(ts_rank('{0,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[])
-                     ELSE width_bucket(ts_rank('{0,0,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) END AS abc,
-                width_bucket(ts_rank('{1,1,1,1}', m.tsv, t.query)::float8, %(tf_thresholds)s::float8[]) AS abcd
+                c.chunk_id, c.granularity, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
+                t.query, t.idf, t.user_average, t.assistant_average, t.tag_average, t.context_average,
+                t.assistant_weight,
+                width_bucket(ts_rank({count_weights}, c.tsv, t.query)::float8, {count_cuts}) AS code
+            FROM memsense.chunks AS c
+            JOIN terms AS t ON t.granularity = c.granularity AND c.tsv @@ t.query
+            WHERE c.tenant_id = %(tenant_id)s
+              AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND memsense.scope_lexemes(c.scope_id, c.tsv)
+                  && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
+              AND t.document_frequency > 0
+              AND c.granularity = ANY (%(granularities)s::text[]) --: one_granularity
+              AND %(weight_lexical)s > 0
+              AND c.chunk_id IN (SELECT chunk_id FROM filtered) --: filtered
             OFFSET 0
-        ) AS counted
-        CROSS JOIN LATERAL (
-            SELECT a / m.user_norm
-                 + (ab - a) * m.assistant_weight / m.assistant_norm
-                 + (abc - ab) * %(weight_tag)s / m.tag_norm
-                 + (abcd - abc) * %(weight_context)s * m.assistant_weight / m.context_norm AS tf
-            OFFSET 0
-        ) AS weighted
-        WHERE t.granularity = m.granularity AND t.document_frequency > 0 AND m.tsv @@ t.query AND tf > 0
-    ) AS found
-    WHERE found.score IS NOT NULL
+        ) AS matched
+        OFFSET 0
+    ) AS counted
+    WHERE tf > 0
+    GROUP BY chunk_id, granularity
 --: end bm25f
 --: begin ts_rank
     SELECT c.chunk_id, c.granularity, ts_rank_cd(own.tsv, asked.query)::float8 AS score
@@ -186,7 +189,8 @@ vec_full AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_full
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_full)s > 0
@@ -203,7 +207,8 @@ vec_user AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_user)s > 0
@@ -220,7 +225,8 @@ vec_assistant AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_assistant
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_assistant)s > 0
@@ -237,7 +243,8 @@ vec_next_user AS (
         SELECT previous_chunk_id AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND previous_chunk_id IS NOT NULL
@@ -264,7 +271,8 @@ facet_personal_info AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_personal_info
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_personal_info)s > 0
@@ -281,7 +289,8 @@ facet_preferences AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_preferences
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_preferences)s > 0
@@ -298,7 +307,8 @@ facet_events AS (
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_events
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact
+          AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
+          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_events)s > 0
@@ -308,7 +318,7 @@ facet_events AS (
         LIMIT %(route_limit)s
     ) AS nearest
 ),
-ranked AS (
+ranked AS MATERIALIZED (
     SELECT 1 AS route, chunk_id, rank, score, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
     SELECT 2 AS route, chunk_id, rank, score, %(weight_vec_user)s::float8 AS weight FROM vec_user
@@ -325,36 +335,69 @@ ranked AS (
     UNION ALL
     SELECT 8 AS route, chunk_id, rank, score, %(weight_facet_events)s::float8 AS weight FROM facet_events
 ),
-fused AS (
+fused AS MATERIALIZED (
+    SELECT chunk_id, rrf_score, row_number() OVER (ORDER BY rrf_score DESC, chunk_id) AS position
+    FROM (
+        SELECT chunk_id, sum(weight / (%(rrf_k)s + rank)) AS rrf_score
+        FROM ranked
+        GROUP BY chunk_id
+        ORDER BY rrf_score DESC, chunk_id
+        LIMIT %(candidate_limit)s
+    ) AS best
+),
+hits AS (
     SELECT
-        chunk_id,
-        sum(weight / (%(rrf_k)s + rank)) AS rrf_score,
-        array_agg(route ORDER BY route) AS routes,
-        array_agg(rank ORDER BY route) AS ranks,
-        array_agg(score ORDER BY route) AS scores
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
+        array_agg(fused.position) AS hit_positions,
+        array_agg(ranked.route) AS hit_routes,
+        array_agg(ranked.rank) AS hit_ranks,
+        array_agg(ranked.score) AS hit_scores
+    FROM fused
+    JOIN ranked USING (chunk_id)
 ),
 candidates AS (
     SELECT
-        fused.chunk_id, rrf_score, routes, ranks, scores, c.scope_id, c.granularity, c.session_id,
-        c.ordinal, c.part, c.memory_score, c.tags, c.task_tag, c.occurred_at, c.user_speaker, c.assistant_speaker,
-        e.embedding,
-        row_number() OVER (ORDER BY rrf_score DESC, fused.chunk_id) AS position
-    FROM fused
-    JOIN memsense.chunks AS c
-      ON c.tenant_id = %(tenant_id)s
-     AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-     AND c.chunk_id = fused.chunk_id
-    LEFT JOIN memsense.embeddings_full AS e
-      ON e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.route = 'full'
+        array_agg(chunk_id) AS chunk_ids,
+        array_agg(rrf_score) AS rrf_scores,
+        array_agg(scope_id) AS scope_ids,
+        array_agg(granularity) AS granularities,
+        array_agg(session_id) AS session_ids,
+        array_agg(ordinal) AS ordinals,
+        array_agg(part) AS parts,
+        array_agg(memory_score) AS memory_scores,
+        array_agg(occurred_at) AS times,
+        array_agg(user_speaker) AS user_speakers,
+        array_agg(assistant_speaker) AS assistant_speakers,
+        jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,
+        array_agg(embedding IS NOT NULL) AS embedded,
+        string_agg(halfvec_send(embedding), '') AS embeddings
+    FROM (
+        SELECT fused.rrf_score, c.*, e.embedding
+        FROM fused
+        CROSS JOIN LATERAL (
+            SELECT
+                chunk_id, scope_id, granularity, session_id, ordinal, part, memory_score, occurred_at,
+                user_speaker, assistant_speaker, tags, task_tag
+            FROM memsense.chunks
+            WHERE tenant_id = %(tenant_id)s
+              AND scope_id = (SELECT scope_id FROM scope) --: one_user
+              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: all_users
+              AND chunk_id = fused.chunk_id
+            LIMIT 1
+        ) AS c
+        LEFT JOIN LATERAL (
+            SELECT embedding
+            FROM memsense.embeddings_full
+            WHERE tenant_id = %(tenant_id)s AND scope_id = c.scope_id AND chunk_id = c.chunk_id AND route = 'full'
+            LIMIT 1
+        ) AS e ON true
+        ORDER BY fused.position
+    ) AS in_order
 ),
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
         'model_id', (SELECT max(model_id) FROM scope),
+        'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'speakers', (SELECT speakers FROM scope), --: one_user
@@ -365,9 +408,8 @@ state AS (
     ) AS state
 )
 SELECT
-    CASE WHEN coalesce(position, 1) = 1 THEN state END AS state,
-    chunk_id, rrf_score, routes, ranks, scores, scope_id, granularity, session_id, ordinal, part,
-    memory_score, tags, task_tag, occurred_at, user_speaker, assistant_speaker, embedding
+    state, chunk_ids, rrf_scores, hit_positions, hit_routes, hit_ranks, hit_scores, scope_ids, granularities, session_ids,
+    ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, embedded, embeddings
 FROM state
-LEFT JOIN candidates ON true
-ORDER BY position
+CROSS JOIN candidates
+CROSS JOIN hits

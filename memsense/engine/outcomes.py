@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from memsense.candidates import Candidate
 from memsense.engine.searching import Search
 from memsense.explanation import RouteContribution, Selection, SessionSupport, Term
 from memsense.profiles import Profile
-from memsense.recall import Candidate
 from memsense.rerank import Ranked, Ranking, contributions
 
 DropStep = Literal["duplicate", "mmr", "session"]
@@ -53,7 +53,7 @@ def trace_outcomes(search: Search) -> list[Outcome]:
         entry = entries.get(candidate.chunk_id)
         if entry is None:
             representative = standing[candidate.scope_id, candidate.session_id]
-            found.append(_left_to_session(search, candidate, position, representative))
+            found.append(_left_to_session(search, position, candidate, representative))
         else:
             found.append(_place(entry, position, search.request.profile))
     return found
@@ -127,11 +127,11 @@ def _place(entry: _Entry, position: int, profile: Profile) -> Outcome:
 
 
 def _left_to_session(
-    search: Search, candidate: Candidate, position: int, representative: int
+    search: Search, position: int, candidate: Candidate, representative: int
 ) -> Outcome:
     routes = contributions(candidate, search.request.profile)
     rrf_score = sum(route.contribution for route in routes)
-    terms = search.ranking.terms[candidate.chunk_id]
+    terms = search.ranking.terms.of(position - 1)
     return Outcome(
         position=position,
         candidate=candidate,

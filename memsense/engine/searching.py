@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.candidates import Candidates
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
 from memsense.errors import InvalidInputError
@@ -17,9 +18,10 @@ from memsense.hits import Hit, Neighbor, SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile
 from memsense.question import Question, analyse_question
 from memsense.question.scripts import segment_scripts
-from memsense.recall import Candidate, Filters, RecallRequest, RecallState, run_recall
-from memsense.rerank import NO_TERMS, Ranked, Ranking, rank_candidates
+from memsense.recall import Filters, RecallRequest, RecallState, run_recall
+from memsense.rerank import Ranked, Ranking, rank_candidates
 from memsense.rerankers import Reranker
+from memsense.signals import NO_TERMS
 from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
 from memsense.types import Granularity, JsonValue, MemoryKind
 
@@ -70,12 +72,16 @@ class Search:
     request: SearchRequest
     question: Question
     state: RecallState
-    candidates: Sequence[Candidate]
-    ranked: Sequence[Ranked]
+    candidates: Candidates
     ranking: Ranking
     sessions: bool
     notes: list[str] = field(default_factory=list[str])
     timings: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def ranked(self) -> Sequence[Ranked]:
+        """The final list, best first."""
+        return self.ranking.chosen
 
 
 def check_request(query: str, top_k: int, granularity: str) -> None:
@@ -127,10 +133,8 @@ def run_search(
     state, candidates = run_recall(connection, recall_request(request, known, question, vector))
     recalled = time.perf_counter()
     sessions = returns_sessions(request.granularity, state)
-    if not sessions:
-        candidates = [
-            item for item in candidates if item.granularity == "turn" or not _has_turns(state)
-        ]
+    if not sessions and _has_turns(state) and candidates.is_session.any():
+        candidates = candidates.take(np.flatnonzero(~candidates.is_session))
     ranking = rank_candidates(
         candidates,
         profile=request.profile,
@@ -150,7 +154,6 @@ def run_search(
         question=question,
         state=state,
         candidates=candidates,
-        ranked=ranking.chosen,
         ranking=ranking,
         sessions=sessions,
         notes=_notes(state, request.profile, vector is not None),
@@ -161,12 +164,12 @@ def run_search(
 def ask_reranker(
     connection: Connection,
     request: SearchRequest,
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     reranker: Reranker,
 ) -> dict[int, Term]:
     """The reranker's opinion of the best candidates, min-max normalised to [0, 1], by chunk id."""
     profile = request.profile
-    chunk_ids = [item.chunk_id for item in candidates[: profile.reranker_depth]]
+    chunk_ids = candidates.chunk_ids[: profile.reranker_depth].tolist()
     chunks = fetch_named_chunks(connection, request.tenant_id, request.namespace, chunk_ids)
     if not chunks or not profile.reranker_weight:
         return {}

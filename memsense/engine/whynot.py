@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from memsense.candidates import Candidate
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.engine.outcomes import Outcome, trace_outcomes
 from memsense.engine.searching import Search, embed_question, recall_request
 from memsense.hits import SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile, Route
-from memsense.recall import Candidate, run_recall
+from memsense.recall import run_recall
 from memsense.store.traces import Standing
 
 Step = Literal[

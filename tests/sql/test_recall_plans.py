@@ -65,6 +65,7 @@ copies AS (
     RETURNING 1
 )
 INSERT INTO memsense.embeddings
+    (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding)
 SELECT e.tenant_id, scope.scope_id, chunk_id + %(offset)s, previous_chunk_id + %(offset)s, route,
     granularity, model_id, embedding
 FROM memsense.embeddings AS e, scope WHERE e.scope_id = 1

@@ -19,7 +19,8 @@ from memsense import MemSense, Profile
 from memsense.db import open_pool, read
 from memsense.fusion import reciprocal_rank_fusion
 from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
-from memsense.recall import Candidate, RecallRequest, run_recall
+from memsense.candidates import Candidate
+from memsense.recall import RecallRequest, run_recall
 
 OpenMemory = Callable[..., MemSense]
 Floats = NDArray[np.float64]

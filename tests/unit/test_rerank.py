@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memsense.candidates import Candidate, Candidates, RouteHit
 from memsense.profiles import PROFILES, ROUTES, Profile
 from memsense.question import Question, analyse_question
-from memsense.recall import Candidate, RouteHit
-from memsense.rerank import Ranked, rerank
+from memsense.rerank import Ranked, rank_candidates
 from memsense.types import Granularity
 
 QUESTION = Question(text="tea", search_text="tea")
@@ -178,9 +178,14 @@ def expected_choice(entries: Sequence[Expected], profile: Profile, top_k: int) -
 def run(
     candidates: Sequence[Candidate], profile: Profile, top_k: int, *, sessions: bool
 ) -> list[Ranked]:
-    return rerank(
-        candidates, profile=profile, question=QUESTION, ceiling={}, top_k=top_k, sessions=sessions
-    )
+    return rank_candidates(
+        Candidates.of(candidates),
+        profile=profile,
+        question=QUESTION,
+        ceiling={},
+        top_k=top_k,
+        sessions=sessions,
+    ).chosen
 
 
 @settings(max_examples=150, deadline=None)
@@ -239,14 +244,14 @@ def test_the_parts_add_up_in_every_shipped_profile(
 ) -> None:
     question = analyse_question("What happened to tea on 7 May 2026?")
     ceiling = {"turn": 12.0, "session": 9.0}
-    found = rerank(
-        candidates,
+    found = rank_candidates(
+        Candidates.of(candidates),
         profile=profile,
         question=question,
         ceiling=ceiling,
         top_k=100,
         sessions=sessions,
-    )
+    ).chosen
     for item in found:
         parts = sum(part for _, part in item.explanation.parts())
         assert parts == pytest.approx(item.explanation.final_score, abs=1e-9)

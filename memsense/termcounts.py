@@ -1,0 +1,74 @@
+"""How often a lexeme stands in each field of a tsvector, read back from one call of ts_rank.
+
+For a single lexeme, ts_rank is a weighted second-order harmonic sum over its positions
+(PostgreSQL's tsrank.c). With a slightly different weight for each field, up to MOST_CODED
+occurrences give a value of their own for every way to spread them over the fields; recall.sql
+looks that value up. Above that, four calls count exactly, field by field.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+
+Counts = tuple[int, int, int, int]
+"""Occurrences in the user's text, the assistant's, the tags and the context, in position order."""
+
+FIELD_WEIGHTS = (1.0, 0.9922, 0.9895, 0.9878)
+"""Chosen by random search so that the coded values lie at least 2.8e-5 apart."""
+
+MOST_CODED = 6
+LARGEST_COUNT = 255
+"""A tsvector keeps at most this many positions of one lexeme."""
+
+_LIMIT = 1.64493406685
+
+
+def rank_value(counts: Counts) -> float:
+    """What ts_rank gives for a lexeme with these counts and FIELD_WEIGHTS."""
+    weights = [
+        weight for weight, count in zip(FIELD_WEIGHTS, counts, strict=True) for _ in range(count)
+    ]
+    if not weights:
+        return 0.0
+    total = sum(weight / place**2 for place, weight in enumerate(weights, start=1))
+    return total / _LIMIT  # the weights fall, so the first position is also the heaviest
+
+
+def coded_counts() -> Iterator[Counts]:
+    """Every way to spread 1 to MOST_CODED occurrences over the four fields."""
+    for total in range(1, MOST_CODED + 1):
+        for user in range(total + 1):
+            for assistant in range(total - user + 1):
+                for tags in range(total - user - assistant + 1):
+                    yield user, assistant, tags, total - user - assistant - tags
+
+
+def _harmonic_cuts() -> list[float]:
+    """Cut points between ts_rank's values for n and n + 1 occurrences with all weights 1."""
+    harmonic = [0.0, *accumulate(1 / n**2 for n in range(1, LARGEST_COUNT + 1))]
+    return [(low + high) / 2 / _LIMIT for low, high in pairwise(harmonic)]
+
+
+@cache
+def literals() -> Mapping[str, str]:
+    """The SQL literals that recall.sql names in braces: `width_bucket` over count_cuts gives the
+    index into the other arrays, or one more than they have."""
+    coded = sorted((rank_value(counts), counts) for counts in coded_counts())
+    above = rank_value((0, 0, 0, MOST_CODED + 1))
+    values = [0.0, *(value for value, _ in coded), above]
+    cuts = [(low + high) / 2 for low, high in pairwise(values)]
+    fields = ("user", "assistant", "tags", "context")
+    return {
+        "{count_weights}": f"'{{{','.join(map(repr, reversed(FIELD_WEIGHTS)))}}}'::float4[]",
+        "{count_cuts}": _array(cuts, "float8"),
+        "{count_codes}": str(len(coded)),
+        "{harmonic_cuts}": _array(_harmonic_cuts(), "float8"),
+        **{
+            f"{{count_{name}}}": _array([counts[place] for _, counts in coded], "int2")
+            for place, name in enumerate(fields)
+        },
+    }
+
+
+def _array(values: Sequence[float], kind: str) -> str:
+    return f"'{{{','.join(map(repr, values))}}}'::{kind}[]"

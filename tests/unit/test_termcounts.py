@@ -1,0 +1,42 @@
+"""The counts of a lexeme per field are read back from one value of ts_rank."""
+
+import numpy as np
+import pytest
+
+from memsense.termcounts import FIELD_WEIGHTS, MOST_CODED, Counts, coded_counts, rank_value
+
+
+def as_postgres_does(counts: Counts) -> float:
+    """tsrank.c's calc_rank_or for one lexeme, in single precision."""
+    one = np.float32
+    weights = [one(w) for w, n in zip(FIELD_WEIGHTS, counts, strict=True) for _ in range(n)]
+    total, heaviest, place = one(0), one(-1), 0
+    for index, weight in enumerate(weights):
+        total = one(total + weight / one((index + 1) ** 2))
+        if weight > heaviest:
+            heaviest, place = weight, index
+    value = one(one(heaviest + total) - heaviest / one((place + 1) ** 2))
+    return float(one(float(value) / 1.64493406685))
+
+
+def test_every_coded_value_lies_far_from_its_neighbours() -> None:
+    values = sorted(rank_value(counts) for counts in coded_counts())
+    assert min(np.diff(values)) > 2.8e-5
+
+
+def test_single_precision_moves_no_value_near_a_cut() -> None:
+    for counts in coded_counts():
+        assert as_postgres_does(counts) == pytest.approx(rank_value(counts), abs=1e-6)
+
+
+def test_more_occurrences_than_are_coded_give_larger_values() -> None:
+    largest = max(rank_value(counts) for counts in coded_counts())
+    total = MOST_CODED + 1
+    further = [
+        (user, assistant, tags, total - user - assistant - tags)
+        for user in range(total + 1)
+        for assistant in range(total - user + 1)
+        for tags in range(total - user - assistant + 1)
+    ]
+    assert min(rank_value(counts) for counts in further) > largest + 1e-3
+    assert min(rank_value(counts) for counts in further) == rank_value((0, 0, 0, total))
