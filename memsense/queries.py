@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import LiteralString, cast
@@ -18,6 +18,7 @@ SQL_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parent.parent / "
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^--: (begin|end) (\w+)$")
+_PARAMETER = re.compile(r"%\((\w+)\)s")
 _MARKER = re.compile(r"\s*--: ([\w ]+)$")
 
 
@@ -110,6 +111,21 @@ def recall_query(
         text = text.replace("{scope_id}", str(int(scope_id or 0)))
         text = text.replace("{dimension}", str(int(dimension or 0)))
     return _as_sql(text)
+
+
+@cache
+def _numbered(text: str) -> tuple[sql.SQL, Sequence[str]]:
+    names = list(dict.fromkeys(_PARAMETER.findall(text)))
+    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
+    return _as_sql(numbered.replace("%%", "%")), names
+
+
+def number_parameters(statement: sql.SQL) -> tuple[sql.SQL, Sequence[str]]:
+    """The statement with $1, $2, … for a raw cursor, and the parameters' names in that order.
+
+    psycopg would translate the named ones anew at every call, a tenth of a small search's time.
+    """
+    return _numbered(statement.as_string())
 
 
 def statement_names(file: str = "store.sql") -> Iterable[str]:

@@ -40,8 +40,9 @@ WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %
 ORDER BY s.scope_id;
 
 -- name: create_scope_index
+-- ef_construction 200 takes three times as long to build as 64, once, and finds more at every search.
 CREATE INDEX CONCURRENTLY {index} ON memsense.{table}
-USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 64)
+USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 200)
 WHERE scope_id = {scope_id};
 
 -- name: drop_scope_index

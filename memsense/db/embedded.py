@@ -386,7 +386,7 @@ def _settings(socket_dir: Path) -> str:
         "unix_socket_permissions": "0700",
         "port": "5432",
         "max_connections": "100",
-        "shared_buffers": f"{min(max(memory // 8, 128), 1024)}MB",
+        "shared_buffers": f"{min(max(memory // 8, 128), 4096)}MB",
         "effective_cache_size": f"{max(memory // 2, 256)}MB",
         "maintenance_work_mem": f"{min(max(memory // 16, 64), 512)}MB",
         "random_page_cost": "1.1",
