@@ -1,7 +1,6 @@
 """memsense: a PostgreSQL-native retrieval engine for agent memory that can say why."""
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from memsense.errors import MemSenseError
@@ -14,10 +13,7 @@ if TYPE_CHECKING:
     from memsense.profiles import PROFILES, Profile
     from memsense.types import Chunk, Event
 
-try:
-    __version__ = version("memsense")
-except PackageNotFoundError:  # a checkout that was never installed
-    __version__ = "0.0.0"
+    __version__: str
 
 _HOMES = {
     "MemSense": "memsense.engine",
@@ -49,8 +45,19 @@ __all__ = [
 ]
 
 
+def _read_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("memsense")
+    except PackageNotFoundError:  # a checkout that was never installed
+        return "0.0.0"
+
+
 def __getattr__(name: str) -> Any:
     """Import a public name at its first use, so that `memsense --help` stays quick."""
+    if name == "__version__":
+        return _read_version()
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'memsense' has no attribute {name!r}")

@@ -41,6 +41,10 @@ class NotFoundError(MemSenseError):
     """No chunk, trace, profile or project of that name in the caller's scope."""
 
 
+class ConflictError(MemSenseError):
+    """Somebody else changed it since the caller looked."""
+
+
 class IngestError(MemSenseError):
     """A log can't be read: unknown format, unreadable file, nothing usable inside."""
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from memsense.errors import ConfigurationError, NotFoundError
 
@@ -17,17 +17,21 @@ Route = Literal[
     "facet_personal_info",
     "facet_preferences",
     "facet_events",
+    "graph",
 ]
 ROUTES: tuple[Route, ...] = get_args(Route)
 """Every route, in the order of the numbers that recall.sql gives them (1-based)."""
 
-VECTOR_ROUTES: tuple[Route, ...] = tuple(route for route in ROUTES if route != "lexical")
+VECTOR_ROUTES: tuple[Route, ...] = tuple(
+    route for route in ROUTES if route.startswith(("vec_", "facet_"))
+)
 
 LARGEST_WEIGHT = 5.0
 
 
 def _equal_weights() -> dict[Route, float]:
-    return dict.fromkeys(ROUTES, 1.0)
+    """One for every route but graph, which is optional."""
+    return {route: float(route != "graph") for route in ROUTES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +48,13 @@ class Profile:
     when the question names one side's speaker); `event_weight` * the event facet's cosine;
     `date_weight` * nearness to the dates named; `neighbour_weight` * the better neighbouring
     turn's score; `reranker_weight` * an optional reranker's opinion of the first
-    `reranker_depth` candidates.
+    `reranker_depth` candidates; `phrase_boost` for a text that holds the question word for word;
+    `identifier_boost` for one that holds an identifier of the question (a ticket, a version, a
+    file name); `quoted_boost` for one that holds what the question quotes, where `quoted` is
+    "should"; with "must", no other text is returned.
+
+    What limits the choice of hits beside MMR: at most `max_per_session` hits of one session, and
+    at least `min_sessions` different sessions where so many have candidates; 0 is no limit.
     """
 
     name: str
@@ -57,9 +67,11 @@ class Profile:
     lexical_mode: Literal["bm25f", "ts_rank"] = "bm25f"
     k1: float = 1.2
     b: float = 0.75
+    weight_user: float = 1.0
+    weight_assistant: float = 1.0
     weight_context: float = 0.4
     weight_tag: float = 1.0
-    postings_budget: int = 5000
+    postings_budget: int = 2000
     memory_alpha: float = 0.1
     session_scoring: Literal["support", "best_turns"] = "support"
     turn_support_coefficient: float = 0.6
@@ -80,10 +92,18 @@ class Profile:
     neighbour_weight: float = 0.0
     reranker_weight: float = 1.0
     reranker_depth: int = 50
+    phrase_boost: float = 0.0
+    identifier_boost: float = 0.0
+    quoted: Literal["off", "should", "must"] = "off"
+    quoted_boost: float = 0.5
+    max_per_session: int = 0
+    min_sessions: int = 0
 
     def __post_init__(self) -> None:
-        """Reject unknown routes and constants out of range."""
+        """Reject unknown routes, and constants of the wrong kind or out of range."""
         object.__setattr__(self, "weights", MappingProxyType(_complete(self.weights)))
+        for name, kind in _KINDS.items():
+            _check_kind(name, getattr(self, name), kind)
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
         for name, choices in _CHOICES.items():
@@ -109,12 +129,38 @@ class Profile:
             )
         return replace(self, **{"weights": {**self.weights, **weights}, **rest})  # pyright: ignore[reportArgumentType]
 
+    def vary(self, changes: Mapping[str, object]) -> "Profile":
+        """As `override`, with a name that tells the changes; `TUNABLE` lists what may be changed.
+
+        Raises ConfigurationError naming what is unknown or out of range.
+        """
+        if not changes:
+            return self
+        if unknown := sorted(changes.keys() - set(TUNABLE)):
+            raise ConfigurationError(
+                f"no constant or route named {', '.join(unknown)};"
+                f" known: {', '.join(sorted(TUNABLE))}"
+            )
+        told = ", ".join(f"{name}={value}" for name, value in changes.items())
+        return self.override(**{**changes, "name": f"{self.name} ({told})"})
+
+    def constants(self) -> dict[str, Any]:
+        """Every route's weight and every constant by its name."""
+        found: dict[str, Any] = {**self.weights, **self.as_dict()}
+        return {name: value for name, value in found.items() if name not in ("name", "weights")}
+
     def as_dict(self) -> dict[str, object]:
         """Every constant, ready for JSON."""
         return {
             item.name: dict(self.weights) if item.name == "weights" else getattr(self, item.name)
             for item in fields(self)
         }
+
+
+_KINDS: Mapping[str, type] = MappingProxyType(
+    {item.name: type(item.default) for item in fields(Profile) if isinstance(item.default, int)}
+)
+"""The constants that are whole numbers or switches; the other numbers may have fractions."""
 
 
 _RANGES: tuple[tuple[str, float, float], ...] = (
@@ -125,6 +171,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("least_route_limit", 1, 10_000),
     ("k1", 0.01, 10),
     ("b", 0, 1),
+    ("weight_user", 0, 5),
+    ("weight_assistant", 0, 5),
     ("weight_context", 0, 5),
     ("weight_tag", 0, 5),
     ("postings_budget", 1, 10_000_000),
@@ -145,6 +193,11 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("neighbour_weight", 0, 1),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
+    ("phrase_boost", 0, 5),
+    ("identifier_boost", 0, 5),
+    ("quoted_boost", 0, 5),
+    ("max_per_session", 0, 1000),
+    ("min_sessions", 0, 1000),
 )
 
 
@@ -153,8 +206,15 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "lexical_mode": ("bm25f", "ts_rank"),
         "session_scoring": ("support", "best_turns"),
         "relevance": ("normalised", "raw"),
+        "quoted": ("off", "should", "must"),
     }
 )
+
+
+def _check_kind(name: str, value: object, kind: type) -> None:
+    if type(value) is not kind:
+        wanted = "true or false" if kind is bool else "a whole number"
+        raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -164,7 +224,7 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 def _check_range(name: str, value: object, low: float, high: float) -> None:
     usable = isinstance(value, int | float) and math.isfinite(value) and low <= value <= high
-    if not usable:
+    if not usable or isinstance(value, bool):
         raise ConfigurationError(f"{name} must be between {low:g} and {high:g}, not {value!r}")
 
 
@@ -213,6 +273,28 @@ CALIBRATED = BALANCED.override(
     date_weight=0.5,
 )
 
+# Twice the weight of balanced for what reads meaning, half of it for what reads words.
+VECTOR_HEAVY = BALANCED.override(
+    name="vector_heavy",
+    vec_full=2.0,
+    vec_user=1.0,
+    vec_assistant=1.0,
+    lexical=1.0,
+    coverage_weight=0.25,
+    similarity_weight=0.8,
+)
+
+# The reverse.
+KEYWORD_FOCUSED = BALANCED.override(
+    name="keyword_focused",
+    vec_full=0.5,
+    vec_user=0.25,
+    vec_assistant=0.25,
+    lexical=4.0,
+    coverage_weight=1.0,
+    similarity_weight=0.2,
+)
+
 MEMSENSE = Profile(name="memsense", lexical_mode="ts_rank", relevance="raw")
 
 LEXICAL = BALANCED.override(
@@ -225,8 +307,28 @@ LEXICAL = BALANCED.override(
 SEMANTIC = BALANCED.override(name="semantic", lexical=0.0, coverage_weight=0.0)
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
-    {profile.name: profile for profile in (BALANCED, CALIBRATED, MEMSENSE, LEXICAL, SEMANTIC)}
+    {
+        profile.name: profile
+        for profile in (
+            BALANCED,
+            CALIBRATED,
+            MEMSENSE,
+            VECTOR_HEAVY,
+            KEYWORD_FOCUSED,
+            LEXICAL,
+            SEMANTIC,
+        )
+    }
 )
+
+TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())
+"""The names of all weights and constants that a setting or a search may change."""
+
+
+def read_profile(stored: Mapping[str, Any]) -> Profile:
+    """The profile whose `as_dict` was stored; constants this version doesn't know are left out."""
+    known = {item.name for item in fields(Profile)}
+    return Profile(**{name: value for name, value in stored.items() if name in known})
 
 
 def get_profile(name: str) -> Profile:

@@ -3,6 +3,7 @@
 A command's module is imported when the command runs, so that `memsense --help` needs none.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from memsense import __version__
+import memsense
 from memsense.cli.errors import INTERRUPTED, exit_code, one_line
 from memsense.cli.target import Target
 from memsense.errors import MemSenseError
@@ -35,6 +36,13 @@ COMMANDS = {
     "replay": ("memsense.cli.explain:replay", "Run a recorded search again, changed or not."),
     "compare": ("memsense.cli.explain:compare", "Run the last searches again, changed."),
     "doctor": ("memsense.cli.explain:doctor", "Examine the database and its settings."),
+    "settings": (
+        "memsense.cli.settings:app",
+        "Show and change what searches use, while they run.",
+    ),
+    "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
+    "project": ("memsense.cli.project:app", "Keep projects: named pools of sessions."),
+    "entities": ("memsense.cli.entities:app", "List and show what memory mentions."),
     "stats": ("memsense.cli.chunks:stats", "Show what each user's memory holds."),
     "eval": ("memsense.cli.evaluate:app", "Measure recall on gold questions."),
     "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
@@ -101,7 +109,7 @@ root = new_app(cls=LazyGroup, no_args_is_help=True, add_completion=True)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"memsense {__version__}")
+        typer.echo(f"memsense {memsense.__version__}")
         raise typer.Exit
 
 
@@ -166,6 +174,8 @@ def _next(rest: Any) -> list[str]:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # numpy starts a thread a core as it is imported, for matrices larger than any of memsense's.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     root(args=hoist_global_options(sys.argv[1:]), prog_name="memsense")

@@ -1,6 +1,6 @@
 """`memsense eval`: recall on gold questions, as a table and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,9 +27,10 @@ from memsense.cli.measuring import (
 )
 from memsense.cli.options import AsJson, Changes
 from memsense.cli.progress import question_progress
-from memsense.cli.ranking import read_profile
+from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, print_json, table
-from memsense.cli.target import Target, target_of
+from memsense.cli.target import Target, check_profile, target_of
+from memsense.engine import MemSense
 from memsense.evaluation import (
     PARTS,
     compare,
@@ -104,7 +105,7 @@ def locomo(
     Tune on conversations 0-4, report on 5-9. R@k and MRR rank sessions, T@k exchanges.
     """
     target = target_of(ctx)
-    chosen = _choose_profiles(target, profiles, changes, without_parts)
+    choose = _read_choice(profiles, changes, without_parts)
     study = Study(
         ablate=ablate,
         grid=read_grid(sweep),
@@ -115,6 +116,7 @@ def locomo(
     )
     gold = read_locomo(file)
     with target.open() as memory:
+        chosen = choose(memory)
         if ingest_first:
             options = ReadOptions(format="locomo")
             run_with_progress(memory, [str(file)], {"mode": "hybrid", "options": options})
@@ -149,7 +151,7 @@ def jsonl(
     names another.
     """
     target = target_of(ctx)
-    chosen = _choose_profiles(target, profiles, changes, without_parts)
+    choose = _read_choice(profiles, changes, without_parts)
     study = Study(
         ablate=ablate,
         grid=read_grid(sweep),
@@ -161,6 +163,7 @@ def jsonl(
     conversations = read_gold(file)
     gold = gold_set(conversations, file.stem)
     with _own_place(target, file).open() as memory:
+        chosen = choose(memory)
         with question_progress("storing", len(conversations), "conversations") as on_conversation:
             ingest_gold(memory, conversations, on_conversation=on_conversation)
         families = study_profiles(memory, gold, chosen, study)
@@ -197,23 +200,29 @@ def _own_place(target: Target, file: Path) -> Target:
     return replace(target, namespace=gold_namespace(file, embedder))
 
 
-def _choose_profiles(
-    target: Target,
-    names: Sequence[str] | None,
-    changes: Sequence[str] | None,
-    parts: Sequence[str] | None,
-) -> list[Profile]:
+def _read_choice(
+    names: Sequence[str] | None, changes: Sequence[str] | None, parts: Sequence[str] | None
+) -> Callable[[MemSense], list[Profile]]:
+    """How to choose the profiles of a memory, as far as that can be checked without it."""
     if unknown := set(parts or ()) - PARTS.keys():
         raise typer.BadParameter(
             f"no route or signal named {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}",
             param_hint="--without",
         )
-    chosen = [
-        read_profile(name, changes or (), ()) for name in names or [target.settings().profile]
-    ]
-    for part in parts or ():
-        chosen = [without(profile, part) for profile in chosen]
-    return chosen
+    overrides = read_overrides(changes or (), ())
+
+    def choose(memory: MemSense) -> list[Profile]:
+        chosen = [_find_profile(memory, name).vary(overrides) for name in names or [None]]
+        for part in parts or ():
+            chosen = [without(profile, part) for profile in chosen]
+        return chosen
+
+    return choose
+
+
+def _find_profile(memory: MemSense, name: str | None) -> Profile:
+    check_profile(memory, name)
+    return memory.profile(name)
 
 
 def _tell(families: Sequence[Family], as_json: bool) -> None:

@@ -8,8 +8,17 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import Agent, AsJson, Changes, ChunkId, ProfileName, User, Without
-from memsense.cli.ranking import read_overrides, read_profile
+from memsense.cli.options import (
+    Agent,
+    AsJson,
+    Changes,
+    ChunkId,
+    ProfileName,
+    Project,
+    User,
+    Without,
+)
+from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
 from memsense.cli.render_explain import (
     as_html,
@@ -18,7 +27,7 @@ from memsense.cli.render_explain import (
     print_page,
     trace_fields,
 )
-from memsense.cli.target import Target, choose_profile, target_of
+from memsense.cli.target import Target, check_profile, target_of
 from memsense.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -45,6 +54,7 @@ def why_not(
     session: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="of these sessions only; repeatable")
     ] = None,
+    project: Project = None,
     since: Annotated[str | None, typer.Option(metavar="TIME", help="from this time on")] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="before this time")] = None,
     tag: Annotated[
@@ -76,8 +86,9 @@ def why_not(
       memsense why-not "tea or coffee" 42 --since 2025-03-01 --profile lexical --json
     """
     target = target_of(ctx)
-    ranking = read_profile(profile or target.settings().profile, changes or (), without or ())
-    with target.open() as memory:
+    overrides = read_overrides(changes or (), without or ())
+    with target.open(for_few=True) as memory:
+        check_profile(memory, profile)
         verdict = memory.why_not(
             question,
             chunk_id,
@@ -85,6 +96,7 @@ def why_not(
             user_id=user,
             agent_id=agent,
             session_ids=session or None,
+            project=project,
             since=since,
             until=until,
             granularity=granularity,
@@ -92,7 +104,8 @@ def why_not(
             tags=tag or None,
             kinds=kind or None,  # pyright: ignore[reportArgumentType] (unknown kinds match nothing)
             asked_at=asked_at,
-            profile=ranking,
+            profile=profile,
+            overrides=overrides,
         )
     if as_json:
         print_json(verdict.as_dict())
@@ -129,10 +142,10 @@ def replay(
       memsense replay 0b4c… --profile lexical
       memsense replay 0b4c… --set lexical=1.5 --without facet_events
     """
-    chosen = choose_profile(profile) if profile else None
     overrides = read_overrides(changes or (), without or ())
-    with target_of(ctx).open() as memory:
-        found = memory.replay(trace_id, profile=chosen, **overrides)
+    with target_of(ctx).open(for_few=True) as memory:
+        check_profile(memory, profile)
+        found = memory.replay(trace_id, profile=profile, **overrides)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -178,10 +191,10 @@ def compare(
     \b
       memsense compare -n 50 --profile semantic
     """
-    chosen = choose_profile(profile) if profile else None
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
-        found = memory.compare_traces(count, profile=chosen, user_id=user, **overrides)
+        check_profile(memory, profile)
+        found = memory.compare_traces(count, profile=profile, user_id=user, **overrides)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -320,9 +333,7 @@ def _examine(target: Target, *, repair: bool) -> "Report":
     settings = target.settings()
     checkup = import_module("memsense.engine.checkup")
     with target.database() as url:
-        return checkup.check_up(
-            url, settings=settings, profile=choose_profile(settings.profile), repair=repair
-        )
+        return checkup.check_up(url, settings=settings, repair=repair)
 
 
 def _print_report(report: "Report") -> None:

@@ -12,9 +12,22 @@ User = Annotated[
     typer.Option("--user", "-u", metavar="NAME", help="whose memory; default: everybody's"),
 ]
 Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="of this agent only")]
+Project = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="of this project's sessions only (memsense project)"),
+]
 ProfileName = Annotated[
     str | None,
-    typer.Option("--profile", "-p", metavar="NAME", help=", ".join(PROFILES)),
+    typer.Option(
+        "--profile",
+        "-p",
+        metavar="NAME",
+        help=f"{', '.join(PROFILES)}, or a stored one; default: what the settings say",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="NAME", help="who, for the history; default: your user name"),
 ]
 Changes = Annotated[
     list[str] | None,

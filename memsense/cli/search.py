@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.arithmetic import arithmetic_table
-from memsense.cli.options import Agent, AsJson, Changes, ProfileName, User, Without
-from memsense.cli.ranking import read_profile
+from memsense.cli.options import Agent, AsJson, Changes, ProfileName, Project, User, Without
+from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
-from memsense.cli.target import target_of
+from memsense.cli.target import check_profile, target_of
 from memsense.types import MemoryKind
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def search(
     session: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="of these sessions only; repeatable")
     ] = None,
+    project: Project = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="from this time on, ISO 8601: 2025-03-01")
     ] = None,
@@ -84,22 +85,26 @@ def search(
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
-    ranking = read_profile(profile or target.settings().profile, changes or (), without or ())
-    with target.open() as memory:
+    kinds = _check_kinds(kind or ()) or None
+    overrides = read_overrides(changes or (), without or ())
+    with target.open(for_few=True) as memory:
+        check_profile(memory, profile)
         result = memory.search(
             question,
             top_k=top_k,
             user_id=user,
             agent_id=agent,
             session_ids=session or None,
+            project=project,
             since=since,
             until=until,
             granularity=granularity,
             exclude=[int(item) if item.isdecimal() else item for item in exclude or ()],
             tags=tag or None,
-            kinds=_check_kinds(kind or ()) or None,
+            kinds=kinds,
             asked_at=asked_at,
-            profile=ranking,
+            profile=profile,
+            overrides=overrides,
             trace=trace or None,
         )
     if as_json:

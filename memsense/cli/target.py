@@ -16,8 +16,8 @@ from memsense.errors import ConfigurationError, NotFoundError
 if TYPE_CHECKING:
     from memsense.config import Settings
     from memsense.db.embedded import EmbeddedServer
+    from memsense.embed import Embedder
     from memsense.engine import MemSense
-    from memsense.profiles import Profile
 
 _PASSWORD_OPTION = re.compile(r"(\bpassword\s*=\s*)('[^']*'|[^\s&]+)")
 
@@ -34,11 +34,14 @@ class Target:
         """The settings, with the global options over the environment's."""
         return memsense.load_settings(**asdict(self))
 
-    def open(self) -> "MemSense":
-        """The memory; raises the errors of `MemSense.open`."""
+    def open(self, *, for_few: bool = False) -> "MemSense":
+        """The memory; raises the errors of `MemSense.open`.
+
+        `for_few` texts to embed, such as one question, the model is loaded more quickly.
+        """
         settings = self.settings()
-        profile = choose_profile(settings.profile)
-        return memsense.MemSense.open(settings=settings, profile=profile)
+        embedder = _open_embedder(settings) if for_few else None
+        return memsense.MemSense.open(settings=settings, embedder=embedder)
 
     def embedded_server(self) -> "EmbeddedServer":
         """The embedded server's handle, whether or not the settings use it."""
@@ -55,15 +58,23 @@ class Target:
             yield server.url
 
 
+def _open_embedder(settings: "Settings") -> "Embedder":
+    return import_module("memsense.engine.models").open_named_embedder(settings, for_few=True)
+
+
 def target_of(ctx: typer.Context) -> Target:
     """The global options of this call."""
     return ctx.find_object(Target) or Target()
 
 
-def choose_profile(name: str) -> "Profile":
-    """The profile of that name; raises ConfigurationError listing the names there are."""
+def check_profile(memory: "MemSense", name: str | None) -> None:
+    """Raise ConfigurationError, listing what there is, for a profile that is neither shipped nor
+    stored in the namespace.
+    """
+    if name is None or name in import_module("memsense.profiles").PROFILES:
+        return
     try:
-        return import_module("memsense.profiles").get_profile(name)
+        memory.profile(name)
     except NotFoundError as error:
         raise ConfigurationError(str(error)) from error
 

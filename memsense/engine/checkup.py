@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 from psycopg import sql
 
-from memsense import doctor, migrate
+from memsense import doctor, migrate, store
 from memsense.config import Settings
 from memsense.db import connect, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.embed import Embedder
 from memsense.engine.models import open_named_embedder
+from memsense.engine.tuning import default_profile, tuned_profile
+from memsense.entities import question_keys
+from memsense.errors import ConfigurationError
 from memsense.profiles import ROUTES, Profile
 from memsense.queries import recall_query
 from memsense.question.scripts import segment_scripts
@@ -20,13 +23,13 @@ def check_up(
     url: str,
     *,
     settings: Settings,
-    profile: Profile,
+    profile: Profile | None = None,
     embedder: Embedder | None = None,
     repair: bool = False,
 ) -> doctor.Report:
     """The findings on the database at `url`; with `repair`, after mending what can be mended.
 
-    Without an `embedder`, the one of the settings. Raises ConnectionFailedError
+    Without a `profile` or an `embedder`, those of the settings. Raises ConnectionFailedError
     if there is no connection to be had.
     """
     connect(url).close()
@@ -48,7 +51,7 @@ def check_up(
 
 
 def _examine(
-    pool: Pool, settings: Settings, profile: Profile, embedder: Embedder, *, repair: bool
+    pool: Pool, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
 ) -> Iterator[doctor.Finding]:
     with read(pool) as connection:
         yield from doctor.examine_server(connection)
@@ -68,7 +71,27 @@ def _examine(
     )
     with read(pool) as connection:
         yield from doctor.examine_store(connection, expected)
-        yield from _examine_recall(connection, profile)
+        try:
+            ranking = profile or _find_tuned(connection, settings)
+        except ConfigurationError as error:
+            yield doctor.Finding(
+                check="settings",
+                severity="error",
+                text=f"no search can be ranked: {error}",
+                remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
+            )
+        else:
+            yield from _examine_recall(connection, ranking)
+
+
+def _find_tuned(connection: Connection, settings: Settings) -> Profile:
+    """The profile in force in the namespace that the settings name."""
+    tenant_id = store.find_tenant(connection, settings.tenant)
+    if tenant_id is not None:
+        namespace = store.find_namespace(connection, tenant_id, settings.namespace)
+        if namespace is not None:
+            return tuned_profile(namespace, settings.profile)
+    return default_profile(None, settings.profile)
 
 
 def _examine_recall(connection: Connection, profile: Profile) -> Iterator[doctor.Finding]:
@@ -86,6 +109,7 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[doctor
         profile=profile,
         top_k=10,
         promoted_scope=(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
+        question_keys=question_keys(scope["user_text"]),
     )
     statement = recall_query(query_flags(request), *(request.promoted_scope or (None, None)))
     explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + statement

@@ -5,12 +5,15 @@ from typing import Any
 from memsense.config import Settings
 from memsense.embed import Embedder, open_embedder
 from memsense.errors import ConfigurationError
-from memsense.facets import FacetTagger, RuleTagger
+from memsense.facets import FacetTagger
 from memsense.rerankers import HttpReranker, Reranker
 
 
-def open_named_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name; raises ConfigurationError."""
+def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedder:
+    """The embedder that the settings name; raises ConfigurationError.
+
+    `for_few` says that this process will embed only a text or two: see `OnnxEmbedder`.
+    """
     found = {
         "model": settings.embedding_model,
         "base_url": settings.embedding_url,
@@ -18,12 +21,16 @@ def open_named_embedder(settings: Settings) -> Embedder:
         "dimension": settings.embedding_dimension,
     }
     given: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
+    if for_few and settings.embedder == "onnx":
+        given["for_few"] = True
     return open_embedder(settings.embedder, **given)
 
 
 def open_tagger(settings: Settings) -> FacetTagger:
     """The rules, or a language model behind an OpenAI-compatible endpoint."""
     if settings.tagger == "rules":
+        from memsense.facets import RuleTagger  # searching needs no rules
+
         return RuleTagger()
     if settings.tagger_url is None or settings.tagger_model is None:
         raise ConfigurationError(

@@ -11,11 +11,11 @@ from memsense.engine.tracing import read_filters
 from memsense.engine.whynot import describe_outcome
 from memsense.errors import InvalidInputError
 from memsense.hits import SearchResult
-from memsense.profiles import Profile
+from memsense.profiles import Profile, read_profile
 from memsense.store.traces import Trace, TraceCandidate
 
-SMALLEST_CHANGE = 1e-12
-"""Scores nearer than this are equal."""
+SMALLEST_CHANGE = 1e-6
+"""Scores nearer than this are equal: another way to run the same model rounds otherwise."""
 
 MOST_REASONS = 3
 
@@ -143,12 +143,6 @@ def read_trace_id(value: UUID | str) -> UUID:
         raise InvalidInputError(f"{value!r} is no trace id") from error
 
 
-def read_profile(stored: Mapping[str, Any]) -> Profile:
-    """The profile with a trace's constants; those this version doesn't know are left out."""
-    known = {item.name for item in fields(Profile)}
-    return Profile(**{name: value for name, value in stored.items() if name in known})
-
-
 def make_request(trace: Trace, profile: Profile) -> SearchRequest:
     """The recorded search as a request of now."""
     return SearchRequest(
@@ -212,16 +206,8 @@ def _listed_before(item: TraceCandidate) -> ListedHit:
 
 
 def _changed_constants(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    before, after = _flatten(old), _flatten(new)
-    return {
-        name: (before[name], after[name])
-        for name in before
-        if name != "name" and before[name] != after[name]
-    }
-
-
-def _flatten(profile: Profile) -> dict[str, Any]:
-    return {**profile.as_dict(), "weights": None, **profile.weights}
+    before, after = old.constants(), new.constants()
+    return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
 
 
 def _find_moves(
@@ -283,4 +269,6 @@ def _describe_dropped(item: TraceCandidate) -> str:
         return f"left its session to chunk {item.lost_to}"
     if item.dropped_by == "duplicate":
         return f"duplicated hit chunk {item.lost_to} (redundancy {item.redundancy or 0:.3f})"
+    if item.dropped_by == "limit":
+        return f"was barred with its session, place {item.score_rank} by score"
     return f"was outranked, place {item.score_rank} by score"

@@ -1,6 +1,8 @@
 """Whose memory a call means: tenant, namespace and user, by name and by number."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
@@ -9,7 +11,11 @@ from memsense.queries import query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace as the database knows it; `model` is what its vectors were made with."""
+    """A namespace as the database knows it; `model` is what its vectors were made with.
+
+    `settings` are what is set in the database, `profiles` the stored ones with their constants,
+    both as of `settings_version`.
+    """
 
     tenant_id: int
     namespace_id: int
@@ -18,6 +24,9 @@ class Namespace:
     model_id: int | None
     model: str | None
     dimension: int | None
+    settings_version: int
+    settings: Mapping[str, Any]
+    profiles: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +46,13 @@ def find_tenant(connection: Connection, name: str) -> int | None:
 
 
 def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace | None:
-    """The namespace of that name, None before its first write."""
+    """The namespace of that name, None before anything was written or set in it."""
     row = connection.execute(
         query("find_namespace"), {"tenant_id": tenant_id, "name": name}
     ).fetchone()
     if row is None:
         return None
-    namespace_id, language, model_id, model, dimension = row
+    namespace_id, language, model_id, model, dimension, version, settings, profiles = row
     return Namespace(
         tenant_id=tenant_id,
         namespace_id=namespace_id,
@@ -52,7 +61,33 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
         model_id=model_id,
         model=model,
         dimension=dimension,
+        settings_version=version,
+        settings=settings,
+        profiles=profiles,
     )
+
+
+def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
+    """The namespace, made without a model if there is none yet: for what is set before a write.
+
+    Raises InvalidInputError as `open_namespace` does.
+    """
+    connection.execute(query("ensure_tenant"), {"name": tenant})
+    tenant_id = find_tenant(connection, tenant)
+    assert tenant_id is not None
+    found = find_namespace(connection, tenant_id, name)
+    return found or _make_namespace(connection, tenant_id, name, language, model_id=None)
+
+
+def _make_namespace(
+    connection: Connection, tenant_id: int, name: str, language: str, model_id: int | None
+) -> Namespace:
+    check_language(connection, language)
+    values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": model_id}
+    connection.execute(query("ensure_namespace"), values)
+    found = find_namespace(connection, tenant_id, name)
+    assert found is not None
+    return found
 
 
 def open_namespace(
@@ -67,21 +102,18 @@ def open_namespace(
     tenant_id = find_tenant(connection, tenant)
     assert tenant_id is not None
     found = find_namespace(connection, tenant_id, name)
-    if found is None:
-        _check_language(connection, language)
+    if found is None or found.model_id is None:
         key = {"name": model, "dimension": dimension}
         connection.execute(query("ensure_model"), key)
         row = connection.execute(query("find_model"), key).fetchone()
         assert row is not None
-        values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": row[0]}
-        connection.execute(query("ensure_namespace"), values)
-        found = find_namespace(connection, tenant_id, name)
-        assert found is not None
+        found = _make_namespace(connection, tenant_id, name, language, model_id=row[0])
     check_model(found, model, dimension)
     return found
 
 
-def _check_language(connection: Connection, language: str) -> None:
+def check_language(connection: Connection, language: str) -> None:
+    """Raise InvalidInputError unless the server has a text-search configuration of that name."""
     row = connection.execute(query("find_language"), {"language": language}).fetchone()
     if row is None:
         names = connection.execute(query("list_languages")).fetchall()
@@ -113,11 +145,21 @@ def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Sc
         connection.execute(query("ensure_scope"), key)
         row = connection.execute(query("lock_scope"), key).fetchone()
     assert row is not None
+    return _locked_scope(connection, namespace, row[0])
+
+
+def _locked_scope(connection: Connection, namespace: Namespace, scope_id: int) -> Scope:
+    """The scope with its language as it is now: re-indexing changes it under all scopes' locks."""
+    row = connection.execute(
+        query("fetch_language"),
+        {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id},
+    ).fetchone()
+    assert row is not None
     assert namespace.model_id is not None
     return Scope(
         tenant_id=namespace.tenant_id,
-        scope_id=row[0],
-        language=namespace.language,
+        scope_id=scope_id,
+        language=row[0],
         model_id=namespace.model_id,
     )
 
@@ -173,14 +215,8 @@ def find_chunk_scope(connection: Connection, namespace: Namespace, chunk_id: int
     if row is None:
         raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")
     scope_id, session_id, granularity, ordinal, last_ordinal, status = row
-    assert namespace.model_id is not None
     return ChunkPlace(
-        scope=Scope(
-            tenant_id=namespace.tenant_id,
-            scope_id=scope_id,
-            language=namespace.language,
-            model_id=namespace.model_id,
-        ),
+        scope=_locked_scope(connection, namespace, scope_id),
         chunk_id=chunk_id,
         session_id=session_id,
         granularity=granularity,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -377,8 +378,24 @@ def test_help_imports_nothing_heavy() -> None:
     assert "ingest" in done.stdout
 
 
-def test_search_imports_neither_alembic_nor_watchfiles(url: str) -> None:
-    heavy = ["alembic", "sqlalchemy", "watchfiles", "matplotlib", "openai"]
+def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -> None:
+    heavy = [
+        "alembic",
+        "sqlalchemy",
+        "pydantic_settings",
+        "dateutil",
+        "watchfiles",
+        "matplotlib",
+        "openai",
+        "psutil",
+        "filelock",
+        "memsense.db.embedded",
+        "memsense.engine.drafting",
+        "memsense.engine.ingesting",
+        "memsense.engine.replay",
+        "memsense.facets.rules",
+        "memsense.ingest.readers",
+    ]
     program = (
         "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', 'search', 'walnuts']\n"
         f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
@@ -391,6 +408,35 @@ def test_search_imports_neither_alembic_nor_watchfiles(url: str) -> None:
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_search_costs_little_more_than_importing_its_libraries(url: str) -> None:
+    """Beside them in processor time, as a second has no meaning on a busy machine."""
+    libraries = "import numpy, onnxruntime, tokenizers, psycopg_pool, typer, pydantic.main"
+    bare = [sys.executable, "-c", f"{libraries}, rich.console"]
+    search = [*COMMAND, "search", "walnuts"]
+    taken = [(processor_time(url, bare), processor_time(url, search)) for _ in range(5)]
+    assert min(whole for _, whole in taken) < 2.5 * min(imports for imports, _ in taken)
+
+
+def processor_time(url: str, command: Sequence[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    limited = {**environment(url), "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run(command, env=limited, check=True, capture_output=True, timeout=PATIENCE)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_the_text_index_can_be_made_anew_in_another_language(url: str) -> None:
+    known = run_json(url, "db", "reindex")
+    assert known["language"] == "english"
+    assert known["chunks"] >= EXCHANGES
+    done = run(url, "db", "reindex", "--language", "german")
+    assert done.stdout.endswith("memories anew, in german\n")
+    refused = run(url, "db", "reindex", "--language", "klingon")
+    assert_one_line(refused, 2)
+    assert "english" in refused.stderr
+    assert run_json(url, "db", "reindex", "--language", "english") == known
 
 
 def test_the_database_commands_tell_where_memory_is(url: str) -> None:

@@ -5,16 +5,26 @@ import math
 import pytest
 
 from memsense.errors import ConfigurationError, NotFoundError
-from memsense.profiles import PROFILES, ROUTES, VECTOR_ROUTES, Profile, get_profile
+from memsense.profiles import (
+    BALANCED,
+    PROFILES,
+    ROUTES,
+    TUNABLE,
+    VECTOR_ROUTES,
+    Profile,
+    get_profile,
+    read_profile,
+)
 
 
-def test_there_are_eight_routes_in_the_querys_order() -> None:
-    assert len(ROUTES) == 8
+def test_there_are_nine_routes_in_the_querys_order() -> None:
+    assert len(ROUTES) == 9
     assert ROUTES.index("lexical") == 4
-    assert set(VECTOR_ROUTES) == set(ROUTES) - {"lexical"}
+    assert ROUTES[-1] == "graph"
+    assert set(VECTOR_ROUTES) == set(ROUTES) - {"lexical", "graph"}
 
 
-@pytest.mark.parametrize("name", ["balanced", "memsense", "lexical", "semantic"])
+@pytest.mark.parametrize("name", PROFILES)
 def test_a_shipped_profile_is_found_by_name(name: str) -> None:
     assert get_profile(name).name == name
 
@@ -26,7 +36,7 @@ def test_an_unknown_profile_is_refused_with_the_names_there_are() -> None:
 
 def test_the_memsense_profile_holds_the_originals_constants() -> None:
     profile = PROFILES["memsense"]
-    assert set(profile.weights.values()) == {1.0}
+    assert profile.weights == {route: float(route != "graph") for route in ROUTES}
     assert (profile.rrf_k, profile.memory_alpha, profile.mmr_lambda) == (15, 0.1, 0.78)
     assert (profile.turn_support_coefficient, profile.turn_support_cap) == (0.6, 0.12)
     assert (profile.duplicate_threshold, profile.tag_redundancy) == (0.94, 0.35)
@@ -66,6 +76,16 @@ def test_an_override_changes_a_copy() -> None:
         {"least_candidates": 0},
         {"memory_alpha": math.nan},
         {"no_such_constant": 1},
+        {"lexical": True},
+        {"candidate_factor": 2.5},
+        {"reranker_depth": True},
+        {"names_removed": 1},
+        {"names_removed": "yes"},
+        {"phrase_boost": 5.5},
+        {"identifier_boost": -1},
+        {"quoted_boost": 6},
+        {"max_per_session": 1001},
+        {"min_sessions": -1},
     ],
 )
 def test_an_unusable_constant_is_refused_by_name(changes: dict[str, object]) -> None:
@@ -88,7 +108,47 @@ def test_a_profile_as_a_mapping_makes_the_same_profile() -> None:
         assert Profile(**profile.as_dict()) == profile  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize("name", ["lexical_mode", "session_scoring", "relevance"])
+@pytest.mark.parametrize("name", ["lexical_mode", "session_scoring", "relevance", "quoted"])
 def test_a_word_that_no_mode_is_called_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} must be .* not 'sideways'"):
         get_profile("balanced").override(**{name: "sideways"})
+
+
+def test_vector_heavy_and_keyword_focused_lean_to_opposite_sides_of_balanced() -> None:
+    heavy, focused = PROFILES["vector_heavy"], PROFILES["keyword_focused"]
+    for route in ("vec_full", "vec_user", "vec_assistant"):
+        assert heavy.weights[route] > BALANCED.weights[route] > focused.weights[route]
+    assert heavy.weights["lexical"] < BALANCED.weights["lexical"] < focused.weights["lexical"]
+    assert heavy.similarity_weight > BALANCED.similarity_weight > focused.similarity_weight
+    assert heavy.coverage_weight < BALANCED.coverage_weight < focused.coverage_weight
+
+
+def test_boosts_and_limits_of_sessions_are_off_in_every_shipped_profile() -> None:
+    for profile in PROFILES.values():
+        assert (profile.phrase_boost, profile.identifier_boost, profile.quoted) == (0, 0, "off")
+        assert (profile.max_per_session, profile.min_sessions) == (0, 0)
+
+
+def test_a_varied_profile_tells_its_changes_in_its_name() -> None:
+    varied = BALANCED.vary({"lexical": 1.5, "quoted": "must"})
+    assert varied.name == "balanced (lexical=1.5, quoted=must)"
+    assert (varied.weights["lexical"], varied.quoted) == (1.5, "must")
+    assert BALANCED.vary({}) is BALANCED
+
+
+@pytest.mark.parametrize("name", ["name", "weights", "lexcal"])
+def test_what_cannot_be_varied_is_refused_with_what_can(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"no constant or route named {name}; .*lexical"):
+        BALANCED.vary({name: 1})
+
+
+def test_the_constants_are_all_weights_and_all_fields_but_the_name() -> None:
+    for profile in PROFILES.values():
+        constants = profile.constants()
+        assert tuple(constants) == TUNABLE
+        assert BALANCED.vary(constants).override(name=profile.name) == profile
+
+
+def test_a_stored_profile_is_read_without_what_this_version_does_not_know() -> None:
+    stored = {**BALANCED.as_dict(), "constant_of_tomorrow": 3}
+    assert read_profile(stored) == BALANCED

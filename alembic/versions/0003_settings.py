@@ -1,0 +1,23 @@
+"""Settings, stored profiles and projects: what a namespace tunes and pools at run time."""
+
+from pathlib import Path
+
+from alembic import op
+from memsense.migrate import run_file
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Create the tables, as written in the SQL file of the same name."""
+    run_file(op.get_bind(), Path(__file__).with_suffix(".sql"))
+
+
+def downgrade() -> None:
+    """Drop settings and projects; searches go back to the shipped defaults."""
+    op.execute(
+        "DROP TABLE memsense.project_sessions, memsense.projects, memsense.settings_history,"
+        " memsense.profiles, memsense.settings"
+    )
+    op.execute("ALTER TABLE memsense.namespaces DROP COLUMN settings_version")

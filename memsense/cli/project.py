@@ -1,0 +1,128 @@
+"""`memsense project`: named pools of sessions to search in."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from memsense.cli.app import new_app
+from memsense.cli.options import AsJson
+from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
+from memsense.cli.target import target_of
+
+if TYPE_CHECKING:
+    from memsense.store.projects import Project
+
+app = new_app(
+    no_args_is_help=True, help="Projects: named pools of sessions that a search is limited to."
+)
+
+SESSIONS_SHOWN = 60
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="the project's name")]
+Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="ids of sessions")]
+
+
+@app.command("list")
+def list_projects(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+    """List the projects of the namespace.
+
+    \b
+      memsense project list
+    """
+    with target_of(ctx).open() as memory:
+        found = memory.projects()
+    if as_json:
+        print_json([asdict(project) for project in found])
+        return
+    if not found:
+        console().print("No projects: make one with 'memsense project create'.")
+        return
+    made = table("project", "sessions", "", "since", right=("sessions",))
+    for project in found:
+        ids = shorten(", ".join(project.session_ids), SESSIONS_SHOWN)
+        add_row(made, plain(project.name), len(project.session_ids), ids, when(project.created_at))
+    console().print(made)
+
+
+@app.command("show")
+def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+    """Show a project's sessions, one a line.
+
+    \b
+      memsense project show kitchen
+    """
+    with target_of(ctx).open() as memory:
+        found = memory.project(name)
+    if as_json:
+        print_json(asdict(found))
+        return
+    for session_id in found.session_ids:
+        typer.echo(plain(session_id))
+
+
+@app.command("create")
+def create(
+    ctx: typer.Context,
+    name: Name,
+    sessions: Annotated[
+        list[str] | None, typer.Argument(metavar="[SESSION]...", help="ids of sessions")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make a project of sessions, which needn't hold anything yet.
+
+    \b
+      memsense project create kitchen s01-20250203 s04-20250310
+      memsense search "Which colour?" --project kitchen
+    """
+    with target_of(ctx).open() as memory:
+        found = memory.create_project(name, sessions or ())
+    _tell(found, as_json=as_json)
+
+
+@app.command("delete")
+def delete(ctx: typer.Context, name: Name) -> None:
+    """Dissolve a project; its sessions stay where they are.
+
+    \b
+      memsense project delete kitchen
+    """
+    with target_of(ctx).open() as memory:
+        memory.delete_project(name)
+    console().print(Text(f"project {plain(name)} is deleted"))
+
+
+@app.command("add")
+def add(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson = False) -> None:
+    """Put sessions into a project.
+
+    \b
+      memsense project add kitchen s05-20250401
+    """
+    with target_of(ctx).open() as memory:
+        found = memory.add_to_project(name, sessions)
+    _tell(found, as_json=as_json)
+
+
+@app.command("remove")
+def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson = False) -> None:
+    """Take sessions out of a project.
+
+    \b
+      memsense project remove kitchen s05-20250401
+    """
+    with target_of(ctx).open() as memory:
+        found = memory.remove_from_project(name, sessions)
+    _tell(found, as_json=as_json)
+
+
+def _tell(project: "Project", *, as_json: bool) -> None:
+    if as_json:
+        print_json(asdict(project))
+        return
+    count = len(project.session_ids)
+    sessions = "1 session" if count == 1 else f"{count} sessions"
+    console().print(Text(f"project {plain(project.name)} has {sessions}"))

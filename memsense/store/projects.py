@@ -1,0 +1,103 @@
+"""Writes and reads projects: named pools of a namespace's sessions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.rows import class_row
+
+from memsense.db.connection import Connection
+from memsense.errors import InvalidInputError, NotFoundError
+from memsense.queries import query
+from memsense.store.scopes import Namespace
+
+FILE = "settings.sql"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A named pool of sessions, in the order of their ids."""
+
+    name: str
+    session_ids: Sequence[str]
+    created_at: datetime
+
+
+def _key(namespace: Namespace, name: str | None = None) -> dict[str, Any]:
+    return {
+        "tenant_id": namespace.tenant_id,
+        "namespace_id": namespace.namespace_id,
+        "name": name,
+    }
+
+
+def list_projects(connection: Connection, namespace: Namespace) -> list[Project]:
+    """The namespace's projects by name."""
+    return _fetch_projects(connection, namespace, None)
+
+
+def fetch_project(connection: Connection, namespace: Namespace, name: str) -> Project:
+    """The project of that name; raises NotFoundError listing the names there are."""
+    found = _fetch_projects(connection, namespace, name)
+    if not found:
+        raise _no_project(connection, namespace, name)
+    return found[0]
+
+
+def _fetch_projects(
+    connection: Connection, namespace: Namespace, name: str | None
+) -> list[Project]:
+    cursor = connection.cursor(row_factory=class_row(Project))
+    return cursor.execute(query("list_projects", FILE), _key(namespace, name)).fetchall()
+
+
+def _no_project(connection: Connection, namespace: Namespace, name: str) -> NotFoundError:
+    names = [project.name for project in list_projects(connection, namespace)]
+    told = f"there are {', '.join(names)}" if names else "there are none"
+    return NotFoundError(f"no project {name!r} in namespace {namespace.name!r}; {told}")
+
+
+def insert_project(
+    connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
+) -> Project:
+    """Make a project; raises InvalidInputError if there is one of that name."""
+    made = connection.execute(query("insert_project", FILE), _key(namespace, name)).fetchone()
+    if made is None:
+        raise InvalidInputError(f"there is a project {name!r} already")
+    return add_sessions(connection, namespace, name, session_ids)
+
+
+def delete_project(connection: Connection, namespace: Namespace, name: str) -> None:
+    """Dissolve a project, not its sessions; raises NotFoundError."""
+    gone = connection.execute(query("delete_project", FILE), _key(namespace, name)).fetchone()
+    if gone is None:
+        raise _no_project(connection, namespace, name)
+
+
+def add_sessions(
+    connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
+) -> Project:
+    """Put sessions into a project; those that are in it stay. Raises NotFoundError."""
+    return _change_sessions(connection, "add_sessions", namespace, name, session_ids)
+
+
+def remove_sessions(
+    connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
+) -> Project:
+    """Take sessions out of a project; those that are not in it don't matter. NotFoundError."""
+    return _change_sessions(connection, "remove_sessions", namespace, name, session_ids)
+
+
+def _change_sessions(
+    connection: Connection,
+    statement: str,
+    namespace: Namespace,
+    name: str,
+    session_ids: Sequence[str],
+) -> Project:
+    key = _key(namespace, name)
+    if connection.execute(query("lock_project", FILE), key).fetchone() is None:
+        raise _no_project(connection, namespace, name)
+    connection.execute(query(statement, FILE), {**key, "session_ids": list(session_ids)})
+    return fetch_project(connection, namespace, name)

@@ -1,0 +1,121 @@
+"""Writes and reads settings and stored profiles; knows nothing of what they mean to a search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from memsense.db.connection import Connection
+from memsense.queries import query
+from memsense.store.scopes import Namespace, find_namespace
+
+FILE = "settings.sql"
+
+ChangeKind = Literal["setting", "profile"]
+
+_STATEMENTS: dict[tuple[ChangeKind, bool], str] = {
+    ("setting", True): "upsert_setting",
+    ("setting", False): "delete_setting",
+    ("profile", True): "insert_profile",
+    ("profile", False): "delete_profile",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSetting:
+    """A setting as it stands in the database."""
+
+    name: str
+    value: Any
+    changed_by: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProfile:
+    """A profile as it stands in the database."""
+
+    name: str
+    constants: dict[str, Any]
+    created_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A setting or profile to be written; None stands for its absence before or after."""
+
+    kind: ChangeKind
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedChange:
+    """An entry of the append-only history; the changes of one call share a version."""
+
+    version: int
+    kind: ChangeKind
+    name: str
+    before: Any
+    after: Any
+    changed_by: str
+    changed_at: datetime
+
+
+def _key(namespace: Namespace) -> dict[str, Any]:
+    return {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
+
+
+def lock_settings(connection: Connection, namespace: Namespace) -> Namespace:
+    """The namespace as it is now, its settings locked until the caller's transaction ends."""
+    connection.execute(query("lock_namespace", FILE), _key(namespace))
+    locked = find_namespace(connection, namespace.tenant_id, namespace.name)
+    assert locked is not None
+    return locked
+
+
+def write_changes(
+    connection: Connection, namespace: Namespace, changes: Sequence[Change], by: str
+) -> int:
+    """Make the changes and record them, under `lock_settings`; returns the new version."""
+    row = connection.execute(query("raise_version", FILE), _key(namespace)).fetchone()
+    assert row is not None
+    for change in changes:
+        values = {
+            **_key(namespace),
+            "version": row[0],
+            "kind": change.kind,
+            "name": change.name,
+            "value": Jsonb(change.after),
+            "before": None if change.before is None else Jsonb(change.before),
+            "after": None if change.after is None else Jsonb(change.after),
+            "changed_by": by,
+        }
+        statement = _STATEMENTS[change.kind, change.after is not None]
+        connection.execute(query(statement, FILE), values)
+        connection.execute(query("record_change", FILE), values)
+    return row[0]
+
+
+def fetch_settings(connection: Connection, namespace: Namespace) -> list[StoredSetting]:
+    """What is set in the namespace, by name."""
+    cursor = connection.cursor(row_factory=class_row(StoredSetting))
+    return cursor.execute(query("fetch_settings", FILE), _key(namespace)).fetchall()
+
+
+def fetch_profiles(connection: Connection, namespace: Namespace) -> list[StoredProfile]:
+    """The namespace's stored profiles, by name."""
+    cursor = connection.cursor(row_factory=class_row(StoredProfile))
+    return cursor.execute(query("fetch_profiles", FILE), _key(namespace)).fetchall()
+
+
+def fetch_changes(connection: Connection, namespace: Namespace, limit: int) -> list[RecordedChange]:
+    """The latest entries of the namespace's history, newest first."""
+    cursor = connection.cursor(row_factory=class_row(RecordedChange))
+    values = {**_key(namespace), "limit": limit}
+    return cursor.execute(query("fetch_changes", FILE), values).fetchall()

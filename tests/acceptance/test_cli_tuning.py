@@ -1,0 +1,183 @@
+"""Settings, profiles and projects on the command line: output, JSON fields, exit codes."""
+
+import json
+import uuid
+from collections.abc import Generator
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+from typer.testing import CliRunner, Result
+
+from memsense import MemSense
+from memsense.cli.app import hoist_global_options, root
+from memsense.profiles import PROFILES, TUNABLE
+
+
+@pytest.fixture(scope="module")
+def database(server_url: str, template_database: str) -> Generator[str]:
+    """A database of this module's own."""
+    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
+    own = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}
+    with psycopg.connect(server_url, autocommit=True) as server:
+        server.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
+        yield own
+        server.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+
+
+class Place:
+    """A namespace of one test's own, and the command line on it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.namespace = uuid.uuid4().hex
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        given = ["--database-url", self.url, "--namespace", self.namespace, *arguments]
+        result: Result = CliRunner().invoke(root, hoist_global_options(given))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    def run_json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json"))
+
+    def fill(self) -> None:
+        with MemSense.open(self.url, namespace=self.namespace) as memory:
+            for session, text in (("s1", "We paint the kitchen green."), ("s2", "Tea is green.")):
+                message = {"role": "user", "content": text}
+                memory.add([message], user_id="ada", session_id=session, mode="turn")
+
+
+@pytest.fixture
+def place(database: str) -> Place:
+    return Place(database)
+
+
+def test_settings_are_shown_set_and_reset(place: Place) -> None:
+    assert "default" in place.run("settings", "show")
+    shown = place.run(
+        "settings", "set", "profile=vector_heavy", "lexical=1.5", "names_removed=no", "--by", "ada"
+    )
+    assert "vector_heavy" in shown
+    assert "version 1 of the settings" in shown
+    found = place.run_json("settings", "show")
+    assert found["version"] == 1
+    settings = {item["name"]: item for item in found["settings"]}
+    assert settings.keys() == {"profile", "embedder_failure", *TUNABLE}
+    assert settings["lexical"].items() >= {"value": 1.5, "origin": "database"}.items()
+    assert settings["lexical"]["changed_by"] == "ada"
+    assert settings["lexical"]["changed_at"]
+    assert settings["names_removed"]["value"] is False
+    assert settings["vec_full"].items() >= {"value": 2.0, "origin": "profile"}.items()
+    assert "mmr_lambda" not in place.run("settings", "show")
+    assert "mmr_lambda" in place.run("settings", "show", "--all")
+    assert "lexical" in place.run("settings", "reset", "lexical")
+    left = place.run_json("settings", "reset", "--all")
+    assert {item["origin"] for item in left["settings"]} == {"default", "profile"}
+
+
+def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> None:
+    assert "Nothing was ever set here." in place.run("settings", "history")
+    place.run("settings", "set", "lexical=1.5", "--by", "ada")
+    place.run("profile", "create", "mine", "--by", "bob")
+    place.run("settings", "reset", "lexical", "--by", "cem")
+    found = place.run_json("settings", "history")
+    assert [
+        (item["version"], item["kind"], item["name"], item["before"], item["changed_by"])
+        for item in found
+    ] == [
+        (3, "setting", "lexical", 1.5, "cem"),
+        (2, "profile", "mine", None, "bob"),
+        (1, "setting", "lexical", None, "ada"),
+    ]
+    assert found[1]["after"]["name"] == "mine"
+    shown = place.run("settings", "history", "-n", "2")
+    assert "profile mine" in shown
+    assert "ada" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("settings", "set", "lexical=9"), 2, "between 0 and 5"),
+        (("settings", "set", "lexcal=1"), 2, "no setting named lexcal; known: b"),
+        (("settings", "set", "lexical"), 2, "is not NAME=VALUE"),
+        (("settings", "set", "lexical=much"), 2, "lexical takes float"),
+        (("settings", "set", "profile=best"), 2, "there are balanced"),
+        (("settings", "set", "embedder_failure=maybe"), 2, "must be error or lexical"),
+        (("settings", "set", "lexical=1", "--expected-version", "7"), 1, "at version 0, not 7"),
+        (("settings", "reset"), 2, "--all"),
+        (("settings", "reset", "--all", "lexical"), 2, "--all"),
+        (("settings", "reset", "lexcal"), 2, "no setting named lexcal"),
+        (("profile", "show", "best"), 1, "there are balanced"),
+        (("profile", "create", "balanced"), 2, "memsense ships a profile named"),
+        (("profile", "create", "mine", "--from", "best"), 2, "there are balanced"),
+        (("profile", "create", "mine", "--set", "k1=99"), 2, "k1 must be between"),
+        (("profile", "delete", "balanced"), 2, "is shipped"),
+        (("profile", "delete", "best"), 1, "no profile named"),
+        (("project", "create", ""), 2, "no name for a project"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    place: Place, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    assert said in " ".join(place.run(*arguments, code=code).split())
+    assert place.run_json("settings", "history") == []
+
+
+def test_profiles_are_created_listed_used_and_deleted(place: Place) -> None:
+    place.fill()
+    made = place.run_json(
+        "profile", "create", "mine", "--from", "memsense", "--set", "k1=2", "--without", "vec_user"
+    )
+    assert (made["name"], made["constants"]["k1"], made["constants"]["vec_user"]) == ("mine", 2, 0)
+    assert place.run_json("profile", "show", "mine") == made
+    assert place.run_json("search", "tea", "--profile", "mine")["profile"] == "mine"
+    place.run("settings", "set", "profile=mine")
+    found = place.run_json("profile", "list")
+    assert [item["name"] for item in found] == [*PROFILES, "mine"]
+    assert [item["name"] for item in found if item["in_use"]] == ["mine"]
+    assert {item["origin"] for item in found} == {"shipped", "stored"}
+    assert "k1=2" in place.run("profile", "list")
+    assert place.run_json("search", "tea")["profile"] == "mine"
+    assert "in use" in place.run("profile", "delete", "mine", code=2)
+    place.run("settings", "set", "profile=balanced")
+    assert "deleted" in place.run("profile", "delete", "mine")
+    assert "there are balanced" in place.run("search", "tea", "--profile", "mine", code=2)
+
+
+def test_a_search_takes_settings_and_its_own_changes_on_top(place: Place) -> None:
+    place.fill()
+    place.run("settings", "set", "lexical=3")
+    found = place.run_json("search", "green tea", "--set", "rrf_k=60", "--without", "vec_user")
+    assert found["profile"] == "balanced (lexical=3) (rrf_k=60, vec_user=0.0)"
+    weights = {
+        item["route"]: item["weight"] for hit in found["hits"] for item in hit["explain"]["routes"]
+    }
+    assert weights["lexical"] == 3
+    assert "vec_user" not in weights
+
+
+def test_projects_are_kept_and_searched_in(place: Place) -> None:
+    place.fill()
+    assert "No projects" in place.run("project", "list")
+    assert "project kitchen has 1 session" in place.run("project", "create", "kitchen", "s1")
+    found = place.run_json("search", "green", "--project", "kitchen")
+    assert [hit["session_id"] for hit in found["hits"]] == ["s1"]
+    added = place.run_json("project", "add", "kitchen", "s2", "s9")
+    assert added["session_ids"] == ["s1", "s2", "s9"]
+    assert place.run("project", "show", "kitchen").split() == ["s1", "s2", "s9"]
+    assert place.run_json("project", "remove", "kitchen", "s1", "s9")["session_ids"] == ["s2"]
+    assert [item["name"] for item in place.run_json("project", "list")] == ["kitchen"]
+    assert "kitchen" in place.run("project", "list")
+    outside = place.run_json("recent")[1]["chunk_id"]
+    verdict = place.run_json("why-not", "green", str(outside), "--project", "kitchen")
+    assert verdict["step"] == "scope"
+    assert "is deleted" in place.run("project", "delete", "kitchen")
+    assert "no project 'kitchen'" in place.run("project", "show", "kitchen", code=1)
+    assert "no project 'kitchen'" in place.run("search", "green", "--project", "kitchen", code=1)
