@@ -1,19 +1,26 @@
 """The settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
 
+import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import platformdirs
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from memsense.errors import ConfigurationError
 
+PREFIX = "memsense_"
 
-class Settings(BaseSettings):
-    """What a deployment may choose; every field is `MEMSENSE_<FIELD>` in the environment."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMSENSE_", extra="ignore")
+class Settings(BaseModel):
+    """What a deployment may choose; every field is `MEMSENSE_<FIELD>` in the environment.
+
+        settings = Settings(pool_max_size=3)  # the rest as the environment has it
+
+    The case of a variable's name doesn't matter. Variables that are no setting are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore")
 
     database_url: str | None = Field(
         default=None, description="PostgreSQL URL; unset: embedded server"
@@ -56,6 +63,16 @@ class Settings(BaseSettings):
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
+        found = {name.lower().removeprefix(PREFIX): name for name in os.environ if _is_ours(name)}
+        return {name: os.environ[found[name]] for name in cls.model_fields if name in found} | given
+
+
+def _is_ours(name: str) -> bool:
+    return name.lower().startswith(PREFIX)
+
 
 def load_settings(**overrides: object) -> Settings:
     """The settings of this process; `overrides` that are not None win over the environment.
@@ -64,7 +81,7 @@ def load_settings(**overrides: object) -> Settings:
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings.model_validate(Settings().model_dump() | given)
+        return Settings.model_validate(given)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"

@@ -15,6 +15,7 @@ Severity = Literal["info", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 FILE = "doctor.sql"
+RECOUNT = "reindex.sql"
 LEAST_WORK_MEM = 4 << 20
 LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
@@ -27,6 +28,7 @@ WASTED_ROWS = 10_000
 INDEXES: Mapping[str, str] = {
     "chunks_pkey": "chunks",
     "chunks_scope_lexemes": "chunks",
+    "chunks_scope_tags": "chunks",
     "chunks_occurred_at": "chunks",
     "chunks_tenant_id_scope_id_session_id_granularity_ordinal_pa_key": "chunks",
     "chunks_tenant_id_scope_id_content_hash_dedup_window_key": "chunks",
@@ -40,13 +42,28 @@ INDEXES: Mapping[str, str] = {
     "embeddings_personal_info_pkey": "embeddings_personal_info",
     "embeddings_preferences_pkey": "embeddings_preferences",
     "embeddings_events_pkey": "embeddings_events",
+    "entities_pkey": "entities",
+    "entities_tenant_id_scope_id_key_key": "entities",
+    "entities_scope_spellings": "entities",
+    "mentions_pkey": "mentions",
+    "mentions_chunk": "mentions",
+    "edges_pkey": "edges",
+    "edges_entity_b": "edges",
     "events_chunk": "events",
     "ingested_messages_pkey": "ingested_messages",
     "traces_pkey": "traces",
     "traces_recorded_at": "traces",
-    "trace_candidates_pkey": "trace_candidates",
+    "packed_candidates_pkey": "packed_candidates",
+    "settings_pkey": "settings",
+    "profiles_pkey": "profiles",
+    "settings_history_pkey": "settings_history",
+    "projects_pkey": "projects",
+    "project_sessions_pkey": "project_sessions",
 }
 """The indexes that searches and writes rely on, and their tables."""
+
+VECTOR_TABLES = [table for table in INDEXES.values() if table.startswith("embeddings_")]
+"""Where a promoted memory has HNSW indexes of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,19 +306,18 @@ def _examine_indexes(connection: Connection) -> Iterator[Finding]:
 def _examine_promoted(
     connection: Connection, indexes: Sequence[Mapping[str, Any]]
 ) -> Iterator[Finding]:
-    predicates = [
-        found["predicate"]
-        for found in indexes
-        if found["method"] == "hnsw" and found["is_usable"] and "_full" in found["table_name"]
-    ]
+    usable = [found for found in indexes if found["method"] == "hnsw" and found["is_usable"]]
     for scope in _rows(connection, "list_promoted", {}):
-        wanted = f"scope_id = {scope['scope_id']})"
-        if not any(wanted in predicate for predicate in predicates):
+        covered = f"scope_id = {scope['scope_id']})"
+        served = {found["table_name"] for found in usable if covered in found["predicate"]}
+        missing = [table for table in VECTOR_TABLES if table not in served]
+        if missing:
             yield Finding(
                 check="indexes",
                 severity="error",
-                text=f"the promoted memory of {scope['user_id']!r} has no usable HNSW index",
-                remedy="promote it again, or set scopes.promoted to false",
+                text=f"the promoted memory of {scope['user_id']!r} has no usable HNSW index on"
+                f" {', '.join(missing)}",
+                remedy="run 'memsense db optimise', which builds what is missing",
             )
 
 
@@ -332,7 +348,7 @@ def _examine_retired(connection: Connection) -> Iterator[Finding]:
             check="retired",
             severity="error",
             text=f"{found['unindexed']} active chunks are in no word index",
-            remedy="archive and restore them, which indexes them again",
+            remedy="run 'memsense db reindex'",
         )
 
 
@@ -366,7 +382,7 @@ def _examine_languages(connection: Connection) -> Iterator[Finding]:
                 severity="error",
                 text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of {place} are not"
                 f" indexed as {found['language']!r} does it; questions will miss them",
-                remedy="set namespaces.language back, or ingest into a new namespace",
+                remedy="run 'memsense db reindex'",
             )
 
 
@@ -453,7 +469,8 @@ def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any
 
 def _is_source(node: Mapping[str, Any]) -> bool:
     name = node.get("Relation Name", "")
-    return name.startswith(("embeddings_", "chunks")) or node.get("One-Time Filter") == "false"
+    has_rows = name.startswith(("embeddings_", "chunks", "mentions"))
+    return has_rows or node.get("One-Time Filter") == "false"
 
 
 def _describe_route(route: str, root: Mapping[str, Any]) -> Finding:
@@ -485,7 +502,7 @@ def repair(connection: Connection) -> list[Finding]:
     done: list[Finding] = []
     for tenant_id, scope_ids in _by_tenant(_rows(connection, "list_retired_scopes", {})):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
-        connection.execute(query("lock_scopes", FILE), values)
+        connection.execute(query("lock_scopes", RECOUNT), values)
         vectors = connection.execute(query("drop_retired_vectors", FILE), values).rowcount
         entries = connection.execute(query("drop_retired_entries", FILE), values).rowcount
         text = f"removed {vectors} vectors and {entries} index entries of retired chunks"
@@ -499,7 +516,7 @@ def repair(connection: Connection) -> list[Finding]:
             "recount_lexemes",
             "recount_chunks",
         ):
-            connection.execute(query(name, FILE), values)
+            connection.execute(query(name, RECOUNT), values)
         text = f"recounted the statistics of {len(scope_ids)} memories"
         done.append(Finding(check="repair", severity="info", text=text))
     return done

@@ -1,4 +1,5 @@
--- What `memsense doctor` asks. Every statement reads one consistent snapshot; repairs are at the end.
+-- What `memsense doctor` asks. Every statement reads one consistent snapshot; repairs are at the end,
+-- except for the recount, which re-indexing shares: reindex.sql.
 
 -- name: fetch_server
 SELECT
@@ -150,39 +151,6 @@ LIMIT 1;
 -- name: count_old_traces
 SELECT count(*) AS traces, count(*) FILTER (WHERE recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s)) AS old
 FROM memsense.traces;
-
--- name: lock_scopes
--- As every write locks its scope, in the order of their numbers.
-SELECT scope_id
-FROM memsense.scopes
-WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[])
-ORDER BY scope_id
-FOR NO KEY UPDATE;
-
--- name: clear_lexemes
-DELETE FROM memsense.lexemes WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]);
-
--- name: clear_counts
-DELETE FROM memsense.scope_statistics WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]);
-
--- name: recount_lexemes
-INSERT INTO memsense.lexemes (tenant_id, scope_id, granularity, lexeme, document_frequency)
-SELECT c.tenant_id, c.scope_id, c.granularity, lexeme, count(*)
-FROM memsense.chunks AS c
-CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS lexeme
-WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = ANY (%(scope_ids)s::integer[]) AND c.status = 'active'
-GROUP BY c.tenant_id, c.scope_id, c.granularity, lexeme;
-
--- name: recount_chunks
-INSERT INTO memsense.scope_statistics (
-    tenant_id, scope_id, granularity, chunk_count, user_length, assistant_length, tag_length, context_length
-)
-SELECT
-    tenant_id, scope_id, granularity, count(*), sum(user_length), sum(assistant_length), sum(tag_length),
-    sum(context_length)
-FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status = 'active'
-GROUP BY tenant_id, scope_id, granularity;
 
 -- name: list_retired_scopes
 SELECT DISTINCT c.tenant_id, c.scope_id

@@ -78,6 +78,35 @@ def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
         typer.echo("nothing to do: every memory has the indexes that its size asks for")
 
 
+@app.command("reindex")
+def reindex(
+    ctx: typer.Context,
+    *,
+    language: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="text-search configuration to stem in from now on"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the text index of all memories anew, in another language if you like.
+
+    \b
+      memsense db reindex
+      memsense db reindex --language german
+
+    Searches use the old index until the new one is complete, and keep it if anything fails;
+    writes wait. `memsense db psql -c '\\dF'` lists the languages.
+    """
+    with target_of(ctx).open() as memory:
+        done = memory.reindex(language)
+    if as_json:
+        print_json(asdict(done))
+    else:
+        typer.echo(
+            f"indexed {done.chunks} chunks of {done.scopes} memories anew, in {done.language}"
+        )
+
+
 @app.command("start")
 def start(ctx: typer.Context) -> None:
     """Start the embedded server and keep it until `memsense db stop`.

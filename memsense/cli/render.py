@@ -22,7 +22,8 @@ _BLANKS = re.compile(r"\s+")
 def console(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or 120 columns where there is none."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else PIPE_WIDTH)
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(stderr=stderr, highlight=False, emoji=False, width=width)
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ import typer
 from memsense import queries
 from memsense.cli.app import new_app
 
-FILTERS = ("session", "agent", "since", "until", "tags", "kinds", "metadata", "exclude")
+FILTERS = ("session", "project", "agent", "since", "until", "tags", "kinds", "metadata", "exclude")
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 

@@ -9,20 +9,40 @@ in a `ReadReport` whatever it leaves out; `pair_exchanges` makes the unit of mem
             exchanges = pair_exchanges(conversation)
 """
 
-from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from memsense.errors import IngestError
-from memsense.ingest.detection import Detection, detect
-from memsense.ingest.identity import content_hash, message_key
-from memsense.ingest.options import DateOrder, ReadOptions
-from memsense.ingest.pairing import joined_text, pair_exchanges
-from memsense.ingest.reader import Reader
-from memsense.ingest.readers import READERS
-from memsense.ingest.reading import Reading
-from memsense.ingest.report import ReadReport, Tally
-from memsense.ingest.sources import UNREADABLE, Source, expand_paths
-from memsense.ingest.timestamps import Stamp, parse_timestamp
-from memsense.types import Conversation
+if TYPE_CHECKING:
+    from memsense.ingest.detection import Detection, detect
+    from memsense.ingest.identity import content_hash, message_key
+    from memsense.ingest.options import DateOrder, ReadOptions
+    from memsense.ingest.pairing import joined_text, pair_exchanges
+    from memsense.ingest.reader import Reader
+    from memsense.ingest.readers import READERS
+    from memsense.ingest.report import ReadReport, Tally
+    from memsense.ingest.sources import Source, expand_paths
+    from memsense.ingest.streaming import read_source
+    from memsense.ingest.timestamps import Stamp, parse_timestamp
+
+_HOMES = {
+    "Detection": "detection",
+    "detect": "detection",
+    "content_hash": "identity",
+    "message_key": "identity",
+    "DateOrder": "options",
+    "ReadOptions": "options",
+    "joined_text": "pairing",
+    "pair_exchanges": "pairing",
+    "Reader": "reader",
+    "READERS": "readers",
+    "ReadReport": "report",
+    "Tally": "report",
+    "Source": "sources",
+    "expand_paths": "sources",
+    "read_source": "streaming",
+    "Stamp": "timestamps",
+    "parse_timestamp": "timestamps",
+}
 
 __all__ = [
     "READERS",
@@ -45,35 +65,8 @@ __all__ = [
 ]
 
 
-def read_source(
-    source: Source, options: ReadOptions | None = None, report: ReadReport | None = None
-) -> Iterator[Conversation]:
-    """The source's conversations, in its order, one at a time.
-
-    Raises `IngestError`, on first use, for a log that can't be opened or that no reader knows,
-    and at the end for one in which nothing at all could be read. A log with readable records
-    but no message worth keeping yields nothing and is told in the report.
-    """
-    options = options or ReadOptions()
-    report = report if report is not None else ReadReport()
-    detection = _choose(source, options)
-    report.detected[source.label] = (detection.format, detection.reason)
-    reading = Reading(format=detection.format, source=source, options=options, report=report)
-    before = report.records
-    try:
-        yield from READERS[detection.format].read(reading)
-    except UNREADABLE as error:
-        raise IngestError(f"{source.label}: reading broke off ({error})") from error
-    if report.records == before:
-        raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
-
-
-def _choose(source: Source, options: ReadOptions) -> Detection:
-    if options.format is not None:
-        if options.format not in READERS:
-            known = ", ".join(READERS)
-            raise IngestError(f"no format is called {options.format!r}; known are {known}")
-        return Detection(options.format, "chosen by the caller")
-    if options.columns:
-        return Detection("rows", "columns were chosen by the caller")
-    return detect(source)
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use: a search needs none of the readers."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,19 +5,24 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memsense.question.dates import find_dates
+from memsense.question.identifiers import find_identifiers
 from memsense.question.names import find_names, without_spans
 from memsense.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
 from memsense.question.quotations import find_quotations
 from memsense.question.ranges import DateRange
 from memsense.question.scripts import segment_scripts
+from memsense.question.wording import NO_WORDING, Wording, find_phrase
 
 __all__ = [
     "DEFAULT_SCORES",
+    "NO_WORDING",
     "DateRange",
     "DateScores",
     "Question",
+    "Wording",
     "analyse_question",
     "date_proximity",
+    "find_phrase",
     "segment_scripts",
 ]
 
@@ -28,7 +33,8 @@ class Question:
 
     `search_text` is the question without the names of its speakers: what is embedded and searched
     for. `named_speakers` are labels as the caller knows them, in the order of their naming;
-    `quoted` the texts in quotation marks, without the marks.
+    `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
+    names and the like, case-folded.
     """
 
     text: str
@@ -36,6 +42,7 @@ class Question:
     named_speakers: tuple[str, ...] = ()
     dates: tuple[DateRange, ...] = ()
     quoted: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
 
 
 def analyse_question(
@@ -45,7 +52,7 @@ def analyse_question(
     asked_at: datetime | None = None,
     language: str = "english",
 ) -> Question:
-    """The question with the speakers, dates and quotations that it names.
+    """The question with the speakers, dates, quotations and identifiers that it names.
 
         question = analyse_question("What did Ann buy on 7 May?", speakers=["Ann Lee", "Bob"])
         question.search_text, question.named_speakers  # "What did buy on 7 May?", ("Ann Lee",)
@@ -64,4 +71,5 @@ def analyse_question(
         named_speakers=names.speakers,
         dates=dates,
         quoted=tuple(quoted for _, quoted in quotations),
+        identifiers=find_identifiers(text),
     )

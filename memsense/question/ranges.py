@@ -3,9 +3,10 @@
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dateutil.relativedelta import relativedelta
+if TYPE_CHECKING:
+    from dateutil.relativedelta import relativedelta
 
 Precision = Literal["day", "week", "month", "year", "range"]
 Days = tuple[date, date]
@@ -71,13 +72,26 @@ class DateRange:
         """The first and last day; for a range of any year, of the one that begins in `year`."""
         if not self.any_year:
             return self.start, self.end
-        shift = relativedelta(years=year - self.start.year)
+        shift = step_by("year", year - self.start.year)
         return self.start + shift, self.end + shift
+
+
+def step_by(unit: str, count: int) -> "relativedelta":
+    """So many days, weeks, months or years."""
+    from dateutil.relativedelta import relativedelta  # few questions name a date
+
+    steps = {
+        "day": relativedelta(days=count),
+        "week": relativedelta(weeks=count),
+        "month": relativedelta(months=count),
+        "year": relativedelta(years=count),
+    }
+    return steps[unit]
 
 
 def month_days(year: int, month: int, months: int = 1) -> Days:
     """The days of a month, or of several from it on."""
-    last = date(year, month, 1) + relativedelta(months=months - 1)
+    last = date(year, month, 1) + step_by("month", months - 1)
     return date(year, month, 1), last.replace(day=monthrange(last.year, last.month)[1])
 
 

@@ -4,8 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
-from dateutil.relativedelta import relativedelta
-
 from memsense.question.ranges import (
     MONTH_NAMES,
     NUMBERS,
@@ -17,6 +15,7 @@ from memsense.question.ranges import (
     month_days,
     month_number,
     season_days,
+    step_by,
     year_days,
 )
 
@@ -53,17 +52,6 @@ def week_days(day: date) -> Days:
     return monday, monday + timedelta(days=6)
 
 
-def step_by(unit: str, count: int) -> relativedelta:
-    """So many days, weeks, months or years."""
-    steps = {
-        "day": relativedelta(days=count),
-        "week": relativedelta(weeks=count),
-        "month": relativedelta(months=count),
-        "year": relativedelta(years=count),
-    }
-    return steps[unit]
-
-
 def _named_day(match: Match, today: date) -> Meaning:
     word = match[0].lower()
     if word.endswith("before yesterday"):
@@ -81,7 +69,7 @@ def _calendar_unit(match: Match, today: date) -> Meaning:
             return (monday + WEEKEND[0], monday + WEEKEND[1]), "range"
         return (monday, sunday), "week"
     if unit == "month":
-        there = today + relativedelta(months=step)
+        there = today + step_by("month", step)
         return month_days(there.year, there.month), "month"
     return year_days(today.year + step), "year"
 

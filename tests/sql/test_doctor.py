@@ -16,6 +16,7 @@ from memsense.db import open_pool
 from memsense.engine.checkup import check_up
 from memsense.errors import ConnectionFailedError
 from memsense.profiles import BALANCED, ROUTES
+from memsense.store.promotion import PROMOTED_TABLES
 
 OpenMemory = Callable[..., MemSense]
 
@@ -80,17 +81,41 @@ def test_an_invalid_index_is_found(store: psycopg.Connection[Any]) -> None:
     assert "REINDEX" in finding.remedy
 
 
-def test_a_promoted_memory_without_its_index_is_found(store: psycopg.Connection[Any]) -> None:
+def test_a_promoted_memory_without_an_index_of_any_route_is_found(
+    store: psycopg.Connection[Any],
+) -> None:
     store.execute("UPDATE memsense.scopes SET promoted = true WHERE user_id = 'ada'")
-    finding = only(examine(store), "indexes")
-    assert "'ada'" in finding.text
+    row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
+    assert row is not None
+    missing = list(PROMOTED_TABLES)
+    while missing:
+        finding = only(examine(store), "indexes")
+        assert "'ada'" in finding.text
+        assert finding.text.endswith(f"no usable HNSW index on {', '.join(missing)}")
+        table = missing.pop()
+        store.execute(
+            f"CREATE INDEX ada_{table} ON memsense.{table} USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
+            f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {row[0]}"
+        )
+    assert examine(store) == []
+
+
+def test_an_invalid_index_of_a_promoted_memory_serves_nobody(
+    open_memory: OpenMemory, store: psycopg.Connection[Any]
+) -> None:
+    promoting = open_memory(settings=load_settings(promotion_threshold=1))
+    promoting.optimise()
+    assert examine(store) == []
     row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None
     store.execute(
-        "CREATE INDEX ada_full ON memsense.embeddings_full USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
-        f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {row[0]}"
+        "UPDATE pg_index SET indisvalid = false"
+        " WHERE indexrelid = format('memsense.embeddings_user_scope_%%s', %s::integer)::regclass",
+        row,
     )
-    assert examine(store) == []
+    found = [finding.text for finding in examine(store)]
+    assert len(found) == 2
+    assert any(text.endswith("no usable HNSW index on embeddings_user") for text in found)
 
 
 def test_stale_document_frequencies_are_found_and_repaired(store: psycopg.Connection[Any]) -> None:
@@ -256,7 +281,7 @@ def test_a_check_up_tells_each_routes_plan(open_memory: OpenMemory, database_url
     assert (report.severity, report.exit_code) == ("info", 0)
     plans = [item.text for item in report.findings if item.check == "plan"]
     assert "recall of the largest memory took" in plans[0]
-    assert [text.split(":")[0] for text in plans[1:]] == list(ROUTES)
+    assert [text.split(":")[0] for text in plans[1:]] == list(ROUTES[:-1])
     assert any(text.startswith("lexical: chunks") for text in plans)
     assert any(text.startswith("vec_full: embeddings_full") for text in plans)
     json.dumps(report.as_dict())

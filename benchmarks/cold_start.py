@@ -1,0 +1,104 @@
+"""What one `memsense search` costs from the shell: wall and processor time of the whole process.
+
+    python -m benchmarks.cold_start --database-url postgresql://...
+
+Ingests the bundled sample conversation into a tenant of its own, which it removes at the end, and
+asks one question again and again, each time in a new process; between them an interpreter that
+does nothing, which is the floor. Prints medians, and the modules that took longest to import.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+from benchmarks.trace_overhead import SAMPLE, remove
+from memsense import MemSense, load_settings
+
+QUESTION = "Which walnuts is Ines allergic to?"
+COMMAND = "from memsense.cli import main; main()"
+SLOWEST = 10
+_IMPORTED = re.compile(r"import time:\s+\d+ \|\s+(\d+) \|\s+(\S+)")
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
+    """Milliseconds of wall and of processor time that the process took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *arguments], env=environment, stdout=subprocess.DEVNULL, check=True
+    )
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return 1000 * wall, 1000 * busy
+
+
+def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, float]]:
+    """Medians of the search and of the idle interpreter, run by turns."""
+    commands = {"search": ["-c", COMMAND, "search", QUESTION], "python": ["-c", "pass"]}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for arguments in commands.values():
+        run(arguments, environment)  # writes the .pyc files and fills the page cache
+    for _ in range(runs):
+        for name, arguments in commands.items():
+            taken[name].append(run(arguments, environment))
+    return {
+        name: {
+            "wall_ms": round(statistics.median(wall for wall, _ in times)),
+            "cpu_ms": round(statistics.median(cpu for _, cpu in times)),
+            "slowest_wall_ms": round(max(wall for wall, _ in times)),
+            "runs": len(times),
+        }
+        for name, times in taken.items()
+    }
+
+
+def slowest_imports(environment: Mapping[str, str]) -> dict[str, float]:
+    """Milliseconds of the slowest imports of a search, each with all that it imports in turn."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", COMMAND, "search", QUESTION],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {name: int(us) / 1000 for us, name in _IMPORTED.findall(done.stderr)}
+    ordered = sorted(found.items(), key=lambda item: -item[1])
+    return {name: round(ms) for name, ms in ordered[:SLOWEST]}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
+    parser.add_argument("--database-url", required=True)
+    parser.add_argument("--runs", type=int, default=15)
+    given = parser.parse_args(arguments)
+    tenant = f"cold-start-{uuid.uuid4().hex[:8]}"
+    environment = {
+        **os.environ,
+        "MEMSENSE_DATABASE_URL": given.database_url,
+        "MEMSENSE_TENANT": tenant,
+    }
+    try:
+        with MemSense.open(
+            settings=load_settings(database_url=given.database_url, tenant=tenant)
+        ) as memory:
+            memory.ingest(SAMPLE)
+        found = {
+            **measure(environment, given.runs),
+            "slowest_imports_ms": slowest_imports(environment),
+        }
+    finally:
+        remove(given.database_url, tenant)
+    print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

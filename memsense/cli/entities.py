@@ -1,0 +1,173 @@
+"""`memsense entities`: the names, titles and identifiers that memory mentions."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from memsense.cli.app import new_app
+from memsense.cli.options import AsJson, User
+from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
+from memsense.cli.target import target_of
+from memsense.types import EntityKind
+
+if TYPE_CHECKING:
+    from memsense.engine.entities import EntityView
+    from memsense.store.entities import Entity
+
+EXCERPT = 160
+
+Kind = Annotated[EntityKind | None, typer.Option("--kind", help="of this kind only")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="how many at most")]
+
+app = new_app(help="List and show what memory mentions.", invoke_without_command=True)
+
+
+@app.callback()
+def entities(
+    ctx: typer.Context,
+    *,
+    user: User = None,
+    kind: Kind = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List the entities that memory mentions, the most frequent first.
+
+    \b
+      memsense entities --user ines --kind name -n 20
+      memsense entities show Leipzig --picture leipzig.svg
+      memsense entities rebuild
+
+    Names, quoted titles, identifiers and speakers, as rules found them when they were ingested.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with target_of(ctx).open() as memory:
+        found = memory.entities(user_id=user, kind=kind, limit=limit)
+    if as_json:
+        print_json([entity_fields(entity) for entity in found])
+    elif not found:
+        console().print("No entities are stored here; 'memsense entities rebuild' looks again.")
+    else:
+        _print_entities(found)
+
+
+def entity_fields(entity: "Entity") -> dict[str, Any]:
+    """What is shown of an entity as JSON."""
+    names = ("user_id", "key", "name", "kind", "mentions", "chunks")
+    return {name: getattr(entity, name) for name in names}
+
+
+def _print_entities(found: "list[Entity]") -> None:
+    made = table("entity", "kind", "mentions", "chunks", "user", right=("mentions", "chunks"))
+    for entity in found:
+        add_row(
+            made,
+            plain(entity.name),
+            entity.kind,
+            entity.mentions,
+            entity.chunks,
+            plain(entity.user_id),
+        )
+    console().print(made)
+
+
+@app.command("show")
+def show(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the entity, in any case")],
+    *,
+    user: User = None,
+    limit: Limit = 10,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="draw its neighbourhood: .svg or .png (memsense[pictures])"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an entity: the memories that mention it most, and what they mention beside it.
+
+    \b
+      memsense entities show "Leipzig" --user ines
+      memsense entities show WAT-517 -n 25 --picture wat.png
+    """
+    if picture is not None:
+        from memsense.cli.picture import check_picture
+
+        check_picture(picture)
+    with target_of(ctx).open() as memory:
+        view = memory.entity(name, user_id=user, limit=limit)
+    if picture is not None:
+        from memsense.cli.picture import draw_neighbourhood
+
+        draw_neighbourhood(picture, view)
+        typer.echo(f"wrote {picture}", err=True)
+    if as_json:
+        print_json(_view_fields(view))
+    else:
+        _print_view(view)
+
+
+def _view_fields(view: "EntityView") -> dict[str, Any]:
+    names = {view.entity.entity_id: view.entity.key}
+    names.update((near.entity_id, near.key) for near in view.neighbours)
+    return {
+        **entity_fields(view.entity),
+        "mentioned_in": [asdict(mention) for mention in view.mentions],
+        "neighbours": [
+            {"key": near.key, "name": near.name, "kind": near.kind, "weight": near.weight}
+            for near in view.neighbours
+        ],
+        "edges": [
+            {"between": [names[one], names[other]], "weight": weight}
+            for one, other, weight in view.edges
+        ],
+    }
+
+
+def _print_view(view: "EntityView") -> None:
+    entity = view.entity
+    console().print(
+        Text(
+            f"{plain(entity.name)} ({entity.kind}): {entity.mentions} mentions"
+            f" in {entity.chunks} memories of {plain(entity.user_id)}"
+        )
+    )
+    mentioned = table("chunk", "when", "mentions", "memory", right=("chunk", "mentions"))
+    for mention, chunk in zip(view.mentions, view.chunks, strict=True):
+        moment = when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)
+        text = shorten(chunk.content, EXCERPT)
+        add_row(mentioned, chunk.chunk_id, moment, mention.mentions, text)
+    console().print(mentioned)
+    if view.neighbours:
+        beside = table("mentioned beside it", "kind", "memories", right=("memories",))
+        for near in view.neighbours:
+            add_row(beside, plain(near.name), near.kind, near.weight)
+        console().print(beside)
+
+
+@app.command("rebuild")
+def rebuild(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -> None:
+    """Find the entities of everything stored again; one transaction a user.
+
+    \b
+      memsense entities rebuild --user ines
+
+    For memories that were stored before memsense kept entities.
+    """
+    done: list[dict[str, Any]] = []
+
+    def tell(user_id: str, chunks: int) -> None:
+        done.append({"user_id": user_id, "chunks": chunks})
+        if not as_json:
+            typer.echo(f"{plain(user_id)}: read {chunks} memories")
+
+    with target_of(ctx).open() as memory:
+        memory.rebuild_entities(user_id=user, on_user=tell)
+    if as_json:
+        print_json(done)

@@ -1,0 +1,46 @@
+"""Streams a source's conversations through the reader that fits it."""
+
+from collections.abc import Iterator
+
+from memsense.errors import IngestError
+from memsense.ingest.detection import Detection, detect
+from memsense.ingest.options import ReadOptions
+from memsense.ingest.readers import READERS
+from memsense.ingest.reading import Reading
+from memsense.ingest.report import ReadReport
+from memsense.ingest.sources import UNREADABLE, Source
+from memsense.types import Conversation
+
+
+def read_source(
+    source: Source, options: ReadOptions | None = None, report: ReadReport | None = None
+) -> Iterator[Conversation]:
+    """The source's conversations, in its order, one at a time.
+
+    Raises `IngestError`, on first use, for a log that can't be opened or that no reader knows,
+    and at the end for one in which nothing at all could be read. A log with readable records
+    but no message worth keeping yields nothing and is told in the report.
+    """
+    options = options or ReadOptions()
+    report = report if report is not None else ReadReport()
+    detection = _choose(source, options)
+    report.detected[source.label] = (detection.format, detection.reason)
+    reading = Reading(format=detection.format, source=source, options=options, report=report)
+    before = report.records
+    try:
+        yield from READERS[detection.format].read(reading)
+    except UNREADABLE as error:
+        raise IngestError(f"{source.label}: reading broke off ({error})") from error
+    if report.records == before:
+        raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
+
+
+def _choose(source: Source, options: ReadOptions) -> Detection:
+    if options.format is not None:
+        if options.format not in READERS:
+            known = ", ".join(READERS)
+            raise IngestError(f"no format is called {options.format!r}; known are {known}")
+        return Detection(options.format, "chosen by the caller")
+    if options.columns:
+        return Detection("rows", "columns were chosen by the caller")
+    return detect(source)

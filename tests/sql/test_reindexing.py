@@ -1,0 +1,320 @@
+"""Re-indexing: all or nothing, beside running searches, and in another language if wanted."""
+
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from counting import assert_counted, kept_frequencies, kept_statistics
+from psycopg.types.json import Jsonb
+from traced import fill
+
+from memsense import MemSense
+from memsense.errors import ConnectionFailedError, InvalidInputError, NotFoundError
+
+OpenMemory = Callable[..., MemSense]
+
+QUESTION = "Wo schliefen die Katzen?"
+INDEX = (
+    "SELECT chunk_id, tsv::text, user_length, assistant_length, tag_length, context_length"
+    " FROM memsense.chunks ORDER BY chunk_id"
+)
+
+
+@pytest.fixture
+def filled(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
+    """A connection to a filled store, two users and one retired chunk in it."""
+    fill(memory, sessions=3)
+    fill(memory, user_id="bob", sessions=2, mode="turn")
+    remember(memory, "s-german", "Die Katze schlief auf dem Sofa.")
+    forgotten = remember(memory, "s-forgotten", "Die Katzen sind fort.")
+    memory.forget(forgotten)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+def remember(memory: MemSense, session_id: str, text: str, user_id: str = "ada") -> int:
+    message = {"role": "user", "content": text}
+    stored = memory.add([message], user_id=user_id, session_id=session_id, tags=["Haustiere"])
+    return stored[0].chunk_id
+
+
+def found(memory: MemSense, question: str = QUESTION) -> list[tuple[int, float]]:
+    hits = memory.search(question, user_id="ada", profile="lexical")
+    return [(hit.chunk_id, round(hit.score, 9)) for hit in hits]
+
+
+def state(connection: psycopg.Connection[Any]) -> tuple[object, object, object, object]:
+    """The whole text index, as it is stored."""
+    return (
+        connection.execute(INDEX).fetchall(),
+        kept_statistics(connection),
+        {key: count for key, count in kept_frequencies(connection).items() if count},
+        connection.execute("SELECT language FROM memsense.namespaces").fetchall(),
+    )
+
+
+@contextmanager
+def held_up(
+    memory: MemSense, database_url: str, language: str | None = None
+) -> Generator[tuple[int, Callable[[], object]]]:
+    """A re-indexing that has written its first batch and waits.
+
+    Yields its process id at the server, and a function that lets it go on and returns when it is
+    done or raises what it raised.
+    """
+    began, go = threading.Event(), threading.Event()
+
+    def wait(_: int) -> None:
+        began.set()
+        assert go.wait(30)
+
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(database_url) as connection:
+        work = pool.submit(memory.reindex, language, on_chunks=wait)
+        assert began.wait(30)
+        rows = connection.execute(
+            "SELECT DISTINCT pid FROM pg_locks WHERE relation = 'memsense.chunks'::regclass"
+            " AND mode = 'RowExclusiveLock'"
+        ).fetchall()
+        ((pid,),) = rows
+
+        def finish() -> object:
+            go.set()
+            return work.result(30)
+
+        try:
+            yield pid, finish
+        finally:
+            go.set()
+
+
+def test_re_indexing_in_the_same_language_changes_nothing(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    memory.reindex()
+    assert_counted(filled)
+    remember(memory, "s-chinese", "我上个月在杭州买了一辆自行车。")
+    before = state(filled)
+    questions = [QUESTION, "自行车是在哪里买的？", "the trip to the sea"]
+    hits = [found(memory, question) for question in questions]
+    done = memory.reindex()
+    assert (done.language, done.scopes) == ("english", 2)
+    row = filled.execute("SELECT count(*) FROM memsense.chunks WHERE status = 'active'").fetchone()
+    assert row == (done.chunks,)
+    assert state(filled) == before
+    assert [found(memory, question) for question in questions] == hits
+    assert hits[0]
+    assert hits[1]
+
+
+def test_re_indexing_mends_an_index_that_went_wrong(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    before = state(filled)
+    filled.execute("UPDATE memsense.chunks SET tsv = 'nonsense:1A' WHERE status = 'active'")
+    filled.execute("UPDATE memsense.scope_statistics SET user_length = 1, chunk_count = 7")
+    filled.execute("DELETE FROM memsense.lexemes WHERE lexeme < 'm'")
+    assert state(filled) != before
+    memory.reindex()
+    assert state(filled) == before
+
+
+def test_another_language_stems_stored_words_and_questions_its_own_way(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    assert not any(word.startswith("katz:") for word in entries(filled))
+    done = memory.reindex("german")
+    assert done.language == "german"
+    hits = memory.search("Wo schläft die Katze?", user_id="ada", profile="lexical")
+    assert "katz" in hits.question["lexemes"]
+    assert hits[0].content == "user: Die Katze schlief auf dem Sofa."
+    assert any(word.startswith("'katz':") for word in entries(filled))
+    memory.reindex("english")
+    assert_counted(filled)
+
+
+def entries(connection: psycopg.Connection[Any]) -> list[str]:
+    rows = connection.execute("SELECT tsv::text FROM memsense.chunks WHERE tsv IS NOT NULL")
+    return [word for (text,) in rows for word in text.split()]
+
+
+def test_a_process_that_knew_the_old_language_writes_in_the_new_one(
+    memory: MemSense, open_memory: OpenMemory, filled: psycopg.Connection[Any]
+) -> None:
+    other = open_memory()
+    assert found(other)  # knows the namespace from here on
+    chunk_id = remember(other, "s-early", "Zwei Vögel sangen.")
+    memory.reindex("german")
+    remember(other, "s-late", "Alle Katzen schnurrten.")
+    other.forget(chunk_id)
+    other.restore(chunk_id)
+    index = {number: tsv for number, tsv, *_ in filled.execute(INDEX).fetchall()}
+    memory.reindex("german")
+    assert index == {number: tsv for number, tsv, *_ in filled.execute(INDEX).fetchall()}
+
+
+def test_re_indexing_into_another_language_tells_the_processes(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    version = "SELECT settings_version FROM memsense.namespaces"
+    before = filled.execute(version).fetchone()
+    assert before is not None
+    memory.reindex("english")
+    assert filled.execute(version).fetchone() == before
+    memory.reindex("german")
+    assert filled.execute(version).fetchone() == (before[0] + 1,)
+
+
+def test_an_unknown_language_is_refused_and_changes_nothing(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    before = state(filled)
+    with pytest.raises(InvalidInputError, match="klingon.*german"):
+        memory.reindex("klingon")
+    assert state(filled) == before
+
+
+def test_a_failure_half_way_leaves_the_old_index_serving(
+    memory: MemSense, database_url: str, filled: psycopg.Connection[Any]
+) -> None:
+    before, hits = state(filled), found(memory)
+    with held_up(memory, database_url, "german") as (pid, finish):
+        filled.execute("SELECT pg_terminate_backend(%s)", [pid])
+        with pytest.raises(ConnectionFailedError):
+            finish()
+    assert state(filled) == before
+    assert found(memory) == hits
+    memory.reindex("german")
+    assert found(memory) != hits
+
+
+def test_searches_beside_a_re_indexing_see_the_old_index_and_do_not_wait(
+    memory: MemSense, open_memory: OpenMemory, database_url: str, filled: psycopg.Connection[Any]
+) -> None:
+    other = open_memory()
+    before, hits = state(filled), found(other)
+    with held_up(memory, database_url, "german") as (_, finish):
+        assert found(other) == hits  # would time out if it waited: the test holds the other up
+        assert state(filled) == before
+        finish()
+    assert found(other) != hits
+    assert state(filled) != before
+
+
+@pytest.mark.parametrize("user_id", ["ada", "somebody new"])
+def test_a_write_beside_a_re_indexing_waits_and_is_indexed_in_the_new_language(
+    memory: MemSense,
+    open_memory: OpenMemory,
+    database_url: str,
+    filled: psycopg.Connection[Any],
+    user_id: str,
+) -> None:
+    other = open_memory()
+    found(other)
+    with ThreadPoolExecutor(1) as pool, held_up(memory, database_url, "german") as (_, finish):
+        write = pool.submit(remember, other, "s-beside", "Alle Katzen schnurrten.", user_id)
+        wait_for_lock(filled)
+        assert not write.done()
+        finish()
+        chunk_id = write.result(30)
+    row = filled.execute(
+        "SELECT tsv::text FROM memsense.chunks WHERE chunk_id = %s", [chunk_id]
+    ).fetchone()
+    assert row is not None
+    assert "'katz':" in row[0]
+    before = state(filled)
+    memory.reindex()
+    assert state(filled) == before
+
+
+def wait_for_lock(connection: psycopg.Connection[Any]) -> None:
+    for _ in range(300):
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database ="
+        waiting += " (SELECT oid FROM pg_database WHERE datname = current_database())"
+        waiting += " OR NOT granted AND locktype = 'transactionid'"
+        if connection.execute(waiting).fetchone() != (0,):
+            return
+        threading.Event().wait(0.1)
+    raise AssertionError("nothing waited for a lock")
+
+
+def test_re_indexing_waits_for_a_user_who_is_being_added(
+    memory: MemSense, open_memory: OpenMemory, filled: psycopg.Connection[Any], database_url: str
+) -> None:
+    other = open_memory()
+    found(other)
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(database_url) as caller:
+            message = {"role": "user", "content": "Alle Katzen schnurrten."}
+            other.add([message], user_id="somebody new", session_id="s", conn=caller)
+            work = pool.submit(memory.reindex, "german")
+            wait_for_lock(filled)
+            assert not work.done()
+        assert work.result(30).scopes == 3
+    before = state(filled)
+    memory.reindex()
+    assert state(filled) == before
+    assert any(word.startswith("'schnurrt':") for word in entries(filled))
+
+
+def test_writes_and_re_indexings_at_once_lose_nothing(
+    memory: MemSense, open_memory: OpenMemory, filled: psycopg.Connection[Any]
+) -> None:
+    others = [open_memory() for _ in range(2)]
+
+    def write(number: int) -> int:
+        user_id = ("ada", "bob", f"new{number}")[number % 3]
+        return remember(others[number % 2], f"s{number}", f"Note {number} on cats.", user_id)
+
+    with ThreadPoolExecutor(3) as pool:
+        indexing = pool.submit(lambda: [memory.reindex() for _ in range(5)])
+        written = list(pool.map(write, range(30)))
+        indexing.result(60)
+    rows = filled.execute(
+        "SELECT chunk_id FROM memsense.chunks WHERE chunk_id = ANY (%s) AND tsv IS NOT NULL",
+        [written],
+    ).fetchall()
+    assert len(rows) == len(set(written)) == 30
+    assert_counted(filled)
+
+
+def test_another_namespace_is_left_alone(
+    memory: MemSense, open_memory: OpenMemory, filled: psycopg.Connection[Any]
+) -> None:
+    other = open_memory(namespace="work")
+    chunk_id = remember(other, "s", "Alle Katzen schnurrten.")
+    entry = "SELECT tsv::text FROM memsense.chunks WHERE chunk_id = %s"
+    before = filled.execute(entry, [chunk_id]).fetchone()
+    memory.reindex("german")
+    assert filled.execute(entry, [chunk_id]).fetchone() == before
+    assert found(other)
+
+
+def test_nothing_can_be_re_indexed_before_anything_is_stored(memory: MemSense) -> None:
+    with pytest.raises(NotFoundError, match="nothing is stored"):
+        memory.reindex("german")
+
+
+def test_a_re_indexed_chunk_is_the_one_that_a_write_would_make(
+    memory: MemSense, filled: psycopg.Connection[Any]
+) -> None:
+    """Whatever upsert_chunks puts into the index, reindex_chunks puts there too."""
+    memory.add(
+        [
+            {"role": "user", "content": "Where is ticket ABC-123 and v1.2.3?", "name": "Ann"},
+            {"role": "assistant", "content": "In src/main.py, “at the top”, 我在東京."},
+        ],
+        user_id="ada",
+        session_id="s-rich",
+        task_tag="bugs and fixes",
+        tags=["python", "two words"],
+        facets={"events": "Ann asked"},
+        metadata={"a": [1, {"b": 2}]},
+    )
+    before = state(filled)
+    filled.execute("UPDATE memsense.chunks SET metadata = %s", [Jsonb({})])
+    memory.reindex()
+    assert state(filled) == before
