@@ -1,28 +1,45 @@
 """Runs THE recall query and gives back its candidates with their ranks and raw scores."""
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import RawCursor, sql
+from psycopg import RawCursor
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
 from psycopg.types.json import Jsonb
 
-from memsense.candidates import Candidates
+from memsense.candidates import Candidates, Held
 from memsense.db.connection import Connection
+from memsense.lexical import TextIndex, text_index
 from memsense.profiles import ROUTES, VECTOR_ROUTES, Profile
-from memsense.queries import recall_query
+from memsense.queries import number_parameters, recall_query
+from memsense.question import NO_WORDING, Wording
 from memsense.types import Granularity, JsonValue
 
-_PARAMETER = re.compile(r"%\((\w+)\)s")
+FEW_SHARE, FEW_LEAST = 0.02, 200
+"""Filters let few chunks through when it is at most this share of all, and so many more.
+
+Their vectors are then looked up one by one: 2% of a scan's rows cost about as much as the scan, and
+an HNSW index, which goes by nearness alone, would have to read most of its rows to find them.
+"""
+
+GRAPH_SIMILARITY = 0.8
+"""A misspelt name means an entity whose spelling is more similar than this."""
+
+GRAPH_HOPS, GRAPH_EDGES = 2, 16
+"""How far the graph route goes, and over how many of an entity's strongest edges each time."""
+
+GRAPH_DECAY = 0.5
+"""A mention counts so much less with every hop from the question's own entities."""
+
+GRAPH_BOOST = 1.5
+"""What a chunk's score is multiplied by when it mentions an entity of the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +47,7 @@ class Filters:
     """What a chunk must satisfy to be ranked at all, by every route alike."""
 
     session_ids: Sequence[str] | None = None
+    project: str | None = None
     agent_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
@@ -43,6 +61,7 @@ class Filters:
         """The optional lines of the query that these filters need."""
         used = {
             "by_session": self.session_ids is not None,
+            "by_project": self.project is not None,
             "by_agent": self.agent_id is not None,
             "by_since": self.since is not None,
             "by_until": self.until is not None,
@@ -58,6 +77,7 @@ class Filters:
         """The parameters of those lines."""
         return {
             "session_ids": list(self.session_ids or ()),
+            "project": self.project,
             "agent_id": self.agent_id,
             "since": self.since,
             "until": self.until,
@@ -71,7 +91,11 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
-    """One question as the database gets it; `terms` is its text for the lexical route."""
+    """One question as the database gets it.
+
+    `terms` is its text for the lexical route, `question_keys` what it may name for the graph
+    route, `wording` what texts may hold of it word for word.
+    """
 
     tenant_id: int
     namespace: str
@@ -83,6 +107,8 @@ class RecallRequest:
     top_k: int
     filters: Filters = field(default_factory=Filters)
     promoted_scope: tuple[int, int] | None = None
+    question_keys: Sequence[str] = ()
+    wording: Wording = NO_WORDING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +128,8 @@ class RecallState:
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
     """One round trip: the candidates by descending rrf_score, ties by chunk id."""
-    statement, names = _positional(query_flags(request), request.promoted_scope)
+    place = request.promoted_scope or (None, None)
+    statement, names = number_parameters(recall_query(query_flags(request), *place))
     values = query_values(request)
     cursor = RawCursor(connection)
     for name in _ELEMENTS:
@@ -111,21 +138,11 @@ def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallSt
     arguments = [values[name] for name in names]
     rows = cursor.execute(statement, arguments, prepare=True, binary=True).fetchall()
     state, *columns = rows[0]
-    return _read_state(state), _read_candidates(columns)
-
-
-@cache
-def _positional(
-    flags: frozenset[str], promoted_scope: tuple[int, int] | None
-) -> tuple[sql.SQL, Sequence[str]]:
-    """The query with numbered parameters and their names in order.
-
-    psycopg would translate the named ones anew at every search, a tenth of a small search's time.
-    """
-    text = recall_query(flags, *(promoted_scope or (None, None))).as_string()
-    names = list(dict.fromkeys(_PARAMETER.findall(text)))
-    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
-    return sql.SQL(cast("LiteralString", numbered.replace("%%", "%"))), names
+    held: Sequence[Any] = columns[_COLUMNS:]
+    candidates = _read_candidates(columns[:_COLUMNS])
+    if any(held):
+        candidates = replace(candidates, held=_read_held(held, request.wording))
+    return _read_state(state, text_index(request.profile)), candidates
 
 
 _ELEMENTS: Mapping[str, tuple[int, str]] = {
@@ -156,11 +173,13 @@ class _NumberArray(Loader):
 
 def query_flags(request: RecallRequest) -> frozenset[str]:
     """Which optional lines of recall.sql this request needs."""
-    flags = {request.profile.lexical_mode, "ann" if request.promoted_scope else "exact"}
+    flags = {text_index(request.profile).name, "ann" if request.promoted_scope else "exact"}
     flags.add("all_users" if request.user_id is None else "one_user")
     if len(request.granularities) == 1:
         flags.add("one_granularity")
-    return request.filters.flags() | flags
+    if request.profile.weights["graph"] and request.question_keys:
+        flags.add("graph")
+    return request.filters.flags() | request.wording.flags() | flags
 
 
 def query_values(request: RecallRequest) -> dict[str, Any]:
@@ -182,17 +201,23 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "route_limit": profile.route_limit(request.top_k),
         "candidate_limit": profile.candidate_limit(request.top_k),
         "rrf_k": profile.rrf_k,
-        "k1": profile.k1,
-        "b": profile.b,
-        "weight_context": profile.weight_context,
-        "weight_tag": profile.weight_tag,
-        "postings_budget": profile.postings_budget,
+        "few_share": FEW_SHARE,
+        "few_least": FEW_LEAST,
+        **text_index(profile).parameters(),
+        "question_keys": list(request.question_keys),
+        "graph_similarity": GRAPH_SIMILARITY,
+        "graph_edges": GRAPH_EDGES,
+        "graph_hops": GRAPH_HOPS,
+        "graph_decay": GRAPH_DECAY,
+        "graph_boost": GRAPH_BOOST,
         **{f"weight_{route}": weight for route, weight in weights.items()},
+        "identifier_boost": profile.identifier_boost,
+        **request.wording.values(),
         **request.filters.values(),
     }
 
 
-def _read_state(found: Mapping[str, Any]) -> RecallState:
+def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
     return RecallState(
         scopes=found["scopes"],
         model_id=found["model_id"],
@@ -201,7 +226,7 @@ def _read_state(found: Mapping[str, Any]) -> RecallState:
         lexemes=tuple(found["question"] or ()),
         speakers=tuple(found.get("speakers") or ()),
         promoted=bool(found.get("promoted")),
-        ceiling=found.get("ceiling") or {},
+        ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
         lexical_matches=found["matches"],
     )
 
@@ -238,6 +263,29 @@ def _read_candidates(columns: Sequence[Any]) -> Candidates:
         embedded=known,
         embeddings=_read_embeddings(embeddings, known),
     )
+
+
+_COLUMNS = 18
+"""The columns that every search has; further ones tell what is held word for word."""
+
+
+def _read_held(columns: Sequence[Any], wording: Wording) -> dict[int, Held]:
+    """What each candidate holds, by chunk id; places count from 0."""
+    found = list(columns)
+    worded: Mapping[str, list[int]] = (found.pop(0) if "worded" in wording.flags() else None) or {}
+    named: Mapping[str, tuple[float, list[int]]] = (found.pop(0) if found else None) or {}
+    held: dict[int, Held] = {}
+    before = 1 + bool(wording.phrase)
+    for chunk_id in worded.keys() | named.keys():
+        places = worded.get(chunk_id, [])
+        share, identifiers = named.get(chunk_id, (0.0, ()))
+        held[int(chunk_id)] = Held(
+            phrase=bool(wording.phrase) and 1 in places,
+            quoted=tuple(place - before for place in places if place >= before),
+            identifiers=tuple(place - 1 for place in identifiers),
+            identifier_share=share,
+        )
+    return held
 
 
 def _read_tags(found: Mapping[str, Sequence[str | None]]) -> dict[int, frozenset[str]]:

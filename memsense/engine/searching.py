@@ -16,7 +16,7 @@ from memsense.errors import InvalidInputError
 from memsense.explanation import Term
 from memsense.hits import Hit, Neighbor, SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile
-from memsense.question import Question, analyse_question
+from memsense.question import Question, Wording, analyse_question, find_phrase
 from memsense.question.scripts import segment_scripts
 from memsense.recall import Filters, RecallRequest, RecallState, run_recall
 from memsense.rerank import Ranked, Ranking, rank_candidates
@@ -34,7 +34,10 @@ SearchGranularity = Literal["auto", "turn", "session"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """One search as the caller asks for it, within one tenant and namespace."""
+    """One search as the caller asks for it, within one tenant and namespace.
+
+    `unembedded` says why the question has no vector, where it is to be answered without one.
+    """
 
     query: str
     tenant_id: int
@@ -45,6 +48,7 @@ class SearchRequest:
     filters: Filters
     profile: Profile
     asked_at: datetime | None = None
+    unembedded: str = ""
 
 
 class SearchOptions(TypedDict, total=False):
@@ -54,6 +58,7 @@ class SearchOptions(TypedDict, total=False):
     user_id: str | None
     agent_id: str | None
     session_ids: Sequence[str] | None
+    project: str | None
     since: datetime | str | None
     until: datetime | str | None
     granularity: SearchGranularity
@@ -63,6 +68,7 @@ class SearchOptions(TypedDict, total=False):
     metadata: Mapping[str, JsonValue] | None
     asked_at: datetime | str | None
     profile: str | Profile | None
+    overrides: Mapping[str, object] | None
 
 
 @dataclass(slots=True)
@@ -128,7 +134,9 @@ def run_search(
     """
     started = time.perf_counter()
     question = analyse(request, known)
-    vector = embed_question(embedder, question, request.profile)
+    vector = None
+    if not request.unembedded:
+        vector = embed_question(embedder, question, request.profile)
     embedded = time.perf_counter()
     state, candidates = run_recall(connection, recall_request(request, known, question, vector))
     recalled = time.perf_counter()
@@ -156,7 +164,7 @@ def run_search(
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
-        notes=_notes(state, request.profile, vector is not None),
+        notes=_notes(request, question, state, has_vector=vector is not None),
         timings=timings,
     )
 
@@ -207,18 +215,37 @@ def recall_request(
         profile=request.profile,
         top_k=request.top_k,
         filters=request.filters,
-        promoted_scope=_promoted_scope(known, request.filters),
+        promoted_scope=_promoted_scope(known),
+        question_keys=_question_keys(request),
+        wording=choose_wording(question, request.profile),
     )
 
 
-def _promoted_scope(known: KnownScope | None, filters: Filters) -> tuple[int, int] | None:
+def choose_wording(question: Question, profile: Profile) -> Wording:
+    """What recall looks for word for word, as far as the profile makes anything of it."""
+    return Wording(
+        phrase=find_phrase(question.text) if profile.phrase_boost else "",
+        quoted=question.quoted if profile.quoted == "should" and profile.quoted_boost else (),
+        required=question.quoted if profile.quoted == "must" else (),
+        identifiers=question.identifiers if profile.identifier_boost else (),
+    )
+
+
+def _question_keys(request: SearchRequest) -> Sequence[str]:
+    """What the question may name, names of speakers included; nothing without a graph route."""
+    if not request.profile.weights["graph"]:
+        return ()
+    from memsense.entities import question_keys
+
+    return question_keys(request.query)
+
+
+def _promoted_scope(known: KnownScope | None) -> tuple[int, int] | None:
     """The scope id and dimension where HNSW indexes are to be used, else None: exact search.
 
-    An index finds nothing for a filter that lets little through, so only exclusions go with one.
+    Filters that let little through make the query itself look their chunks up instead.
     """
     if known is None or not known.promoted or known.dimension is None:
-        return None
-    if filters.flags() - {"filtered", "by_exclude"}:
         return None
     return known.scope_id, known.dimension
 
@@ -234,14 +261,22 @@ def _has_turns(state: RecallState) -> bool:
     return bool(state.counts.get("turn"))
 
 
-def _notes(state: RecallState, profile: Profile, has_vector: bool) -> list[str]:
+def _notes(
+    request: SearchRequest, question: Question, state: RecallState, *, has_vector: bool
+) -> list[str]:
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
     notes: list[str] = []
-    if profile.weights["lexical"] and not state.lexemes:
-        notes.append("the question has no searchable words: ranked by vectors alone")
-    if not has_vector and profile.weights["lexical"]:
+    if request.unembedded:
+        notes.append(f"ranked by words alone; {request.unembedded}")
+    elif not has_vector:
         notes.append("no vector route has weight: ranked by words alone")
+    if required := choose_wording(question, request.profile).required:
+        texts = " and ".join(f"“{text}”" for text in required)
+        notes.append(f"only memories that hold {texts} take part")
+    if request.profile.weights["lexical"] and not state.lexemes:
+        means = "ranked by vectors alone" if has_vector else "nothing can be found"
+        notes.append(f"the question has no searchable words: {means}")
     return notes
 
 
@@ -291,6 +326,8 @@ def describe_question(search: Search) -> dict[str, Any]:
         "searched": question.search_text,
         "names": list(question.named_speakers),
         "dates": [found.text for found in question.dates],
+        "quoted": list(question.quoted),
+        "identifiers": list(question.identifiers),
         "lexemes": list(search.state.lexemes),
     }
 

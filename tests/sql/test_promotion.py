@@ -8,12 +8,12 @@ from embedders import HashingEmbedder
 from plans import explain_recall, walk
 from psycopg import sql
 
-from memsense import MemSense, store
+from memsense import MemSense, recall, store
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
-from memsense.profiles import BALANCED
-from memsense.recall import RecallRequest, run_recall
+from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.recall import Filters, RecallRequest, run_recall
 from memsense.store import promotion
 from memsense.store.promotion import PROMOTED_TABLES, optimise, should_promote
 
@@ -80,7 +80,17 @@ def promoted_users(connection: Connection) -> list[str]:
     return [user_id for (user_id,) in rows]
 
 
-def request(namespace: store.Namespace, known: store.KnownScope, *, ann: bool) -> RecallRequest:
+EVERYTHING = Filters()
+
+
+def request(
+    namespace: store.Namespace,
+    known: store.KnownScope,
+    *,
+    ann: bool,
+    filters: Filters = EVERYTHING,
+    profile: Profile = BALANCED,
+) -> RecallRequest:
     return RecallRequest(
         tenant_id=namespace.tenant_id,
         namespace=namespace.name,
@@ -88,8 +98,9 @@ def request(namespace: store.Namespace, known: store.KnownScope, *, ann: bool) -
         granularities=("turn", "session"),
         query_vector=HashingEmbedder().embed_query("the lisbon train"),
         terms="the lisbon train",
-        profile=BALANCED,
+        profile=profile,
         top_k=8,
+        filters=filters,
         promoted_scope=(known.scope_id, known.dimension or 0) if ann else None,
     )
 
@@ -206,6 +217,31 @@ def test_a_small_promoted_scope_gives_the_exact_answer(
     _, exact = run_recall(connection, request(namespace, known, ann=False))
     _, approximate = run_recall(connection, request(namespace, known, ann=True))
     assert [item.chunk_id for item in approximate] == [item.chunk_id for item in exact]
+
+
+@pytest.mark.parametrize("route", VECTOR_ROUTES)
+@pytest.mark.parametrize("few_least", [0, 60])
+@pytest.mark.parametrize("ann", [False, True])
+def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
+    connection: Connection,
+    namespace: store.Namespace,
+    monkeypatch: pytest.MonkeyPatch,
+    route: Route,
+    few_least: int,
+    ann: bool,
+) -> None:
+    monkeypatch.setattr(recall, "FEW_LEAST", few_least)
+    optimise(connection, namespace, 100)
+    known = find_known(connection, namespace)
+    alone = BALANCED.override(**{name: float(name == route) for name in ROUTES})
+    _, everything = run_recall(connection, request(namespace, known, ann=False, profile=alone))
+    sessions = ["s3", "s7", "s8"]
+    filters = Filters(session_ids=sessions)
+    asked = request(namespace, known, ann=ann, filters=filters, profile=alone)
+    _, found = run_recall(connection, asked)
+    expected = [item.chunk_id for item in everything if item.session_id in sessions]
+    assert [item.chunk_id for item in found] == expected
+    assert expected or route.startswith("facet")
 
 
 def test_recall_tells_whether_the_scope_is_promoted(
