@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
 
 from memsense import MemSense, Profile
+from memsense.candidates import Candidate
 from memsense.db import open_pool, read
 from memsense.fusion import reciprocal_rank_fusion
 from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
-from memsense.candidates import Candidate
 from memsense.recall import RecallRequest, run_recall
+from memsense.termcounts import MOST_CODED
 
 OpenMemory = Callable[..., MemSense]
 Floats = NDArray[np.float64]
@@ -63,6 +64,9 @@ ODD_WEIGHTS = BALANCED.override(
     least_candidates=1000,
     least_route_limit=1000,
     postings_budget=1_000_000,
+    weight_user=1.3,
+    weight_assistant=0.8,
+    weight_tag=1.7,
 )
 
 
@@ -126,12 +130,12 @@ def assert_fused(
     fused: dict[int, float] = {}
     for granularity in ("turn", "session"):
         lists: dict[Route, list[int]] = {
-            route: rank(documents, scores[route], granularity) for route in ROUTES
+            route: rank(documents, scores[route], granularity) for route in scores
         }
         for route, ids in lists.items():
             for position, chunk_id in enumerate(ids, start=1):
                 expected.setdefault(chunk_id, {})[route] = position
-        weights = [profile.weights[route] for route in ROUTES]
+        weights = [profile.weights[route] for route in lists]
         for found in reciprocal_rank_fusion(list(lists.values()), k=profile.rrf_k, weights=weights):
             fused[found.item] = found.score
     assert {item.chunk_id for item in candidates} == expected.keys() == fused.keys()
@@ -156,7 +160,7 @@ def test_ranks_scores_and_fusion_equal_the_reference(
     state, candidates = run_recall(recall_conn, ask(question, ODD_WEIGHTS))
     documents, scores = reference_scores(recall_conn, question, ODD_WEIGHTS)
     assert_fused(candidates, documents, scores, ODD_WEIGHTS)
-    assert {hit.route for item in candidates for hit in item.routes} == set(ROUTES)
+    assert {hit.route for item in candidates for hit in item.routes} == set(scores)
     assert state.lexical_matches == len(scores["lexical"])
     counts = {g: sum(d.granularity == g for d in documents) for g in ("turn", "session")}
     assert state.counts == counts
@@ -168,6 +172,22 @@ def test_a_memory_without_answers_equals_the_reference(
     fill(memory, answers=False)
     _, candidates = run_recall(recall_conn, ask("Lisbon tea", ODD_WEIGHTS))
     documents, scores = reference_scores(recall_conn, "Lisbon tea", ODD_WEIGHTS)
+    assert_fused(candidates, documents, scores, ODD_WEIGHTS)
+
+
+def test_words_repeated_more_often_than_ts_rank_is_coded_for_equal_the_reference(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    for count in (MOST_CODED - 1, MOST_CODED, MOST_CODED + 1, 40, 80):
+        messages = [
+            {"role": "user", "content": "Lisbon " + "tea " * count},
+            {"role": "assistant", "content": "rain " + "Lisbon tea " * (count // 2)},
+            {"role": "user", "content": f"tea rain {count}"},
+        ]
+        memory.add(messages, user_id="ada", session_id=f"again {count}", tags=["tea"])
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea rain", ODD_WEIGHTS))
+    documents, scores = reference_scores(recall_conn, "Lisbon tea rain", ODD_WEIGHTS)
     assert_fused(candidates, documents, scores, ODD_WEIGHTS)
 
 
@@ -207,6 +227,24 @@ def test_the_and_query_ranks_by_ts_rank_cd_over_the_chunks_own_text(
     assert len(expected) > 3
 
 
+@pytest.mark.parametrize("field", ["user", "assistant", "tag", "context"])
+def test_a_field_without_weight_finds_nothing(
+    memory: MemSense, recall_conn: psycopg.Connection[Any], field: str
+) -> None:
+    fill(memory)
+    only = ODD_WEIGHTS.override(
+        **{r: float(r == "lexical") for r in ROUTES}, **{f"weight_{field}": 0.0}
+    )
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea winter", only))
+    documents, scores = reference_scores(recall_conn, "Lisbon tea winter", only)
+    found = {item.chunk_id: item.routes[0].score for item in candidates}
+    assert found == pytest.approx(scores["lexical"], abs=1e-9)
+    texts = {item.chunk_id: item.fields for item in documents}
+    others = {"user", "assistant", "tag", "context"} - {field}
+    lexemes = lexemes_of(recall_conn, "Lisbon tea winter")
+    assert all(any(texts[i][name][x] for name in others for x in lexemes) for i in found)
+
+
 def test_bm25f_on_one_field_is_bm25s_bm25(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:
@@ -218,7 +256,9 @@ def test_bm25f_on_one_field_is_bm25s_bm25(
             session_id=f"s{n}",
             mode="turn",
         )
-    only = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, weight_context=0.0)
+    only = ODD_WEIGHTS.override(
+        **{r: float(r == "lexical") for r in ROUTES}, weight_context=0.0, weight_user=1.0
+    )
     documents = read_documents(recall_conn)
     index = bm25s.BM25(method="lucene", k1=only.k1, b=only.b)
     corpus = [list(item.fields["user"].elements()) for item in documents]
