@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memsense.chunking import content_hash
 from memsense.embed import Embedder, OnnxEmbedder, Vectors
+from memsense.entities import RuleExtractor, find_mentions
 from memsense.facets import FACETS, Facets, RuleTagger
 from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport
@@ -35,6 +36,7 @@ SESSION_LENGTH = 20
 NOISE = 0.3
 """Length of the noise added to a unit vector: its cosine to the result is about 0.96."""
 
+EXTRACTOR = RuleExtractor()
 EMBEDDED = ("full", "user", "assistant", *FACETS)
 LARGEST_BASE = 2500
 QUESTIONS = 200
@@ -185,6 +187,7 @@ def _chunk(
         personal_info=_facet(corpus, "personal_info", pair, number),
         preferences=_facet(corpus, "preferences", pair, number),
         events=_facet(corpus, "events", pair, number),
+        entities=find_mentions(EXTRACTOR, [(user_text, None), (assistant_text, None)], ()),
         occurred_at=START + timedelta(minutes=5 * number),
         message_ids=(f"{session_id}-{ordinal}-u", f"{session_id}-{ordinal}-a"),
         source="bench",

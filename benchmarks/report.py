@@ -83,7 +83,7 @@ def _rounded(value: Any) -> Any:
 
 def print_tables(results: Mapping[str, Any], console: Console | None = None) -> None:
     """Search, add, ingest and disk, each memsense figure with its ratio to the others."""
-    console = console or Console(width=130)
+    console = console or Console(width=160)
     for title, rows in (
         ("Search, ms", search_rows(results)),
         ("Add one exchange, ms", add_rows(results)),
@@ -122,10 +122,13 @@ def search_rows(results: Mapping[str, Any]) -> list[Row]:
             "users": row["users"],
             "memsense": row["memsense_ms"],
             "p95": row["memsense_p95_ms"],
+            "recall": row["memsense_parts_ms"].get("recall"),
             "all routes": row["memsense_all_routes_ms"],
+            "with graph": row["memsense_with_graph_ms"],
             "exact": row["memsense_exact_ms"],
             "original": row["original_ms"],
             "original/memsense": _ratio(row["original_ms"], row["memsense_ms"]),
+            "original/recall": _ratio(row["original_ms"], row["memsense_parts_ms"].get("recall")),
             "numpy": row["numpy_ms"],
             "memsense/numpy": _ratio(row["memsense_ms"], row["numpy_ms"]),
             **_peers(results["search"], row),

@@ -14,6 +14,7 @@ from benchmarks.original import Original
 from benchmarks.peers import load_documents, open_peers, size_of
 from benchmarks.timing import Timing
 from memsense.db import open_pool, read
+from memsense.profiles import Profile
 from memsense.store import promotion
 
 USER = "ada"
@@ -63,19 +64,19 @@ def measure_user(run: Run, chunks: int) -> None:
         floor = searching.time_floor(url, run.corpus, USER)
         run.tell(f"{chunks:,} chunks: the others")
         others = _measure_others(run, url)
-        timing, all_routes = exact, _all_routes(run, url)
+        timing = exact
         if chunks >= PROMOTION_THRESHOLD:
             run.tell(f"{chunks:,} chunks: promoting")
             _promote(run, url)
             timing, parts = _search(run, url)
-            all_routes = _all_routes(run, url)
             run.ann = approximation.measure_approximation(url, run.corpus, USER)
         row = searching.SearchRow(
             chunks=chunks,
             users=1,
             memsense=timing,
             parts=parts,
-            all_routes=all_routes,
+            all_routes=_search(run, url, searching.ALL_ROUTES)[0],
+            with_graph=_search(run, url, searching.WITH_GRAPH)[0],
             exact=exact,
             original=others.original,
             numpy=floor,
@@ -103,14 +104,9 @@ def measure_user(run: Run, chunks: int) -> None:
         )
 
 
-def _search(run: Run, url: str) -> tuple[Timing, dict[str, float]]:
+def _search(run: Run, url: str, profile: Profile | None = None) -> tuple[Timing, dict[str, float]]:
     with searching.open_memory(url, run.corpus) as memory:
-        return searching.time_memsense(memory, run.corpus, [USER])
-
-
-def _all_routes(run: Run, url: str) -> Timing:
-    with searching.open_memory(url, run.corpus) as memory:
-        return searching.time_memsense(memory, run.corpus, [USER], searching.ALL_ROUTES)[0]
+        return searching.time_memsense(memory, run.corpus, [USER], profile)
 
 
 def _promote(run: Run, url: str) -> None:

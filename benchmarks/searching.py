@@ -24,6 +24,9 @@ ALL_ROUTES = BALANCED.override(
 )
 
 
+WITH_GRAPH = BALANCED.override(name="with graph", graph=1.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRow:
     """Milliseconds per search of one store: medians, and the 95th percentile of memsense."""
@@ -32,6 +35,7 @@ class SearchRow:
     users: int
     memsense: Timing
     all_routes: Timing | None = None
+    with_graph: Timing | None = None
     exact: Timing | None = None
     original: Timing | None = None
     numpy: Timing | None = None
@@ -48,6 +52,7 @@ class SearchRow:
             "memsense_p95_ms": self.memsense.p95,
             "memsense_parts_ms": self.parts,
             "memsense_all_routes_ms": _median(self.all_routes),
+            "memsense_with_graph_ms": _median(self.with_graph),
             "memsense_exact_ms": _median(self.exact),
             "original_ms": _median(self.original),
             "numpy_ms": _median(self.numpy),
