@@ -120,6 +120,7 @@ class Expected:
     model: str
     dimension: int
     trace_days: float
+    promotion_threshold: int
 
 
 def _rows(connection: Connection, name: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -247,6 +248,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
     yield from _examine_sizes(connection)
     yield from _examine_analysis(connection)
     yield from _examine_indexes(connection)
+    yield from _examine_large(connection, expected)
     yield from _examine_vectors(connection)
     yield from _examine_retired(connection)
     yield from _examine_drift(connection)
@@ -319,6 +321,18 @@ def _examine_promoted(
                 f" {', '.join(missing)}",
                 remedy="run 'memsense db optimise', which builds what is missing",
             )
+
+
+def _examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    values = {"threshold": expected.promotion_threshold}
+    for scope in _rows(connection, "list_large_unpromoted", values):
+        yield Finding(
+            check="promotion",
+            severity="warning",
+            text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
+            " and is searched without indexes of its own",
+            remedy="run 'memsense db optimise'",
+        )
 
 
 def _examine_vectors(connection: Connection) -> Iterator[Finding]:

@@ -42,6 +42,15 @@ SELECT index_name, table_name, is_usable, method, coalesce(predicate, '') AS pre
 -- name: list_promoted
 SELECT s.scope_id, s.user_id FROM memsense.scopes AS s WHERE s.promoted ORDER BY s.scope_id;
 
+-- name: list_large_unpromoted
+SELECT s.user_id, sum(t.chunk_count)::bigint AS chunks
+FROM memsense.scopes AS s
+JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
+WHERE NOT s.promoted
+GROUP BY s.tenant_id, s.scope_id, s.user_id
+HAVING sum(t.chunk_count) >= %(threshold)s
+ORDER BY chunks DESC;
+
 -- name: count_pending
 SELECT tenant, namespace, route, count(*) AS chunks, (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
 FROM memsense.pending_embeddings

@@ -68,6 +68,7 @@ def _examine(
         model=embedder.model,
         dimension=embedder.dimension,
         trace_days=settings.trace_days,
+        promotion_threshold=settings.promotion_threshold,
     )
     with read(pool) as connection:
         yield from doctor.examine_store(connection, expected)

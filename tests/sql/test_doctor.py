@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -21,7 +22,12 @@ from memsense.store.promotion import PROMOTED_TABLES
 OpenMemory = Callable[..., MemSense]
 
 EXPECTED = doctor.Expected(
-    tenant="default", namespace="default", model="hashing", dimension=48, trace_days=30
+    tenant="default",
+    namespace="default",
+    model="hashing",
+    dimension=48,
+    trace_days=30,
+    promotion_threshold=20_000,
 )
 
 
@@ -79,6 +85,21 @@ def test_an_invalid_index_is_found(store: psycopg.Connection[Any]) -> None:
     finding = only(examine(store), "indexes")
     assert "embeddings_full_half" in finding.text
     assert "REINDEX" in finding.remedy
+
+
+def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
+    store: psycopg.Connection[Any],
+) -> None:
+    row = store.execute(
+        "SELECT max(chunks) FROM (SELECT sum(chunk_count) AS chunks FROM memsense.scope_statistics"
+        " GROUP BY tenant_id, scope_id) AS by_scope"
+    ).fetchone()
+    assert row is not None
+    for threshold, expected in ((int(row[0]), 1), (int(row[0]) + 1, 0)):
+        examined = replace(EXPECTED, promotion_threshold=threshold)
+        found = [f for f in doctor.examine_store(store, examined) if f.check == "promotion"]
+        assert len(found) == expected
+        assert all("memsense db optimise" in finding.remedy for finding in found)
 
 
 def test_a_promoted_memory_without_an_index_of_any_route_is_found(
@@ -194,12 +215,22 @@ def test_vectors_of_another_model_are_found(store: psycopg.Connection[Any]) -> N
 
 def test_an_embedder_that_is_not_the_namespaces_is_found(store: psycopg.Connection[Any]) -> None:
     expected = doctor.Expected(
-        tenant="default", namespace="default", model="another", dimension=48, trace_days=30
+        tenant="default",
+        namespace="default",
+        model="another",
+        dimension=48,
+        trace_days=30,
+        promotion_threshold=20_000,
     )
     finding = only(examine(store, expected), "model")
     assert "another (48)" in finding.text
     elsewhere = doctor.Expected(
-        tenant="default", namespace="work", model="another", dimension=48, trace_days=30
+        tenant="default",
+        namespace="work",
+        model="another",
+        dimension=48,
+        trace_days=30,
+        promotion_threshold=20_000,
     )
     assert examine(store, elsewhere) == []
 
