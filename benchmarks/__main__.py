@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from benchmarks import page, plot, report, run, searching
 from benchmarks.corpus import load_corpus
@@ -31,18 +32,10 @@ def main() -> None:
         run.measure_ingest(running)
         for chunks in options.chunks:
             run.measure_user(running, chunks)
+            report.write_results(_results(running, machine), options.results)
         if options.users > 1:
             run.measure_users(running, options.users, CHUNKS_EACH)
-    results = {
-        "machine": machine,
-        "corpus": corpus.source,
-        "search": running.search,
-        "add": running.add,
-        "ingest": running.ingest,
-        "disk": running.disk,
-        "ann": running.ann,
-    }
-    results["growth"] = report.fit_growth(results)
+    results = _results(running, machine)
     report.print_tables(results)
     report.write_results(results, options.results)
     drawn = options.results.with_suffix(".png")
@@ -50,6 +43,20 @@ def main() -> None:
     if options.results == LATEST:
         page.update_page(results, drawn, PAGE)
     running.tell(f"written to {options.results} and {drawn}")
+
+
+def _results(running: run.Run, machine: dict[str, Any]) -> dict[str, Any]:
+    """What the results file holds, as far as it has got: it is written after every store."""
+    found: dict[str, Any] = {
+        "machine": machine,
+        "corpus": running.corpus.source,
+        "search": running.search,
+        "add": running.add,
+        "ingest": running.ingest,
+        "disk": running.disk,
+        "ann": running.ann,
+    }
+    return {**found, "growth": report.fit_growth(found)}
 
 
 def _read_options() -> argparse.Namespace:
