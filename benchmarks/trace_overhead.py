@@ -4,9 +4,13 @@
 
 Ingests the bundled sample conversation into a namespace of its own, which it removes at the end.
 Blocks of questions are asked twice, once traced and once not, in random order, so that whatever
-else the machine does meets both alike; no trace is being written when a block begins. Bursts are
-what one agent does; the sustained load has one search running at every moment, and every one of
-them recorded, which the sampling rate is there to avoid.
+else the machine does meets both alike; no trace is being written when a block begins. `ratio` is
+that of the medians of all searches, `paired_ratio` the median over the blocks of theirs, which
+suffers less when the machine is busy. Bursts are what one agent does. The sustained load has one
+search running at every moment, and every one of them recorded; the searches at the start of a
+block, before the first traces are written, don't count. The processor time of a trace is that of
+the blocks with tracing, their traces written, less that of those without; the server's is known
+only where it runs on the same machine.
 """
 
 import argparse
@@ -16,14 +20,31 @@ import statistics
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from memsense import MemSense, load_settings
 from memsense.db import connect
+from memsense.engine.tracing import LONGEST_QUEUE
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "memsense" / "data" / "sample_conversation.jsonl"
 WARM = 20
+
+
+class Load(NamedTuple):
+    """Searches without a pause: how many in a block, and how many at its start don't count."""
+
+    block: int
+    skip: int = 0
+
+
+BURSTS = Load(10)
+SUSTAINED = Load(2 * LONGEST_QUEUE, LONGEST_QUEUE // 2)
 
 
 def read_words() -> list[str]:
@@ -38,29 +59,71 @@ def ask(memory: MemSense, question: str, *, trace: bool) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
-def measure(memory: MemSense, searches: int, block: int) -> dict[str, float]:
-    """Medians in milliseconds, and their ratio, over blocks of `block` searches without a pause."""
+@dataclass
+class Meter:
+    """Processor milliseconds of this process, and of the server's processes for this database."""
+
+    url: str
+
+    def read(self) -> tuple[float, float]:
+        with connect(self.url) as connection:
+            found = connection.execute(
+                "SELECT pid FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).fetchall()
+        files = [Path(f"/proc/{pid}/schedstat") for (pid,) in found]
+        server = sum(int(file.read_text().split()[0]) for file in files if file.exists())
+        return 1000 * time.process_time(), server / 1e6
+
+
+def measure(memory: MemSense, meter: Meter, searches: int, load: Load) -> dict[str, float]:
+    """Medians in milliseconds, their ratios, and the processor time that a trace takes."""
     source, words = random.Random(1), read_words()
     questions = [" ".join(source.sample(words, k=6)) + "?" for _ in range(searches)]
     for question in questions[:WARM]:
         ask(memory, question, trace=True)
-    taken: dict[bool, list[float]] = {True: [], False: []}
-    for start in range(0, searches, block):
+    taken: dict[bool, list[list[float]]] = {True: [], False: []}
+    spent = {True: np.zeros(2), False: np.zeros(2)}
+    for start in range(0, searches, load.block):
         for trace in source.sample([True, False], k=2):
             memory.flush_traces()
-            for question in questions[start : start + block]:
-                taken[trace].append(ask(memory, question, trace=trace))
-    memory.flush_traces()
-    on, off = statistics.median(taken[True]), statistics.median(taken[False])
-    return {"on_ms": round(on, 2), "off_ms": round(off, 2), "ratio": round(on / off, 4)}
+            before = np.array(meter.read())
+            asked = questions[start : start + load.block]
+            times = [ask(memory, question, trace=trace) for question in asked]
+            memory.flush_traces()
+            spent[trace] += np.array(meter.read()) - before
+            taken[trace].append(times[load.skip :])
+    pairs = [
+        statistics.median(on) / statistics.median(off)
+        for on, off in zip(*taken.values(), strict=True)
+        if on
+    ]
+    on, off = (statistics.median(chain.from_iterable(blocks)) for blocks in taken.values())
+    client, server = (spent[True] - spent[False]) / searches
+    return {
+        "on_ms": round(on, 2),
+        "off_ms": round(off, 2),
+        "ratio": round(on / off, 4),
+        "paired_ratio": round(statistics.median(pairs), 4),
+        "p95_ratio": round(_p95(taken[True]) / _p95(taken[False]), 4),
+        "client_ms_per_trace": round(client, 2),
+        "server_ms_per_trace": round(server, 2),
+    }
+
+
+def _p95(blocks: Sequence[Sequence[float]]) -> float:
+    return statistics.quantiles(chain.from_iterable(blocks), n=20)[-1]
 
 
 def remove(url: str, tenant: str) -> None:
     """Delete the benchmark's tenant with all that is in it."""
     with connect(url) as connection:
         for table in (
-            "trace_candidates",
+            "packed_candidates",
             "traces",
+            "mentions",
+            "edges",
+            "entities",
             "embeddings",
             "events",
             "ingested_messages",
@@ -81,7 +144,7 @@ def remove(url: str, tenant: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database-url", required=True)
-    parser.add_argument("--searches", type=int, default=200)
+    parser.add_argument("--searches", type=int, default=400)
     chosen = parser.parse_args(arguments)
     tenant = f"benchmark-{uuid.uuid4().hex[:8]}"
     # Each question is embedded anew, as a question that was not asked before would be.
@@ -89,9 +152,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with MemSense.open(settings=settings) as memory:
             memory.ingest(SAMPLE)
+            meter = Meter(chosen.database_url)
             found = {
-                "bursts_of_10": measure(memory, chosen.searches, block=10),
-                "sustained": measure(memory, chosen.searches, block=chosen.searches // 2),
+                "bursts_of_10": measure(memory, meter, chosen.searches, BURSTS),
+                "sustained": measure(memory, meter, chosen.searches, SUSTAINED),
                 "failed": memory.trace_failures,
             }
     finally:

@@ -1,34 +1,38 @@
 -- Traces of searches: written after the answer, read by explanations and replays.
 
 -- name: insert_trace
-INSERT INTO memsense.traces (
-    tenant_id, trace_id, scope_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, granularity,
-    returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count,
-    timings_ms, notes
-)
-VALUES (
-    %(tenant_id)s, %(trace_id)s,
-    (SELECT s.scope_id
-     FROM memsense.scopes AS s
-     JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
-     WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
-       AND n.name = %(namespace)s AND s.user_id = %(user_id)s),
-    %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
-    %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
-    %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s
-);
-
--- name: copy_candidates
-COPY memsense.trace_candidates (
-    tenant_id, trace_id, position, scope_id, chunk_id, granularity, routes, ranks, scores, weights, contributions,
-    rrf_score, memory_score, base_score, turn_support, terms, session, final_score, score_rank, relevance, redundancy,
-    redundant_to, mmr_score, hit_rank, shown_chunk_id, dropped_by, lost_to
-)
-FROM STDIN;
-
--- name: defer_flush
 -- A trace may be lost in a crash of the server; waiting for its disk is not worth it.
-SET LOCAL synchronous_commit = off;
+WITH trace AS (
+    INSERT INTO memsense.traces (
+        tenant_id, trace_id, scope_id, namespace, user_id, question, searched, names, dates, lexemes, top_k,
+        granularity, returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches,
+        candidate_count, hit_count, timings_ms, notes
+    )
+    VALUES (
+        %(tenant_id)s, %(trace_id)s,
+        (SELECT s.scope_id
+         FROM memsense.scopes AS s
+         JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+         WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+           AND n.name = %(namespace)s AND s.user_id = %(user_id)s),
+        %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
+        %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
+        %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s
+    )
+)
+INSERT INTO memsense.packed_candidates (
+    tenant_id, trace_id, rrf_k, rrf_weight, mmr_lambda, routes, weights, terms, scope_ids, chunk_ids, are_sessions,
+    ranks, scores, memory_scores, term_shares, own_routes, final_scores, score_ranks, relevances, redundancies,
+    rivals, steps, hit_ranks, shown_chunk_ids, supported, session_rrf_scores, turn_supports, supporting_turns,
+    best_turns, best_turn_rrf_scores
+)
+SELECT
+    %(tenant_id)s, %(trace_id)s, %(rrf_k)s, %(rrf_weight)s, %(mmr_lambda)s, %(routes)s::text[], %(weights)s, %(terms)s::text[],
+    %(scope_ids)s, %(chunk_ids)s, %(are_sessions)s, %(ranks)s, %(scores)s, %(memory_scores)s, %(term_shares)s,
+    %(own_routes)s, %(final_scores)s, %(score_ranks)s, %(relevances)s, %(redundancies)s, %(rivals)s, %(steps)s,
+    %(hit_ranks)s, %(shown_chunk_ids)s, %(supported)s, %(session_rrf_scores)s, %(turn_supports)s,
+    %(supporting_turns)s, %(best_turns)s, %(best_turn_rrf_scores)s
+FROM set_config('synchronous_commit', 'off', true);
 
 -- name: list_traces
 SELECT
@@ -74,6 +78,9 @@ SELECT
         'user_id', %(user_id)s::text IS NULL OR s.user_id = %(user_id)s,
         'granularity', c.granularity = ANY (%(granularities)s::text[]),
         'session_ids', NOT %(by_session)s OR c.session_id = ANY (%(session_ids)s::text[]),
+        'project', NOT %(by_project)s OR c.session_id IN (
+            SELECT p.session_id FROM memsense.project_sessions AS p
+            WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = n.namespace_id AND p.project = %(project)s::text),
         'agent_id', NOT %(by_agent)s OR coalesce(c.agent_id = %(agent_id)s::text, false),
         'since', NOT %(by_since)s OR coalesce(c.occurred_at >= %(since)s::timestamptz, false),
         'until', NOT %(by_until)s OR coalesce(c.occurred_at < %(until)s::timestamptz, false),
@@ -81,7 +88,10 @@ SELECT
         'kinds', NOT %(by_kinds)s OR c.memory_kind = ANY (%(kinds)s::text[]),
         'metadata', NOT %(by_metadata)s OR c.metadata @> %(metadata)s::jsonb,
         'exclude', NOT %(by_exclude)s
-            OR (c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) AND NOT c.message_ids && %(exclude_messages)s::text[])
+            OR (c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) AND NOT c.message_ids && %(exclude_messages)s::text[]),
+        'quoted', NOT %(by_quoted)s OR c.tsv IS NULL
+            OR (tsvector_to_array(to_tsvector(n.language::regconfig, %(quoted_terms)s)) <@ tsvector_to_array(c.tsv)
+                AND concat_ws(E'\x1e', c.session_text, c.user_text, c.assistant_text) ~* ALL (%(quoted_patterns)s::text[]))
     ) AS passes,
     ARRAY_REMOVE(ARRAY[
         'full',

@@ -25,6 +25,9 @@ JOIN (
     SELECT tenant_id, scope_id, chunk_id, NULL, 'lexical'
     FROM memsense.chunks
     WHERE length(ts_filter(tsv, '{a,b,c}')) > 0
+    UNION ALL
+    SELECT DISTINCT tenant_id, scope_id, chunk_id, NULL::integer, 'graph'
+    FROM memsense.mentions
 ) AS found ON found.tenant_id = c.tenant_id AND found.scope_id = c.scope_id AND found.chunk_id = c.chunk_id
 LEFT JOIN memsense.models AS m ON m.model_id = found.model_id;
 
@@ -39,7 +42,7 @@ COMMENT ON COLUMN memsense.recall_routes.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.recall_routes.session_id IS 'Session the chunk belongs to.';
 COMMENT ON COLUMN memsense.recall_routes.ordinal IS 'Place of the chunk''s (first) exchange in its session, from 0.';
 COMMENT ON COLUMN memsense.recall_routes.part IS 'Piece of a long exchange, from 0.';
-COMMENT ON COLUMN memsense.recall_routes.route IS 'Route as profiles name it: vec_*, facet_* or lexical.';
+COMMENT ON COLUMN memsense.recall_routes.route IS 'Route as profiles name it: vec_*, facet_*, lexical or graph.';
 COMMENT ON COLUMN memsense.recall_routes.model IS 'Embedding model of the route''s vector; null for lexical.';
 
 CREATE VIEW memsense.chunk_overview AS
@@ -152,7 +155,7 @@ FROM (
 ) AS active
 CROSS JOIN unnest(ARRAY[
     'vec_full', 'vec_user', 'vec_assistant', 'vec_next_user', 'lexical',
-    'facet_personal_info', 'facet_preferences', 'facet_events'
+    'facet_personal_info', 'facet_preferences', 'facet_events', 'graph'
 ]) AS route (route)
 JOIN memsense.scopes AS s ON s.tenant_id = active.tenant_id AND s.scope_id = active.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = active.tenant_id AND n.namespace_id = s.namespace_id
@@ -167,7 +170,7 @@ COMMENT ON COLUMN memsense.route_coverage.tenant IS 'Name of the tenant that own
 COMMENT ON COLUMN memsense.route_coverage.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.route_coverage.user_id IS 'Whose memory it is.';
 COMMENT ON COLUMN memsense.route_coverage.granularity IS 'turn or session; session chunks have the routes vec_full and lexical only.';
-COMMENT ON COLUMN memsense.route_coverage.route IS 'Route as profiles name it: vec_*, facet_* or lexical.';
+COMMENT ON COLUMN memsense.route_coverage.route IS 'Route as profiles name it: vec_*, facet_*, lexical or graph.';
 COMMENT ON COLUMN memsense.route_coverage.chunks IS 'Active chunks of this granularity.';
 COMMENT ON COLUMN memsense.route_coverage.chunks_with_route IS 'Those of them that the route can find.';
 COMMENT ON COLUMN memsense.route_coverage.share IS 'chunks_with_route / chunks, rounded to four places.';
@@ -210,6 +213,102 @@ COMMENT ON COLUMN memsense.pending_embeddings.tenant_id IS 'Number of the tenant
 COMMENT ON COLUMN memsense.pending_embeddings.scope_id IS 'Number of the scope: tenant, namespace and user.';
 
 -- Second part: views over the traces of searches, and over what searching rests on.
+
+CREATE VIEW memsense.trace_candidates AS
+SELECT
+    p.tenant_id, p.trace_id, one.position::integer, one.scope_id, one.chunk_id,
+    CASE WHEN one.is_session THEN 'session' ELSE 'turn' END AS granularity,
+    found.routes, found.ranks, found.scores, found.weights, found.contributions, found.rrf_score, one.memory_score,
+    CASE WHEN one.own_routes THEN found.rrf_score ELSE 0 END AS base_score,
+    coalesce(support.turn_support, 0) AS turn_support,
+    coalesce(added.terms, '{}') AS terms,
+    support.session, one.final_score, nullif(one.score_rank, 0) AS score_rank,
+    nullif(one.relevance, 'NaN') AS relevance,
+    nullif(one.redundancy, 'NaN') AS redundancy,
+    CASE WHEN one.score_rank > 0 THEN nullif(one.rival, 0) END AS redundant_to,
+    nullif(p.mmr_lambda * one.relevance - (1 - p.mmr_lambda) * one.redundancy, 'NaN') AS mmr_score,
+    nullif(one.hit_rank, 0) AS hit_rank,
+    CASE WHEN one.hit_rank > 0 THEN nullif(p.shown_chunk_ids[one.hit_rank], 0) END AS shown_chunk_id,
+    (ARRAY['duplicate', 'mmr', 'session', 'limit'])[nullif(one.step, 0)] AS dropped_by,
+    CASE WHEN one.step IN (1, 3) THEN one.rival END AS lost_to
+FROM memsense.packed_candidates AS p
+CROSS JOIN LATERAL unnest(
+    p.scope_ids, p.chunk_ids, p.are_sessions, p.memory_scores, p.own_routes, p.final_scores, p.score_ranks,
+    p.relevances, p.redundancies, p.rivals, p.steps, p.hit_ranks
+) WITH ORDINALITY AS one (
+    scope_id, chunk_id, is_session, memory_score, own_routes, final_score, score_rank, relevance, redundancy, rival,
+    step, hit_rank, position
+)
+LEFT JOIN LATERAL (
+    SELECT
+        position,
+        array_agg(route ORDER BY number) AS routes,
+        array_agg(rank ORDER BY number) AS ranks,
+        array_agg(score ORDER BY number) AS scores,
+        array_agg(weight ORDER BY number) AS weights,
+        array_agg(contribution ORDER BY number) AS contributions,
+        sum(contribution ORDER BY number) AS rrf_score
+    FROM (
+        SELECT
+            (cell.place - 1) / cardinality(p.routes) + 1 AS position,
+            route.number, route.name AS route, cell.rank, cell.score, route.weight,
+            p.rrf_weight * route.weight / (p.rrf_k + cell.rank) AS contribution
+        FROM unnest(p.ranks, p.scores) WITH ORDINALITY AS cell (rank, score, place)
+        JOIN unnest(p.routes, p.weights) WITH ORDINALITY AS route (name, weight, number)
+          ON route.number = (cell.place - 1) % cardinality(p.routes) + 1
+        WHERE cell.rank > 0
+    ) AS hit
+    GROUP BY position
+) AS found ON found.position = one.position
+LEFT JOIN LATERAL (
+    SELECT
+        (cell.place - 1) / cardinality(p.terms) + 1 AS position,
+        jsonb_object_agg(p.terms[(cell.place - 1) % cardinality(p.terms) + 1], cell.share) AS terms
+    FROM unnest(p.term_shares) WITH ORDINALITY AS cell (share, place)
+    WHERE cell.share <> 'NaN'
+    GROUP BY 1
+) AS added ON added.position = one.position
+LEFT JOIN LATERAL (
+    SELECT DISTINCT ON (entry.position)
+        entry.position, entry.turn_support,
+        jsonb_build_object(
+            'session_rrf_score', entry.session_rrf_score, 'turn_support', entry.turn_support,
+            'supporting_turn_count', entry.supporting_turn_count, 'best_turn', nullif(entry.best_turn, 0),
+            'best_turn_rrf_score', entry.best_turn_rrf_score
+        ) AS session
+    FROM unnest(
+        p.supported, p.session_rrf_scores, p.turn_supports, p.supporting_turns, p.best_turns, p.best_turn_rrf_scores
+    ) AS entry (position, session_rrf_score, turn_support, supporting_turn_count, best_turn, best_turn_rrf_score)
+) AS support ON support.position = one.position;
+
+COMMENT ON VIEW memsense.trace_candidates IS 'Every candidate of a recorded search, chosen or not: its routes, every later step, and the step that dropped it. recall_candidates shows it with the question.';
+COMMENT ON COLUMN memsense.trace_candidates.tenant_id IS 'Number of the tenant, the first column of every key.';
+COMMENT ON COLUMN memsense.trace_candidates.trace_id IS 'The recorded search.';
+COMMENT ON COLUMN memsense.trace_candidates.position IS 'Place after fusion, from 1.';
+COMMENT ON COLUMN memsense.trace_candidates.scope_id IS 'Number of the scope: tenant, namespace and user.';
+COMMENT ON COLUMN memsense.trace_candidates.chunk_id IS 'The candidate.';
+COMMENT ON COLUMN memsense.trace_candidates.granularity IS 'turn or session.';
+COMMENT ON COLUMN memsense.trace_candidates.routes IS 'The routes that found it.';
+COMMENT ON COLUMN memsense.trace_candidates.ranks IS 'Its rank in each of them, from 1.';
+COMMENT ON COLUMN memsense.trace_candidates.scores IS 'Its raw score in each of them.';
+COMMENT ON COLUMN memsense.trace_candidates.weights IS 'The weight of each of them in the profile.';
+COMMENT ON COLUMN memsense.trace_candidates.contributions IS 'What each of them gives: rrf_weight * weight / (rrf_k + rank).';
+COMMENT ON COLUMN memsense.trace_candidates.rrf_score IS 'The sum of the contributions.';
+COMMENT ON COLUMN memsense.trace_candidates.memory_score IS 'Its memory score, 0 to 1, when it was found.';
+COMMENT ON COLUMN memsense.trace_candidates.base_score IS 'How much of rrf_score counts in final_score: all of it, or 0 for a turn that only supports its session.';
+COMMENT ON COLUMN memsense.trace_candidates.turn_support IS 'What the other chunks of its session added to it.';
+COMMENT ON COLUMN memsense.trace_candidates.terms IS 'What else was added to the score, by name: memory_score, date.';
+COMMENT ON COLUMN memsense.trace_candidates.session IS 'What stood behind the chunk that stands for a session; null for others.';
+COMMENT ON COLUMN memsense.trace_candidates.final_score IS 'Its score before MMR: base_score, turn_support and the terms.';
+COMMENT ON COLUMN memsense.trace_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session.';
+COMMENT ON COLUMN memsense.trace_candidates.relevance IS 'What MMR took for its relevance.';
+COMMENT ON COLUMN memsense.trace_candidates.redundancy IS 'Its largest closeness to a hit: when it was chosen, or when the last hit was chosen instead.';
+COMMENT ON COLUMN memsense.trace_candidates.redundant_to IS 'The hit it was that close to.';
+COMMENT ON COLUMN memsense.trace_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
+COMMENT ON COLUMN memsense.trace_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
+COMMENT ON COLUMN memsense.trace_candidates.shown_chunk_id IS 'The chunk that was shown for it: itself, or the session chunk around it.';
+COMMENT ON COLUMN memsense.trace_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: outranked; session: another chunk stood for its session; limit: max_per_session or min_sessions barred its session. Null for hits.';
+COMMENT ON COLUMN memsense.trace_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session.';
 
 CREATE VIEW memsense.recall_explain AS
 SELECT
@@ -286,7 +385,7 @@ COMMENT ON COLUMN memsense.recall_candidates.redundancy IS 'Its largest closenes
 COMMENT ON COLUMN memsense.recall_candidates.redundant_to IS 'The hit it was that close to.';
 COMMENT ON COLUMN memsense.recall_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.recall_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
-COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: outranked; session: another chunk stood for its session. Null for hits.';
+COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: outranked; session: another chunk stood for its session; limit: max_per_session or min_sessions barred its session. Null for hits.';
 COMMENT ON COLUMN memsense.recall_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session.';
 COMMENT ON COLUMN memsense.recall_candidates.tenant_id IS 'Number of the tenant, the first column of every key.';
 

@@ -16,4 +16,4 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop the traces; no memory depends on them."""
-    op.execute("DROP TABLE memsense.trace_candidates, memsense.traces")
+    op.execute("DROP TABLE memsense.packed_candidates, memsense.traces")

@@ -4,13 +4,93 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from memsense.candidates import Candidate
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.candidates import Candidate, Candidates
 from memsense.engine.searching import Search
 from memsense.explanation import RouteContribution, Selection, SessionSupport, Term
 from memsense.profiles import Profile
-from memsense.rerank import Ranked, Ranking, contributions
+from memsense.rerank import Ranking, contributions, fused_scores
 
-DropStep = Literal["duplicate", "mmr", "session"]
+DropStep = Literal["duplicate", "mmr", "session", "limit"]
+STEPS: tuple[DropStep | None, ...] = (None, "duplicate", "mmr", "session", "limit")
+"""What the numbers of `Fates.steps` mean; none for a hit."""
+
+_DUPLICATE, _MMR, _SESSION, _LIMIT = range(1, len(STEPS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fates:
+    """What became of n candidates, an array (n,) each, in the order of fusion.
+
+    A score rank of 0, as a NaN, says that the candidate left its session to another; a hit rank
+    of 0 that it is no hit. `rivals` are chunks: the hit that an entry was closest to when it was
+    chosen, or when the last hit was chosen instead (0: none); the chunk that stands for the
+    session of one that left it.
+    """
+
+    steps: NDArray[np.int16]
+    hit_ranks: NDArray[np.int32]
+    own_routes: NDArray[np.bool_]
+    final_scores: NDArray[np.float64]
+    score_ranks: NDArray[np.int32]
+    relevances: NDArray[np.float64]
+    redundancies: NDArray[np.float64]
+    rivals: NDArray[np.int64]
+
+
+def judge_candidates(ranking: Ranking) -> Fates:
+    """The fate of every candidate.
+
+    Limits on sessions bar whole sessions. Near-duplicates are passed over while others remain;
+    once only they remain, MMR decides.
+    """
+    candidates, profile, entries = ranking.candidates, ranking.profile, ranking.entries
+    rows = np.array([entry.row for entry in entries], dtype=np.int64)
+    ids, count = candidates.chunk_ids, len(candidates)
+    fates = Fates(
+        steps=np.full(count, _SESSION, dtype=np.int16),
+        hit_ranks=np.zeros(count, dtype=np.int32),
+        own_routes=np.ones(count, dtype=np.bool_),
+        final_scores=fused_scores(candidates, profile) + ranking.terms.totals,
+        score_ranks=np.zeros(count, dtype=np.int32),
+        relevances=np.full(count, np.nan),
+        redundancies=np.full(count, np.nan),
+        rivals=_standing_chunks(candidates, rows),
+    )
+    fates.steps[rows] = np.where(_are_duplicates(ranking), _DUPLICATE, _MMR)
+    fates.steps[rows[ranking.barred]] = _LIMIT
+    fates.own_routes[rows] = [entry.own_routes for entry in entries]
+    fates.final_scores[rows] = [entry.score for entry in entries]
+    fates.score_ranks[rows] = np.arange(1, len(rows) + 1)
+    fates.relevances[rows] = ranking.relevance
+    fates.redundancies[rows] = ranking.redundancy
+    fates.rivals[rows] = np.where(ranking.against >= 0, ids[rows[ranking.against]], 0)
+    for place, step in ranking.picks:
+        row = rows[place]
+        fates.steps[row] = 0
+        fates.hit_ranks[row] = step.selected_rank
+        fates.redundancies[row] = step.max_redundancy
+        fates.rivals[row] = step.against or 0
+    return fates
+
+
+def _standing_chunks(candidates: Candidates, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The chunk that stands for each candidate's session, (n,), where not all are entries."""
+    if len(rows) == len(candidates):
+        return np.zeros(len(candidates), dtype=np.int64)
+    numbers = np.array(candidates.session_numbers())
+    standing = np.zeros(numbers.max() + 1, dtype=np.int64)
+    standing[numbers[rows]] = candidates.chunk_ids[rows]
+    return standing[numbers]
+
+
+def _are_duplicates(ranking: Ranking) -> NDArray[np.bool_]:
+    """Which entries were too close to a hit while others remained."""
+    if not ranking.picks or ranking.picks[-1][1].duplicate:
+        return np.zeros(len(ranking.entries), dtype=np.bool_)
+    return ranking.redundancy >= ranking.profile.duplicate_threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,108 +122,49 @@ class Outcome:
 
 def trace_outcomes(search: Search) -> list[Outcome]:
     """The outcome of every candidate, in the order of fusion; runs outside the search itself."""
-    threshold = search.request.profile.duplicate_threshold
-    entries = _entry_outcomes(search.ranking, threshold)
-    standing = {
-        (item.candidate.scope_id, item.candidate.session_id): item.candidate.chunk_id
-        for item in search.ranking.scored
-    }
-    found: list[Outcome] = []
-    for position, candidate in enumerate(search.candidates, start=1):
-        entry = entries.get(candidate.chunk_id)
-        if entry is None:
-            representative = standing[candidate.scope_id, candidate.session_id]
-            found.append(_left_to_session(search, position, candidate, representative))
-        else:
-            found.append(_place(entry, position, search.request.profile))
-    return found
+    ranking = search.ranking
+    fates = judge_candidates(ranking)
+    bar = ranking.picks[-1][1].mmr_score if ranking.picks else None
+    support = {item.candidate.chunk_id: item.session for item in ranking.scored}
+    return [
+        _describe(ranking, fates, row, bar, support.get(candidate.chunk_id))
+        for row, candidate in enumerate(search.candidates)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What MMR made of one entry: the numbers of its deciding step, and its fate."""
-
-    ranked: Ranked
-    score_rank: int
-    selection: Selection
-    bar: float
-    dropped_by: DropStep | None
-
-
-def _entry_outcomes(ranking: Ranking, threshold: float) -> dict[int, _Entry]:
-    chosen = {item.candidate.chunk_id: item.explanation.selection for item in ranking.chosen}
-    last = ranking.chosen[-1].explanation.selection if ranking.chosen else None
-    found: dict[int, _Entry] = {}
-    for index, item in enumerate(ranking.scored):
-        chunk_id = item.candidate.chunk_id
-        step = chosen.get(chunk_id)
-        if step is not None:
-            found[chunk_id] = _Entry(item, index + 1, step, step.mmr_score, None)
-        elif last is not None:
-            found[chunk_id] = _lost(ranking, index, last, threshold)
-    return found
-
-
-def _lost(ranking: Ranking, index: int, last: Selection, threshold: float) -> _Entry:
-    """An entry as it stood when the last hit was chosen instead of it.
-
-    Near-duplicates are passed over while others remain; once only they remain, MMR decides.
-    """
-    rival = int(ranking.against[index])
-    relevance, redundancy = float(ranking.relevance[index]), float(ranking.redundancy[index])
-    duplicate = redundancy >= threshold
-    step = Selection(
-        selected_rank=0,
-        relevance=relevance,
-        max_redundancy=redundancy,
-        against=ranking.scored[rival].candidate.chunk_id if rival >= 0 else None,
-        mmr_lambda=last.mmr_lambda,
-        mmr_score=last.mmr_lambda * relevance - (1 - last.mmr_lambda) * redundancy,
-        duplicate=duplicate,
-    )
-    dropped: DropStep = "duplicate" if duplicate and not last.duplicate else "mmr"
-    return _Entry(ranking.scored[index], index + 1, step, last.mmr_score, dropped)
-
-
-def _place(entry: _Entry, position: int, profile: Profile) -> Outcome:
-    explanation = entry.ranked.explanation
-    candidate = entry.ranked.candidate
-    chosen = entry.dropped_by is None
-    return Outcome(
-        position=position,
-        candidate=candidate,
-        routes=explanation.routes or contributions(candidate, profile),
-        base_score=explanation.rrf_score,
-        terms=explanation.terms,
-        session=explanation.session,
-        final_score=explanation.final_score,
-        score_rank=entry.score_rank,
-        selection=entry.selection,
-        bar=entry.bar,
-        hit_rank=entry.selection.selected_rank if chosen else None,
-        dropped_by=entry.dropped_by,
-        lost_to=entry.selection.against if entry.dropped_by == "duplicate" else None,
-    )
-
-
-def _left_to_session(
-    search: Search, position: int, candidate: Candidate, representative: int
+def _describe(
+    ranking: Ranking, fates: Fates, row: int, bar: float | None, session: SessionSupport | None
 ) -> Outcome:
-    routes = contributions(candidate, search.request.profile)
-    rrf_score = sum(route.contribution for route in routes)
-    terms = search.ranking.terms.of(position - 1)
+    candidate, step = ranking.candidates[row], STEPS[int(fates.steps[row])]
+    selection = _describe_selection(fates, row, ranking.profile) if fates.score_ranks[row] else None
+    routes = contributions(candidate, ranking.profile)
+    is_hit = step is None
     return Outcome(
-        position=position,
+        position=row + 1,
         candidate=candidate,
         routes=routes,
-        base_score=rrf_score,
-        terms=terms,
-        session=None,
-        final_score=rrf_score + sum(term.contribution for term in terms),
-        score_rank=None,
-        selection=None,
-        bar=None,
-        hit_rank=None,
-        dropped_by="session",
-        lost_to=representative,
+        base_score=sum(item.contribution for item in routes) if fates.own_routes[row] else 0.0,
+        terms=ranking.terms.of(row),
+        session=session,
+        final_score=float(fates.final_scores[row]),
+        score_rank=int(fates.score_ranks[row]) or None,
+        selection=selection,
+        bar=selection.mmr_score if selection and is_hit else bar if selection else None,
+        hit_rank=int(fates.hit_ranks[row]) or None,
+        dropped_by=step,
+        lost_to=int(fates.rivals[row]) if step in ("duplicate", "session") else None,
+    )
+
+
+def _describe_selection(fates: Fates, row: int, profile: Profile) -> Selection:
+    relevance, redundancy = float(fates.relevances[row]), float(fates.redundancies[row])
+    share = profile.mmr_lambda
+    return Selection(
+        selected_rank=int(fates.hit_ranks[row]),
+        relevance=relevance,
+        max_redundancy=redundancy,
+        against=int(fates.rivals[row]) or None,
+        mmr_lambda=share,
+        mmr_score=share * relevance - (1 - share) * redundancy,
+        duplicate=redundancy >= profile.duplicate_threshold,
     )

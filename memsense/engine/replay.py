@@ -270,5 +270,8 @@ def _describe_dropped(item: TraceCandidate) -> str:
     if item.dropped_by == "duplicate":
         return f"duplicated hit chunk {item.lost_to} (redundancy {item.redundancy or 0:.3f})"
     if item.dropped_by == "limit":
-        return f"was barred with its session, place {item.score_rank} by score"
+        return (
+            f"was barred with its session by max_per_session or min_sessions:"
+            f" place {item.score_rank} by score"
+        )
     return f"was outranked, place {item.score_rank} by score"

@@ -1,38 +1,44 @@
 """Records searches in the background: the answer never waits for its trace, nor fails with it."""
 
-import json
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memsense.db.connection import Connection
-from memsense.engine.outcomes import Outcome, trace_outcomes
-from memsense.engine.searching import Search, SearchRequest, describe_question
+from memsense.engine.outcomes import Fates, judge_candidates
+from memsense.engine.searching import Search, choose_wording, describe_question
 from memsense.errors import MemSenseError
-from memsense.explanation import Selection, SessionSupport, Term
+from memsense.profiles import ROUTES, Route
 from memsense.recall import Filters
-from memsense.store.traces import CandidateRow, Trace, array_text, write_trace
+from memsense.rerank import Ranking
+from memsense.signals import ScoreTerms
+from memsense.store.traces import PackedCandidates, Trace, write_trace
 
 logger = logging.getLogger("memsense.traces")
 
 LONGEST_QUEUE = 64
-"""Searches waiting to be written; each holds its candidates' vectors, about 300 kB."""
+"""Searches waiting to be written; each takes some 100 kB."""
 
 QUIET = 0.02
 """Seconds without a search after which waiting traces are written."""
 
 LONGEST_DELAY = 1.0
-"""Seconds after which a trace is written whether or not searches are running."""
+"""Seconds after which traces are written whether or not searches are running."""
 
-PAUSE = 0.002
+PAUSE = 0.005
 """Seconds between two looks at what is going on."""
+
+_NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +55,25 @@ class Recording:
 class TraceRecorder:
     """Writes recordings one by one in a thread of its own, which starts with the first.
 
-        recorder = TraceRecorder(lambda: transaction(pool))
+        recorder = TraceRecorder(lambda: read(pool))
         with recorder.search_running():
             ...
         recorder.submit(recording)
         recorder.flush()
 
-    It waits for a moment without searches, or a second, or until half of the queue is full, so
-    that a search seldom shares the processor with it. A recording that can't be written is
-    logged, counted in `failed`, and noted in its result.
+    It waits for a moment without searches, so that none shares the processor with it. Where there
+    is no such moment for a second, or until half of the queue is full, it writes all that waits
+    in one go, which few searches meet. A recording that can't be written is logged, counted in
+    `failed`, and noted in its result.
     """
 
     def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
-        """`connect` gives a transaction per trace."""
+        """`connect` gives a connection on which a statement is a transaction of its own."""
         self._connect = connect
         self._waiting: queue.Queue[tuple[float, Recording] | None] = queue.Queue(LONGEST_QUEUE)
         self._lock = threading.Lock()
         self._hurry = threading.Event()
+        self._is_emptying = False
         self._thread: threading.Thread | None = None
         self._running = 0
         self._last_search = 0.0
@@ -88,7 +96,7 @@ class TraceRecorder:
         """Take a recording over; False, with a note in its result, when too many wait already."""
         self._start()
         try:
-            self._waiting.put_nowait((time.monotonic(), recording))
+            self._waiting.put_nowait((time.monotonic(), _without_vectors(recording)))
         except queue.Full:
             self._give_up(recording, f"{LONGEST_QUEUE} traces are waiting to be written already")
             return False
@@ -129,7 +137,7 @@ class TraceRecorder:
         self._waiting.task_done()
 
     def _await_quiet(self, submitted_at: float) -> None:
-        while not self._is_quiet(time.monotonic()) and not self._is_due(submitted_at):
+        while not self._is_due(submitted_at) and not self._is_quiet(time.monotonic()):
             self._hurry.wait(PAUSE)
 
     def _is_quiet(self, now: float) -> bool:
@@ -137,13 +145,18 @@ class TraceRecorder:
             return not self._running and now - self._last_search >= QUIET
 
     def _is_due(self, submitted_at: float) -> bool:
-        late = time.monotonic() - submitted_at >= LONGEST_DELAY
-        return late or self._hurry.is_set() or self._waiting.qsize() >= LONGEST_QUEUE // 2
+        waiting = self._waiting.qsize()
+        is_late = time.monotonic() - submitted_at >= LONGEST_DELAY
+        is_due = is_late or self._hurry.is_set() or self._is_emptying
+        is_due = is_due or waiting >= LONGEST_QUEUE // 2
+        self._is_emptying = is_due and waiting > 0
+        return is_due
 
     def _write(self, recording: Recording) -> None:
+        packed = pack_candidates(recording.search, recording.shown)
         try:
             with self._connect() as connection:
-                write_trace(connection, build_trace(recording), build_rows(recording))
+                write_trace(connection, build_trace(recording), packed)
         except MemSenseError as error:
             self._give_up(recording, str(error))
         else:
@@ -153,6 +166,14 @@ class TraceRecorder:
         self.failed += 1
         recording.notes.append(f"this search was not traced: {reason}")
         logger.warning("trace %s was not written: %s", recording.trace_id, reason)
+
+
+def _without_vectors(recording: Recording) -> Recording:
+    """The same without the candidates' embeddings, most of its size, which no trace holds."""
+    search = recording.search
+    candidates = replace(search.candidates, embeddings=_NO_VECTORS)
+    ranking = replace(search.ranking, candidates=candidates)
+    return replace(recording, search=replace(search, candidates=candidates, ranking=ranking))
 
 
 def build_trace(recording: Recording) -> Trace:
@@ -185,64 +206,65 @@ def build_trace(recording: Recording) -> Trace:
     )
 
 
-def build_rows(recording: Recording) -> list[CandidateRow]:
-    """A row per candidate, in the order of TraceCandidate's fields."""
-    return [_as_row(outcome, recording.shown) for outcome in trace_outcomes(recording.search)]
-
-
-def _as_row(outcome: Outcome, shown: Mapping[int, int]) -> CandidateRow:
-    candidate, routes = outcome.candidate, outcome.routes
-    given = [item.contribution for item in routes]
-    is_hit = outcome.hit_rank is not None
-    return (
-        outcome.position,
-        candidate.scope_id,
-        candidate.chunk_id,
-        candidate.granularity,
-        array_text([item.route for item in routes]),
-        array_text([item.rank for item in routes]),
-        array_text([item.score for item in routes]),
-        array_text([item.weight for item in routes]),
-        array_text(given),
-        sum(given),
-        candidate.memory_score,
-        outcome.base_score,
-        outcome.session.turn_support if outcome.session else 0.0,
-        _terms_text(outcome.terms),
-        _session_text(outcome.session),
-        outcome.final_score,
-        outcome.score_rank,
-        *_selection_cells(outcome.selection),
-        outcome.hit_rank,
-        shown.get(candidate.chunk_id) if is_hit else None,
-        outcome.dropped_by,
-        outcome.lost_to,
+def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidates:
+    """Every candidate with its fate, column by column; `shown` are the chunks shown for hits."""
+    candidates, profile, ranking = search.candidates, search.request.profile, search.ranking
+    found = np.flatnonzero(candidates.ranks.any(axis=0))
+    routes: list[Route] = [ROUTES[column] for column in found.tolist()]
+    shares = term_shares(ranking.terms)
+    fates = judge_candidates(ranking)
+    hits = [ranking.terms.chunk_ids[ranking.entries[place].row] for place, _ in ranking.picks]
+    return PackedCandidates(
+        rrf_k=profile.rrf_k,
+        rrf_weight=profile.rrf_weight,
+        mmr_lambda=profile.mmr_lambda,
+        routes=routes,
+        weights=np.array([profile.weights[route] for route in routes], dtype=np.float64),
+        terms=list(shares),
+        scope_ids=candidates.scope_ids.astype(np.int32),
+        chunk_ids=candidates.chunk_ids,
+        are_sessions=candidates.is_session,
+        ranks=candidates.ranks[:, found].astype(np.int32),
+        scores=candidates.scores[:, found],
+        memory_scores=candidates.memory_scores,
+        term_shares=np.column_stack([np.empty((len(candidates), 0)), *shares.values()]),
+        **{name: getattr(fates, name) for name in Fates.__slots__},
+        shown_chunk_ids=np.array([shown.get(hit, 0) for hit in hits], dtype=np.int64),
+        **_pack_support(ranking),
     )
 
 
-def _terms_text(terms: Sequence[Term]) -> str:
-    """A JSON object; the names are this project's own and need no escaping."""
-    return "{" + ",".join([f'"{term.name}":{float(term.contribution)!r}' for term in terms]) + "}"
+def term_shares(terms: ScoreTerms) -> dict[str, NDArray[np.float64]]:
+    """What each term added to each candidate's score, (n,); NaN where there is no such term."""
+    shares = {
+        signal.name: np.where(signal.shown, signal.contributions(), np.nan)
+        for signal in terms.signals
+        if signal.shown.any()
+    }
+    for row, chunk_id in enumerate(terms.chunk_ids if terms.added else ()):
+        if further := terms.added.get(chunk_id):
+            column = shares.setdefault(further.name, np.full(len(terms.chunk_ids), np.nan))
+            column[row] = further.contribution
+    return shares
 
 
-def _selection_cells(step: Selection | None) -> CandidateRow:
-    if step is None:
-        return None, None, None, None
-    return step.relevance, step.max_redundancy, step.against, step.mmr_score
-
-
-def _session_text(support: SessionSupport | None) -> str | None:
-    if support is None:
-        return None
-    return json.dumps(
-        {
-            "session_rrf_score": support.session_rrf_score,
-            "turn_support": support.turn_support,
-            "supporting_turn_count": support.supporting_turn_count,
-            "best_turn": support.best_turn,
-            "best_turn_rrf_score": support.best_turn_rrf_score,
-        }
+def _pack_support(ranking: Ranking) -> dict[str, NDArray[Any]]:
+    """What stands behind the entries that their session's other chunks support."""
+    given = [(entry.row, entry.support) for entry in ranking.entries if entry.support]
+    best = np.array(
+        [-1 if item.best_turn is None else item.best_turn for _, item in given], dtype=int
     )
+    known, candidates = best >= 0, ranking.candidates
+    return {
+        "supported": np.array([row + 1 for row, _ in given], dtype=np.int32),
+        "session_rrf_scores": np.array([item.session_rrf_score for _, item in given], dtype=float),
+        "turn_supports": np.array([item.turn_support for _, item in given], dtype=float),
+        "supporting_turns": np.array(
+            [item.supporting_turn_count for _, item in given], dtype=np.int32
+        ),
+        "best_turns": np.where(known, candidates.chunk_ids[best], 0),
+        "best_turn_rrf_scores": np.where(known, candidates.rrf_scores[best], 0.0),
+    }
 
 
 def filters_as_dict(filters: Filters) -> dict[str, Any]:
@@ -264,6 +286,7 @@ def read_filters(stored: Mapping[str, Any]) -> Filters:
 
 FILTER_FLAGS = (
     "by_session",
+    "by_project",
     "by_agent",
     "by_since",
     "by_until",
@@ -271,15 +294,19 @@ FILTER_FLAGS = (
     "by_kinds",
     "by_metadata",
     "by_exclude",
+    "by_quoted",
 )
 
 
-def standing_values(request: SearchRequest, filters: Filters) -> dict[str, Any]:
+def standing_values(search: Search, filters: Filters) -> dict[str, Any]:
     """What `fetch_standing` needs to know of a search."""
-    used = filters.flags()
+    request = search.request
+    wording = choose_wording(search.question, request.profile)
+    used = filters.flags() | wording.flags()
     granularities = ["turn"] if request.granularity == "turn" else ["turn", "session"]
     return {
         **filters.values(),
+        **wording.values(),
         **{name: name in used for name in FILTER_FLAGS},
         "user_id": request.user_id,
         "granularities": granularities,

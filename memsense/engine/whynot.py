@@ -25,6 +25,7 @@ Step = Literal[
     "duplicate",
     "mmr",
     "session",
+    "limit",
 ]
 
 WIDEST = 1000
@@ -39,6 +40,7 @@ _FILTERS = {
     "user_id": "it belongs to another user",
     "granularity": "the search asks for the other granularity",
     "session_ids": "its session is not one of those asked for",
+    "project": "its session is not in the project asked for",
     "agent_id": "it is not of the agent asked for",
     "since": "it happened before the time asked for",
     "until": "it happened after the time asked for",
@@ -46,6 +48,7 @@ _FILTERS = {
     "kinds": "it is not of the kinds asked for",
     "metadata": "its metadata does not contain what is asked for",
     "exclude": "it is among what the search excludes",
+    "quoted": "it does not hold all that the question quotes",
 }
 
 
@@ -125,6 +128,11 @@ def describe_outcome(outcome: Outcome) -> str:
         return f"left its session to chunk {outcome.lost_to}"
     if outcome.dropped_by == "duplicate":
         return f"duplicates hit chunk {outcome.lost_to} (redundancy {step.max_redundancy:.3f})"
+    if outcome.dropped_by == "limit":
+        return (
+            f"was barred with its session by max_per_session or min_sessions:"
+            f" place {outcome.score_rank} by score"
+        )
     return (
         f"was outranked: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
         f" where the last hit had {outcome.bar or 0:.4f}"
@@ -181,7 +189,9 @@ def _recall_everything(
     request = replace(
         search.request, profile=search.request.profile.override(candidate_factor=WIDEST)
     )
-    vector = embed_question(embedder, search.question, request.profile)
+    vector = None
+    if not request.unembedded:
+        vector = embed_question(embedder, search.question, request.profile)
     wide = replace(recall_request(request, None, search.question, vector), top_k=WIDEST)
     _, candidates = run_recall(connection, wide)
     return candidates
@@ -221,7 +231,7 @@ def _judge_unfound(chunk_id: int, places: Mapping[str, int], limit: int) -> Verd
         ranks = ", ".join(f"{route} {place}" for route, place in places.items())
         text = f"no route found it within its limit of {limit}; it would be at {ranks}"
     else:
-        text = "no route can find it: no weighted vector of its own, no word in common"
+        text = "no route can find it: no weighted vector of its own, no word or entity in common"
     return Verdict(
         chunk_id=chunk_id,
         step="no_route",

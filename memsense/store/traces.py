@@ -1,16 +1,23 @@
 """Writes, reads and prunes the traces of searches; knows nothing of how a search ranks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import RawCursor
+from psycopg.abc import DumperKey
+from psycopg.adapt import Dumper, PyFormat
+from psycopg.pq import Format
 from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.queries import query
+from memsense.queries import number_parameters, query
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"
@@ -113,31 +120,107 @@ _JSON_COLUMNS = ("filters", "profile", "chunk_counts", "timings_ms")
 _LIST_COLUMNS = ("names", "dates", "lexemes", "notes")
 
 
-Cell = str | int | float | None
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PackedCandidates:
+    """The n candidates of a search as `memsense.packed_candidates` holds them, column by column.
 
-CandidateRow = tuple[Cell, ...]
-"""A candidate as COPY takes it: TraceCandidate's fields in order, arrays and JSON as their text."""
-
-
-def array_text(values: Iterable[object]) -> str:
-    """Numbers or plain names as PostgreSQL reads an array."""
-    return "{" + ",".join(map(str, values)) + "}"
-
-
-def write_trace(connection: Connection, trace: Trace, candidates: Iterable[CandidateRow]) -> None:
-    """Store a trace with its candidates.
-
-    The caller's transaction; its commit won't wait for the disk.
+    Arrays are (n,) by position, but `weights` (routes,), `ranks` and `scores` (n, routes),
+    `term_shares` (n, terms), `shown_chunk_ids` (hits,), and those from `supported` on, which have
+    an element for each chunk that stands for a session with others of its chunks behind it. The
+    table's comments say what 0 and NaN mean.
     """
+
+    rrf_k: float
+    rrf_weight: float
+    mmr_lambda: float
+    routes: Sequence[str]
+    weights: NDArray[np.float64]
+    terms: Sequence[str]
+    scope_ids: NDArray[np.int32]
+    chunk_ids: NDArray[np.int64]
+    are_sessions: NDArray[np.bool_]
+    ranks: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    memory_scores: NDArray[np.float64]
+    term_shares: NDArray[np.float64]
+    own_routes: NDArray[np.bool_]
+    final_scores: NDArray[np.float64]
+    score_ranks: NDArray[np.int32]
+    relevances: NDArray[np.float64]
+    redundancies: NDArray[np.float64]
+    rivals: NDArray[np.int64]
+    steps: NDArray[np.int16]
+    hit_ranks: NDArray[np.int32]
+    shown_chunk_ids: NDArray[np.int64]
+    supported: NDArray[np.int32]
+    session_rrf_scores: NDArray[np.float64]
+    turn_supports: NDArray[np.float64]
+    supporting_turns: NDArray[np.int32]
+    best_turns: NDArray[np.int64]
+    best_turn_rrf_scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """How PostgreSQL knows an array's element type, and the layout of one element."""
+
+    type_oid: int
+    array_oid: int
+    layout: np.dtype[np.void]
+
+
+def _element(type_oid: int, array_oid: int, form: str) -> _Element:
+    return _Element(type_oid, array_oid, np.dtype([("length", ">i4"), ("value", form)]))
+
+
+_ELEMENTS: Mapping[type, _Element] = {
+    np.bool_: _element(16, 1000, "?"),
+    np.int16: _element(21, 1005, ">i2"),
+    np.int32: _element(23, 1007, ">i4"),
+    np.int64: _element(20, 1016, ">i8"),
+    np.float64: _element(701, 1022, ">f8"),
+}
+
+
+class _ArrayDumper(Dumper):
+    """Writes a numpy array of any shape as a PostgreSQL array, all of it at once."""
+
+    format = Format.BINARY
+
+    def get_key(self, obj: NDArray[Any], format: PyFormat) -> DumperKey:  # noqa: A002 (psycopg's name)
+        """A dumper for each element type."""
+        del format
+        return (self.cls, obj.dtype.type)
+
+    def upgrade(self, obj: NDArray[Any], format: PyFormat) -> "_ArrayDumper":  # noqa: A002
+        """The dumper for this element type."""
+        del format
+        dumper = type(self)(self.cls)
+        dumper.oid = _ELEMENTS[obj.dtype.type].array_oid
+        return dumper
+
+    def dump(self, obj: NDArray[Any]) -> bytes:
+        """Dimensions, null flag, element type, each length and lower bound; then the elements."""
+        element = _ELEMENTS[obj.dtype.type]
+        lengths = obj.shape if obj.size else ()
+        body = np.empty(obj.size, dtype=element.layout)
+        body["length"] = obj.itemsize
+        body["value"] = obj.reshape(-1)
+        sizes = [number for length in lengths for number in (length, 1)]
+        head = struct.pack(f">3i{len(sizes)}i", len(lengths), 0, element.type_oid, *sizes)
+        return head + body.tobytes()
+
+
+def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidates) -> None:
+    """Store a trace with its candidates, by one statement; its commit won't wait for the disk."""
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
-    connection.execute(query("defer_flush", FILE))
-    connection.execute(query("insert_trace", FILE), values)
-    key = (trace.tenant_id, str(trace.trace_id))
-    with connection.cursor().copy(query("copy_candidates", FILE)) as copy:
-        for row in candidates:
-            copy.write_row((*key, *row))
+    values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
+    statement, names = number_parameters(query("insert_trace", FILE))
+    cursor = RawCursor(connection)
+    cursor.adapters.register_dumper(np.ndarray, _ArrayDumper)
+    cursor.execute(statement, [values[name] for name in names], prepare=True)
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:

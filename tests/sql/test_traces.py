@@ -4,21 +4,31 @@
 
 import logging
 import threading
-from collections.abc import Callable, Generator
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import psycopg
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from psycopg import sql
 from traced import fill, random_searches
 
 from memsense import MemSense, SearchResult, Settings
-from memsense.engine.tracing import LONGEST_QUEUE, TraceRecorder
+from memsense.db import read
+from memsense.engine import tracing
+from memsense.engine.outcomes import Outcome, trace_outcomes
+from memsense.engine.tracing import LONGEST_QUEUE, Recording, TraceRecorder
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.profiles import BALANCED
+from memsense.explanation import SessionSupport
+from memsense.profiles import BALANCED, PROFILES
+from memsense.store.traces import TraceCandidate, _ArrayDumper
 
 OpenMemory = Callable[..., MemSense]
 
@@ -86,6 +96,262 @@ def test_a_trace_says_what_the_search_said(memory: MemSense) -> None:
             assert recorded.redundant_to == step.against
 
 
+def test_what_is_read_back_is_what_became_of_every_candidate(
+    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = open_memory(reranker=LengthReranker())
+    fill(memory)
+    fill(memory, user_id="bob", sessions=4, mode="turn")
+    for profile in PROFILES.values():
+        for asked in random_searches(12, seed=len(profile.name)):
+            changes = {"duplicate_threshold": 0.8, "max_per_session": len(asked.question) % 3}
+            options: dict[str, Any] = {**asked.options, "profile": profile.override(**changes)}
+            recording = record(memory, asked.question, options, monkeypatch)
+            trace = memory.trace(recording.trace_id)
+            outcomes = trace_outcomes(recording.search)
+            assert len(trace.candidates) == len(outcomes)
+            for item, outcome in zip(trace.candidates, outcomes, strict=True):
+                assert_same(item, outcome, recording.shown)
+            if asked.options["granularity"] == "turn" and outcomes:
+                assert any("reranker" in item.terms for item in trace.candidates)
+
+
+def record(
+    memory: MemSense, question: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> Recording:
+    """Search, recorded; what was given to the recorder."""
+    taken: list[Recording] = []
+    submit = memory._recorder.submit
+    with monkeypatch.context() as patch:
+
+        def keep(recording: Recording) -> bool:
+            taken.append(recording)
+            return submit(recording)
+
+        patch.setattr(memory._recorder, "submit", keep)
+        memory.search(question, **options, trace=True)
+    memory.flush_traces()
+    assert memory.trace_failures == 0
+    return taken[0]
+
+
+def assert_same(item: TraceCandidate, outcome: Outcome, shown: Mapping[int, int]) -> None:
+    """Every column of a candidate's row, to the last bit unless it is a sum."""
+    candidate, routes, step = outcome.candidate, outcome.routes, outcome.selection
+    is_hit, support = outcome.hit_rank is not None, outcome.session
+    rrf_score = sum(route.contribution for route in routes)
+    assert item.rrf_score == pytest.approx(rrf_score, abs=1e-12)
+    assert item.base_score == pytest.approx(outcome.base_score, abs=1e-12)
+    assert replace(item, rrf_score=0.0, base_score=0.0) == TraceCandidate(
+        position=outcome.position,
+        scope_id=candidate.scope_id,
+        chunk_id=candidate.chunk_id,
+        granularity=candidate.granularity,
+        routes=[route.route for route in routes],
+        ranks=[route.rank for route in routes],
+        scores=[route.score for route in routes],
+        weights=[route.weight for route in routes],
+        contributions=[route.contribution for route in routes],
+        rrf_score=0.0,
+        memory_score=candidate.memory_score,
+        base_score=0.0,
+        turn_support=support.turn_support if support else 0.0,
+        terms={term.name: term.contribution for term in outcome.terms},
+        session=session_numbers(support),
+        final_score=outcome.final_score,
+        score_rank=outcome.score_rank,
+        relevance=step.relevance if step else None,
+        redundancy=step.max_redundancy if step else None,
+        redundant_to=step.against if step else None,
+        mmr_score=step.mmr_score if step else None,
+        hit_rank=outcome.hit_rank,
+        shown_chunk_id=shown.get(candidate.chunk_id) if is_hit else None,
+        dropped_by=outcome.dropped_by,
+        lost_to=outcome.lost_to,
+    )
+
+
+def session_numbers(support: SessionSupport | None) -> dict[str, Any] | None:
+    if support is None:
+        return None
+    return {
+        "session_rrf_score": support.session_rrf_score,
+        "turn_support": support.turn_support,
+        "supporting_turn_count": support.supporting_turn_count,
+        "best_turn": support.best_turn,
+        "best_turn_rrf_score": support.best_turn_rrf_score,
+    }
+
+
+class LengthReranker:
+    """Prefers short texts."""
+
+    name = "length"
+
+    def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
+        del query
+        return [-float(len(text)) for text in documents]
+
+
+def test_a_search_without_candidates_is_recorded_too(
+    memory: MemSense, store: psycopg.Connection[Any]
+) -> None:
+    fill(memory, sessions=1)
+    result = memory.search("apple", user_id="nobody", trace=True)
+    assert memory.trace(result.trace_id or "").candidates == []
+    assert memory.trace_failures == 0
+    assert count(store, "packed_candidates") == 1
+
+
+def test_the_candidates_of_a_trace_are_one_row_found_by_its_key(
+    memory: MemSense, store: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    results = [memory.search("apple river", user_id="ada", trace=True) for _ in range(3)]
+    memory.flush_traces()
+    assert count(store, "packed_candidates") == 3
+    assert count(store, "trace_candidates") > 60
+    store.execute("SET enable_seqscan = off")
+    plan = store.execute(
+        "EXPLAIN (ANALYZE, FORMAT JSON)"
+        " SELECT * FROM memsense.trace_candidates WHERE tenant_id = 1 AND trace_id = %s",
+        [results[1].trace_id],
+    ).fetchone()
+    assert plan
+    (scan,) = [
+        node
+        for node in walk(plan[0][0]["Plan"])
+        if node.get("Relation Name") == "packed_candidates"
+    ]
+    assert scan["Index Name"] == "packed_candidates_pkey"
+    assert scan["Actual Rows"] * scan["Actual Loops"] == 1
+
+
+def walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from walk(child)
+
+
+@given(
+    arrays(
+        st.sampled_from([np.bool_, np.int16, np.int32, np.int64, np.float64]),
+        array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4),
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_an_array_is_stored_as_it_is(store: psycopg.Connection[Any], array: Any) -> None:
+    cursor = psycopg.RawCursor(store)
+    cursor.adapters.register_dumper(np.ndarray, _ArrayDumper)
+    found = cursor.execute("SELECT $1, pg_typeof($1)::text", [array]).fetchone()
+    assert found
+    names = {
+        "?": "boolean",
+        "h": "smallint",
+        "i": "integer",
+        "l": "bigint",
+        "d": "double precision",
+    }
+    assert found[1] == f"{names[array.dtype.char]}[]"
+    assert repr(found[0]) == repr(array.tolist() if array.size else [])
+
+
+def test_what_a_limit_on_sessions_barred_is_told_from_what_was_outranked(memory: MemSense) -> None:
+    fill(memory)
+    profile = BALANCED.override(max_per_session=1, duplicate_threshold=2.0)
+    result = memory.search(
+        "apple river tea", user_id="ada", trace=True, profile=profile, granularity="turn", top_k=4
+    )
+    sessions = {
+        chunk.chunk_id: chunk.session_id for chunk in memory.recent(user_id="ada", limit=500)
+    }
+    barred = {hit.session_id for hit in result[:-1]}
+    assert len(barred) == 3
+    dropped = [item for item in memory.trace(result.trace_id or "").candidates if not item.hit_rank]
+    for item in dropped:
+        assert (item.dropped_by == "limit") == (sessions[item.chunk_id] in barred)
+    assert {item.dropped_by for item in dropped} == {"limit", "mmr"}
+    verdict = memory.why_not(
+        "apple river tea",
+        next(item.chunk_id for item in dropped if item.dropped_by == "limit"),
+        user_id="ada",
+        profile=profile,
+        granularity="turn",
+        top_k=4,
+    )
+    assert verdict.step == "limit"
+    assert "barred" in verdict.text
+
+
+def test_waiting_traces_hold_no_vectors(memory: MemSense, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory, sessions=2)
+    recording = record(memory, "apple", {"user_id": "ada"}, monkeypatch)
+    assert recording.search.candidates.embeddings.size > 0
+    release = threading.Event()
+
+    @contextmanager
+    def stuck() -> Generator[psycopg.Connection[Any]]:
+        release.wait(30)
+        with memory._pool.connection() as connection:
+            yield connection
+
+    recorder = TraceRecorder(stuck)
+    recorder._start()
+    for _ in range(3):
+        recorder.submit(replace(recording, trace_id=uuid4()))
+    waiting = [item[1].search for item in list(recorder._waiting.queue) if item]
+    release.set()
+    recorder.close()
+    assert len(waiting) >= 2
+    assert all(search.candidates.embeddings.size == 0 for search in waiting)
+    assert all(search.ranking.candidates is search.candidates for search in waiting)
+    assert recorder.written == 3
+
+
+def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
+    memory: MemSense, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory, sessions=2)
+    recording = record(memory, "apple", {"user_id": "ada"}, monkeypatch)
+    recorder = TraceRecorder(lambda: read(memory._pool))
+
+    def submit(count: int) -> None:
+        for _ in range(count):
+            assert recorder.submit(replace(recording, trace_id=uuid4()))
+
+    monkeypatch.setattr(tracing, "LONGEST_DELAY", 600)
+    with recorder.search_running():
+        submit(3)
+        time.sleep(0.3)
+        assert recorder.written == 0
+        submit(LONGEST_QUEUE // 2)
+        await_written(recorder, LONGEST_QUEUE // 2 + 3)
+        submit(2)
+        time.sleep(0.3)
+        assert recorder.written == LONGEST_QUEUE // 2 + 3
+        monkeypatch.setattr(tracing, "LONGEST_DELAY", 0)
+        await_written(recorder, LONGEST_QUEUE // 2 + 5)
+    monkeypatch.setattr(tracing, "LONGEST_DELAY", 600)
+    submit(1)
+    await_written(recorder, LONGEST_QUEUE // 2 + 6)
+    recorder.close()
+
+
+def await_written(recorder: TraceRecorder, count: int) -> None:
+    end = time.monotonic() + 30
+    while recorder.written < count and time.monotonic() < end:
+        time.sleep(0.01)
+    assert recorder.written == count
+
+
+def test_what_a_trace_spares_the_disk_holds_for_no_other_statement(memory: MemSense) -> None:
+    fill(memory, sessions=1)
+    memory.search("apple", user_id="ada", trace=True)
+    memory.flush_traces()
+    with memory._pool.connection() as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+
+
 def test_each_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) -> None:
     fill(memory)
     profile = BALANCED.override(duplicate_threshold=0.8)
@@ -111,13 +377,13 @@ def test_a_failing_trace_loses_no_answer_and_is_told(
 ) -> None:
     fill(memory, sessions=2)
     before = memory.search("apple river", user_id="ada")
-    store.execute("ALTER TABLE memsense.trace_candidates RENAME TO gone")
+    store.execute("ALTER TABLE memsense.packed_candidates RENAME TO gone")
     try:
         with caplog.at_level(logging.WARNING, logger="memsense.traces"):
             result = memory.search("apple river", user_id="ada", trace=True)
             memory.flush_traces()
     finally:
-        store.execute("ALTER TABLE memsense.gone RENAME TO trace_candidates")
+        store.execute("ALTER TABLE memsense.gone RENAME TO packed_candidates")
     assert [hit.chunk_id for hit in result] == [hit.chunk_id for hit in before]
     assert len(result) > 0
     assert any("was not traced" in note for note in result.notes)

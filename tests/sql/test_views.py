@@ -27,9 +27,14 @@ def filled(memory: MemSense) -> MemSense:
     """Two users, three sessions, facets and sides of every kind, one chunk forgotten."""
     for n in range(9):
         sides = (("user", "assistant"), ("user",), ("assistant",))[n % 3]
+        place = " in Porto" if n % 4 == 0 else ""
         memory.add(
             [
-                {"role": side, "content": f"{side} says tea {n}", "at": MAY + timedelta(days=n)}
+                {
+                    "role": side,
+                    "content": f"{side} says tea {n}{place}",
+                    "at": MAY + timedelta(days=n),
+                }
                 for side in sides
             ],
             user_id="ada" if n < 6 else "ben",
@@ -69,6 +74,7 @@ def routes_of(chunk: Chunk) -> set[str]:
         "facet_personal_info": chunk.personal_info,
         "facet_preferences": chunk.preferences,
         "facet_events": chunk.events,
+        "graph": "Porto" in chunk.content,
     }
     return {route for route, text in texts.items() if text}
 
@@ -99,7 +105,7 @@ def test_recall_routes_equal_what_the_chunks_texts_call_for(
     chunks = [chunk for user in ("ada", "ben") for chunk in chunks_of(filled, user)]
     assert found.keys() == {(c.chunk_id, route) for c in chunks for route in routes_of(c)}
     for (_, route), row in found.items():
-        assert row["model"] == (None if route == "lexical" else "hashing")
+        assert row["model"] == (None if route in {"lexical", "graph"} else "hashing")
         assert (row["tenant"], row["namespace"]) == ("default", "default")
 
 

@@ -246,13 +246,29 @@ def test_explain_runs_up_to_the_score_of_each_hit(
             assert named == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("user_id", ["ada", None])
+@pytest.mark.parametrize(("user_id", "changed"), [("ada", False), ("ada", True), (None, False)])
 def test_recall_lexical_agrees_with_the_recall_query(
-    memory: MemSense, store: psycopg.Connection[Any], database_url: str, user_id: str | None
+    memory: MemSense,
+    store: psycopg.Connection[Any],
+    database_url: str,
+    user_id: str | None,
+    changed: bool,
 ) -> None:
     fill(memory, sessions=5)
     fill(memory, user_id="bob", sessions=3)
-    profile = BALANCED.override(least_candidates=500, least_route_limit=500)
+    constants = {
+        "k1": 0.9,
+        "b": 0.6,
+        "weight_context": 0.7,
+        "weight_tag": 1.4,
+        "postings_budget": 3000,
+        "weight_user": 1.3,
+        "weight_assistant": 0.6,
+    }
+    profile = BALANCED.override(
+        least_candidates=500, least_route_limit=500, **(constants if changed else {})
+    )
+    named = "".join(f", {name} => {value}" for name, value in constants.items() if changed)
     with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
         for question in ("apple river", "the violin lesson", "tea tea garden's", "o'clock \\ x"):
             request = RecallRequest(
@@ -274,7 +290,7 @@ def test_recall_lexical_agrees_with_the_recall_query(
             }
             found = rows(
                 store,
-                "SELECT * FROM memsense.recall_lexical('default', 'default', %s, %s, 500)",
+                f"SELECT * FROM memsense.recall_lexical('default', 'default', %s, %s, 500{named})",  # noqa: S608
                 user_id,
                 question,
             )
@@ -323,7 +339,7 @@ def test_the_document_shows_every_view_and_function_as_it_is(
     functions = rows(
         store,
         "SELECT proname FROM pg_proc WHERE pronamespace = 'memsense'::regnamespace"
-        " AND proname <> 'scope_lexemes'",
+        " AND proname NOT IN ('scope_lexemes', 'scope_tags', 'scope_spellings', 'spellings')",
     )
     assert {shown.name.split("(")[0] for shown in FUNCTIONS} == {
         row["proname"] for row in functions

@@ -236,7 +236,7 @@ def judge_all(
     """The verdict on every candidate, and on a few others, of one and the same search."""
     with memory._pool.connection() as connection:
         namespace = memory._require_namespace(connection)
-        request = memory._make_request(namespace, question, options, Filters())
+        request = memory._make_request(connection, namespace, question, options, Filters())
         search = memory._run_search(connection, request)
         result = searching.fetch_result(connection, search)
         candidates = {item.chunk_id for item in search.candidates}
@@ -244,7 +244,7 @@ def judge_all(
         others = source.sample(sorted({row[0] for row in rows} - candidates), k=3)
         verdicts: dict[int, Verdict] = {}
         for chunk_id in (*candidates, *others):
-            values = standing_values(request, Filters())
+            values = standing_values(search, Filters())
             standing = traces.fetch_standing(connection, namespace, chunk_id, values)
             assert standing is not None
             verdicts[chunk_id] = judge(
@@ -330,15 +330,14 @@ def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
     fill(memory, sessions=2)
     with memory._pool.connection() as connection:
         namespace = memory._require_namespace(connection)
-        request = memory._make_request(
-            namespace, "apple", {"user_id": "ada", "granularity": "turn", "top_k": 2}, Filters()
-        )
+        options: searching.SearchOptions = {"user_id": "ada", "granularity": "turn", "top_k": 2}
+        request = memory._make_request(connection, namespace, "apple", options, Filters())
         search = memory._run_search(connection, request)
         result = searching.fetch_result(connection, search)
         missed = search.candidates[-1].chunk_id
         # As HNSW does when it does not reach a chunk.
         search.candidates = search.candidates[:-1]
-        values = standing_values(request, Filters())
+        values = standing_values(search, Filters())
         standing = traces.fetch_standing(connection, namespace, missed, values)
         assert standing is not None
         assert missed not in {hit.chunk_id for hit in result}

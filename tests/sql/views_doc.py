@@ -51,6 +51,17 @@ SHOWN = (
         "ORDER BY position;",
     ),
     Shown(
+        "trace_candidates",
+        "What does a trace hold? (A row of arrays for each search, shown as a row a candidate.)",
+        "SELECT position, chunk_id, routes, ranks, round(base_score::numeric, 4) AS base_score,\n"
+        "       round(turn_support::numeric, 4) AS turn_support, dropped_by\n"
+        "FROM memsense.trace_candidates\n"
+        "WHERE trace_id = (SELECT trace_id FROM memsense.traces\n"
+        "                  WHERE question = 'Where did Ada move?')\n"
+        "ORDER BY position\n"
+        "LIMIT 4;",
+    ),
+    Shown(
         "route_contribution",
         "Is a route worth its time?",
         "SELECT profile_name, route, hits, hits_found, hits_it_alone_found,\n"
