@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from memsense.chunking import content_hash, dedup_window, split_exchange
 from memsense.embed import is_embeddable
+from memsense.entities import EntityExtractor, RuleExtractor, find_mentions
 from memsense.facets import Facets, FacetTagger
 from memsense.ingest import content_hash as message_hash
 from memsense.ingest import joined_text, message_key, pair_exchanges
@@ -18,6 +19,7 @@ from memsense.types import (
     IngestMode,
     JsonValue,
     MemoryKind,
+    Mention,
     Message,
     SessionDraft,
 )
@@ -45,6 +47,7 @@ class Drafter:
     """
 
     tagger: FacetTagger
+    extractor: EntityExtractor = field(default_factory=RuleExtractor)
     mode: IngestMode = "hybrid"
     ledger: bool
     user_speaker: str | None = None
@@ -122,9 +125,17 @@ class Drafter:
             message_ids=tuple(message.external_id for message in messages if message.external_id),
             source=f"{conversation.format}:{conversation.source}",
             metadata={**_own_metadata(conversation), **given.metadata},
+            entities=self._find_entities(conversation, exchange, sides),
             content_hash=content_hash(identity, part) if part else identity,
             dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
         )
+
+    def _find_entities(
+        self, conversation: Conversation, exchange: Exchange, sides: tuple[str, str]
+    ) -> tuple[Mention, ...]:
+        labels = (_speaker(exchange.user), _speaker(exchange.assistant))
+        participants = sorted({m.speaker for m in conversation.messages if m.speaker})
+        return find_mentions(self.extractor, zip(sides, labels, strict=True), participants)
 
     def _find_facets(self, user_text: str, assistant_text: str) -> Facets:
         return self.tagger.tag(user_text, assistant_text)

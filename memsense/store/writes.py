@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from psycopg.types.json import Jsonb
 from memsense.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
 from memsense.db.connection import Connection
 from memsense.queries import query
+from memsense.question.identifiers import as_lexemes, index_identifiers
 from memsense.question.scripts import segment_scripts
-from memsense.store import rows
+from memsense.store import mentions, rows
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.types import (
     ChunkDraft,
@@ -300,17 +301,37 @@ def _as_json(position: int, draft: ChunkDraft) -> dict[str, Any]:
     values["tags"] = list(draft.tags)
     values["message_ids"] = list(draft.message_ids)
     values["facet_spans"] = [dict(span) for span in draft.facet_spans]
+    values["entities"] = mentions.as_json(draft.entities)
     values["metadata"] = dict(draft.metadata)
     return {"position": position, **values, **index_terms(draft)}
 
 
-def index_terms(draft: ChunkDraft) -> dict[str, str]:
-    """What each field of the text index is made from."""
+class IndexedTexts(Protocol):
+    """What of a chunk goes into the text index."""
+
+    @property
+    def session_text(self) -> str: ...  # noqa: D102
+    @property
+    def user_text(self) -> str: ...  # noqa: D102
+    @property
+    def assistant_text(self) -> str: ...  # noqa: D102
+    @property
+    def task_tag(self) -> str | None: ...  # noqa: D102
+    @property
+    def tags(self) -> Sequence[str]: ...  # noqa: D102
+    @property
+    def context(self) -> str: ...  # noqa: D102
+
+
+def index_terms(texts: IndexedTexts) -> dict[str, str | list[str]]:
+    """What each field of the text index is made from; identifiers are lexemes already."""
+    own = (texts.session_text or texts.user_text, texts.assistant_text, *texts.tags)
     return {
-        "user_terms": segment_scripts(draft.session_text or draft.user_text),
-        "assistant_terms": segment_scripts(draft.assistant_text),
-        "tag_terms": segment_scripts(" ".join((draft.task_tag or "", *draft.tags))),
-        "context_terms": segment_scripts(draft.context),
+        "identifiers": as_lexemes(index_identifiers("\n".join(own))),
+        "user_terms": segment_scripts(texts.session_text or texts.user_text),
+        "assistant_terms": segment_scripts(texts.assistant_text),
+        "tag_terms": segment_scripts(" ".join((texts.task_tag or "", *texts.tags))),
+        "context_terms": segment_scripts(texts.context),
     }
 
 
@@ -323,6 +344,7 @@ def count_statistics(
     connection.execute(query("count_chunks"), values)
     if sign < 0:
         connection.execute(query("drop_unused_lexemes"), values)
+    mentions.count_mentions(connection, scope, chunk_ids, sign=sign)
 
 
 def insert_embeddings(
