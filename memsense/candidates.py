@@ -5,7 +5,7 @@ is made only for a candidate that somebody looks at.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from types import MappingProxyType
@@ -33,6 +33,22 @@ class RouteHit(NamedTuple):
     score: float
 
 
+class Held(NamedTuple):
+    """What a candidate's text holds of the question word for word.
+
+    `quoted` and `identifiers` are places in the question's quotations and identifiers;
+    `identifier_share` is the share of its identifiers, each counted by its idf.
+    """
+
+    phrase: bool = False
+    quoted: tuple[int, ...] = ()
+    identifiers: tuple[int, ...] = ()
+    identifier_share: float = 0.0
+
+
+NOTHING_HELD = Held()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A chunk that fusion kept; `embedding` is its full text's unit vector, (d,) float32."""
@@ -58,8 +74,8 @@ class Candidates(Sequence[Candidate]):
     """n candidates, a field each: arrays (n,), lists of n, or a row each.
 
     `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0: the route didn't find it.
-    `embeddings` is (n, d) float32, a row of zeros where `embedded` is False. `tags` holds only
-    the candidates that have any, by chunk id.
+    `embeddings` is (n, d) float32, a row of zeros where `embedded` is False. `tags` and `held`
+    hold only the candidates that have any, by chunk id.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -78,6 +94,7 @@ class Candidates(Sequence[Candidate]):
     assistant_speakers: Sequence[str | None]
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
+    held: Mapping[int, Held] = field(default_factory=dict[int, Held])
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -176,6 +193,7 @@ class Candidates(Sequence[Candidate]):
             assistant_speakers=[self.assistant_speakers[row] for row in listed],
             embedded=self.embedded[wanted],
             embeddings=self.embeddings[wanted],
+            held=self.held,
         )
 
     def session_numbers(self) -> list[int]:

@@ -2,14 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from memsense.profiles import Route
+from memsense.scores import describe_scores
+
+Limit = Literal["max_per_session", "min_sessions", "duplicate_threshold"]
+"""The constants of a profile that may keep MMR from its first choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteContribution:
-    """What one route gave: `contribution` is weight / (rrf_k + rank)."""
+    """What one route gave: `contribution` is weight / (rrf_k + rank).
+
+    `score_kind` names one of `memsense.scores.SCORE_KINDS`.
+    """
 
     route: Route
     rank: int
@@ -49,7 +56,11 @@ class SessionSupport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The MMR step that chose the hit: score = λ · relevance - (1 - λ) · max_redundancy."""
+    """The MMR step that chose the hit: score = λ · relevance - (1 - λ) · max_redundancy.
+
+    Where a limit kept the step from what had the largest score, `limited_by` names the limit and
+    `passed_over` the chunk.
+    """
 
     selected_rank: int
     relevance: float
@@ -58,6 +69,8 @@ class Selection:
     mmr_lambda: float
     mmr_score: float
     duplicate: bool = False
+    limited_by: Limit | None = None
+    passed_over: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +100,16 @@ class Explanation:
             found.append(("turn_support", self.session.turn_support))
         return [*found, *((term.name, term.contribution) for term in self.terms)]
 
+    def score_kinds(self) -> frozenset[str]:
+        """What kinds of score are in it: of the routes, of `rrf_score` and of `final_score`."""
+        of_turn = self.session.best_turn_routes if self.session else ()
+        return frozenset({"rrf", "final", *(item.score_kind for item in (*self.routes, *of_turn))})
+
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, ready for JSON."""
-        return {**asdict(self), "memory_score": self.memory_score, "parts": dict(self.parts())}
+        return {
+            **asdict(self),
+            "memory_score": self.memory_score,
+            "parts": dict(self.parts()),
+            "score_kinds": describe_scores(self.score_kinds()),
+        }

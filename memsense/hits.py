@@ -32,6 +32,11 @@ class Hit:
         return self.chunk.chunk_id
 
     @property
+    def score_kind(self) -> str:
+        """What `score` is: see `memsense.scores.SCORE_KINDS`."""
+        return "final"
+
+    @property
     def content(self) -> str:
         """The text, each side under its speaker's name."""
         return self.chunk.content
@@ -51,6 +56,7 @@ class Hit:
         return {
             "chunk_id": self.chunk_id,
             "score": self.score,
+            "score_kind": self.score_kind,
             "content": self.content,
             "session_id": self.session_id,
             "user_id": self.chunk.user_id,

@@ -50,8 +50,8 @@ class Profile:
     turn's score; `reranker_weight` * an optional reranker's opinion of the first
     `reranker_depth` candidates; `phrase_boost` for a text that holds the question word for word;
     `identifier_boost` for one that holds an identifier of the question (a ticket, a version, a
-    file name); `quoted_boost` for one that holds what the question quotes, where `quoted` is
-    "should"; with "must", no other text is returned.
+    file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
+    what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
 
     What limits the choice of hits beside MMR: at most `max_per_session` hits of one session, and
     at least `min_sessions` different sessions where so many have candidates; 0 is no limit.

@@ -1,7 +1,7 @@
-"""What Python does after fusion: memory-score blend, session-first support, MMR."""
+"""What Python does after fusion: memory-score blend, session-first support, MMR and its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from memsense.candidates import Candidate, Candidates
 from memsense.explanation import (
     Explanation,
+    Limit,
     RouteContribution,
     Selection,
     SessionSupport,
     Term,
 )
-from memsense.profiles import ROUTES, Profile
+from memsense.lexical import text_index
+from memsense.profiles import ROUTES, Profile, Route
 from memsense.question import Question
 from memsense.signals import NO_TERMS, ScoreTerms, score_terms
 from memsense.types import Granularity
@@ -81,7 +83,8 @@ class Ranking:
 
     `entries` are in the order of their scores; the arrays have one value for each, (n,).
     `against` is the place in `entries` of the chosen one that an entry is closest to, -1 for
-    none; `picks` are the chosen places with their steps, in order.
+    none; `barred` says what a limit on sessions kept out of that choice; `picks` are the chosen
+    places with their steps, in order.
     """
 
     candidates: Candidates
@@ -92,6 +95,7 @@ class Ranking:
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
     against: NDArray[np.int64]
+    barred: NDArray[np.bool_]
 
     @cached_property
     def chosen(self) -> list[Ranked]:
@@ -174,7 +178,7 @@ def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribu
             route=hit.route,
             rank=hit.rank,
             score=hit.score,
-            score_kind=profile.lexical_mode if hit.route == "lexical" else "cosine",
+            score_kind=_score_kind(hit.route, profile),
             weight=profile.weights[hit.route],
             contribution=profile.rrf_weight
             * profile.weights[hit.route]
@@ -182,6 +186,12 @@ def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribu
         )
         for hit in candidate.routes
     )
+
+
+def _score_kind(route: Route, profile: Profile) -> str:
+    if route == "graph":
+        return "graph"
+    return text_index(profile).name if route == "lexical" else "cosine"
 
 
 def _session_entries(
@@ -267,6 +277,7 @@ class Choice(NamedTuple):
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
     against: NDArray[np.int64]
+    barred: NDArray[np.bool_]
 
 
 def diversify(
@@ -276,45 +287,108 @@ def diversify(
 
     First the best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where
     redundancy is the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a
-    chosen one is passed over while others remain.
+    chosen one is passed over while others remain. No session gives more than `max_per_session`,
+    and the last places are kept for further sessions as far as `min_sessions` needs them.
     """
-    redundancy = np.zeros(len(entries))
     against: NDArray[np.int64] = np.full(len(entries), -1)
+    state = Choice([], _relevance(entries, profile), np.zeros(len(entries)), against, against > 0)
     if not entries:
-        return Choice((), np.zeros(0), redundancy, against)
-    relevance = _relevance(entries, profile)
+        return state
     closeness = _Closeness(candidates, [entry.row for entry in entries], profile.tag_redundancy)
-    before = redundancy, against
+    limits = _SessionLimits(candidates, entries, profile, top_k)
     remaining = np.ones(len(entries), dtype=bool)
     picks: list[tuple[int, Selection]] = []
-    while len(picks) < min(top_k, len(entries)):
-        scores = profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy
-        fresh = remaining & (redundancy < profile.duplicate_threshold)
-        pool = fresh if fresh.any() else remaining
-        place = int(np.argmax(np.where(pool, scores if picks else relevance, -np.inf)))
-        rival = int(against[place])
-        step = Selection(
-            selected_rank=len(picks) + 1,
-            relevance=float(relevance[place]),
-            max_redundancy=float(redundancy[place]),
-            against=int(candidates.chunk_ids[entries[rival].row]) if rival >= 0 else None,
-            mmr_lambda=profile.mmr_lambda,
-            mmr_score=float(scores[place]),
-            duplicate=bool(redundancy[place] >= profile.duplicate_threshold),
-        )
+    state = before = state._replace(picks=picks, barred=limits.barred)
+    while len(picks) < top_k and (allowed := remaining & ~limits.barred).any():
+        scores = profile.mmr_lambda * state.relevance
+        scores -= (1 - profile.mmr_lambda) * state.redundancy
+        fresh = allowed & (state.redundancy < profile.duplicate_threshold)
+        pool = fresh if fresh.any() else allowed
+        first, place = _choose(scores if picks else state.relevance, remaining, pool)
+        step = _as_step(candidates, entries, profile, state, place)
+        if first != place:
+            passed_over = int(candidates.chunk_ids[entries[first].row])
+            step = replace(step, limited_by=limits.name(first), passed_over=passed_over)
         picks.append((place, step))
         remaining[place] = False
-        before = redundancy, against
+        limits.count(place)
         near = closeness.to(place)
-        closer = near > redundancy
-        redundancy = np.where(closer, near, redundancy)
-        against = np.where(closer, place, against)
-    return Choice(picks, relevance, *before)
+        closer = near > state.redundancy
+        before = state
+        state = state._replace(
+            redundancy=np.where(closer, near, state.redundancy),
+            against=np.where(closer, place, state.against),
+            barred=limits.barred,
+        )
+    return before if len(picks) == top_k else before._replace(barred=limits.barred)
+
+
+def _choose(
+    scores: NDArray[np.float64], remaining: NDArray[np.bool_], pool: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """The places of the best that remains and of the best in the pool; ties go to the first."""
+    first = int(np.argmax(np.where(remaining, scores, -np.inf)))
+    return first, first if pool[first] else int(np.argmax(np.where(pool, scores, -np.inf)))
+
+
+def _as_step(
+    candidates: Candidates, entries: Sequence[Entry], profile: Profile, state: Choice, place: int
+) -> Selection:
+    rival = int(state.against[place])
+    relevance, redundancy = float(state.relevance[place]), float(state.redundancy[place])
+    return Selection(
+        selected_rank=len(state.picks) + 1,
+        relevance=relevance,
+        max_redundancy=redundancy,
+        against=int(candidates.chunk_ids[entries[rival].row]) if rival >= 0 else None,
+        mmr_lambda=profile.mmr_lambda,
+        mmr_score=profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy,
+        duplicate=redundancy >= profile.duplicate_threshold,
+    )
+
+
+class _SessionLimits:
+    """Which entries the limits on sessions keep from the next choice: `barred`, (n,)."""
+
+    def __init__(
+        self, candidates: Candidates, entries: Sequence[Entry], profile: Profile, top_k: int
+    ) -> None:
+        self.barred = np.zeros(len(entries), dtype=bool)
+        self._is_on = bool(profile.max_per_session or profile.min_sessions)
+        if self._is_on:
+            numbers = np.array(candidates.session_numbers())
+            self._sessions = numbers[[entry.row for entry in entries]]
+            self._counts = np.zeros(numbers.max() + 1, dtype=np.int64)
+            self._most = profile.max_per_session or top_k
+            self._places = top_k
+            self._wanted = min(profile.min_sessions, len(set(self._sessions.tolist())), top_k)
+            self._update()
+
+    def count(self, place: int) -> None:
+        """Take note of a choice."""
+        if self._is_on:
+            self._counts[self._sessions[place]] += 1
+            self._places -= 1
+            self._update()
+
+    def _update(self) -> None:
+        barred = self._counts >= self._most
+        missing = self._wanted - np.count_nonzero(self._counts)
+        if missing >= self._places:
+            barred |= self._counts > 0
+        self.barred = barred[self._sessions]
+
+    def name(self, place: int) -> Limit:
+        """What keeps an entry from being chosen that would be best."""
+        if not self.barred[place]:
+            return "duplicate_threshold"
+        is_full = self._counts[self._sessions[place]] >= self._most
+        return "max_per_session" if is_full else "min_sessions"
 
 
 def _relevance(entries: Sequence[Entry], profile: Profile) -> NDArray[np.float64]:
-    scores = np.array([entry.score for entry in entries])
-    if profile.relevance == "raw":
+    scores = np.array([entry.score for entry in entries], dtype=np.float64)
+    if profile.relevance == "raw" or not entries:
         return scores
     low, high = scores.min(), scores.max()
     return (scores - low) / (high - low) if high > low else np.ones(len(scores))

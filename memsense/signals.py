@@ -1,5 +1,5 @@
-"""The signals that join the fused ranks in a score: what raw scores, dates, speakers and
-neighbours say.
+"""The signals that join the fused ranks in a score: what raw scores, dates, speakers, wording
+and neighbours say.
 
 Each is a weight in the profile and a visible term of the explanation; a signal that finds nothing
 adds no term.
@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.candidates import COLUMNS, Candidates
+from memsense.candidates import COLUMNS, NOTHING_HELD, Candidates
 from memsense.explanation import Term
 from memsense.profiles import Profile, Route
 from memsense.question import Question, date_proximity
@@ -88,6 +88,7 @@ def score_terms(
         *_similarity(candidates, profile, question),
         *_event(candidates, profile),
         *_date(candidates, profile, question),
+        *_boosts(candidates, profile, question),
     ]
     memory = Signal(
         name="memory_score",
@@ -103,7 +104,7 @@ def score_terms(
     return ScoreTerms(signals=signals, totals=totals, chunk_ids=chunk_ids, added=added)
 
 
-def _signal(name: str, weight: float, values: Values, because: str = "") -> Signal:
+def _signal(name: str, weight: float, values: Values, because: str | Sequence[str] = "") -> Signal:
     """A signal that is shown wherever it changes a score."""
     shown = (weight * values) != 0
     return Signal(name=name, weight=weight, values=values, shown=shown, because=because)
@@ -181,6 +182,42 @@ def _date(candidates: Candidates, profile: Profile, question: Question) -> list[
     named = ", ".join(found.text for found in question.dates)
     values = np.array(near, dtype=float)
     return [_signal("date", profile.date_weight, values, f"the question names {named}")]
+
+
+def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
+    """What is added to texts that hold the question word for word, its quotations, or what it
+    names; nothing where no candidate holds any of it."""
+    if not candidates.held:
+        return []
+    held = [
+        candidates.held.get(chunk_id, NOTHING_HELD) for chunk_id in candidates.chunk_ids.tolist()
+    ]
+    quoted = [f"“{text}”" for text in question.quoted]
+    shares = [len(item.quoted) / len(quoted) if quoted else 0.0 for item in held]
+    return [
+        _signal(
+            "phrase",
+            profile.phrase_boost,
+            np.array([float(item.phrase) for item in held]),
+            "the text holds the question word for word",
+        ),
+        _signal(
+            "quoted",
+            profile.quoted_boost,
+            np.array(shares),
+            [_list_held(quoted, item.quoted) for item in held],
+        ),
+        _signal(
+            "identifier",
+            profile.identifier_boost,
+            np.array([item.identifier_share for item in held]),
+            [_list_held(question.identifiers, item.identifiers) for item in held],
+        ),
+    ]
+
+
+def _list_held(texts: Sequence[str], places: Sequence[int]) -> str:
+    return f"the text holds {', '.join(texts[place] for place in places)}"
 
 
 def _neighbour(candidates: Candidates, own: Sequence[Signal], profile: Profile) -> list[Signal]:

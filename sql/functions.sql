@@ -62,7 +62,8 @@ CREATE FUNCTION memsense.recall_lexical(
     tenant text, namespace text, user_id text, question text, top_k integer DEFAULT 10,
     granularity text DEFAULT NULL, k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75,
     weight_context double precision DEFAULT 0.4, weight_tag double precision DEFAULT 1,
-    postings_budget integer DEFAULT 5000
+    postings_budget integer DEFAULT 2000, weight_user double precision DEFAULT 1,
+    weight_assistant double precision DEFAULT 1
 )
 RETURNS TABLE (rank bigint, chunk_id bigint, kind text, score double precision)
 LANGUAGE sql STABLE AS $$
@@ -152,8 +153,9 @@ LANGUAGE sql STABLE AS $$
         ) AS counted
         CROSS JOIN LATERAL (
             SELECT
-                a / (1 - recall_lexical.b + recall_lexical.b * c.user_length / s.user_average)
-                + (ab - a) * coalesce(s.assistant_weight, 1)
+                a * recall_lexical.weight_user
+                  / (1 - recall_lexical.b + recall_lexical.b * c.user_length / s.user_average)
+                + (ab - a) * recall_lexical.weight_assistant * coalesce(s.assistant_weight, 1)
                   / (1 - recall_lexical.b + recall_lexical.b * c.assistant_length / s.assistant_average)
                 + (abc - ab) * recall_lexical.weight_tag
                   / (1 - recall_lexical.b + recall_lexical.b * c.tag_length / s.tag_average)
@@ -179,4 +181,4 @@ LANGUAGE sql STABLE AS $$
     ORDER BY best.score DESC, best.chunk_id
 $$;
 
-COMMENT ON FUNCTION memsense.recall_lexical(text, text, text, text, integer, text, double precision, double precision, double precision, double precision, integer) IS 'The lexical route alone, no vector needed: the chunks by BM25F, with their rank among their granularity. A null user_id searches every user.';
+COMMENT ON FUNCTION memsense.recall_lexical(text, text, text, text, integer, text, double precision, double precision, double precision, double precision, integer, double precision, double precision) IS 'The lexical route alone, no vector needed: the chunks by BM25F, with their rank among their granularity. A null user_id searches every user.';

@@ -14,12 +14,20 @@ ON CONFLICT (name, dimension) DO NOTHING;
 SELECT model_id FROM memsense.models WHERE name = %(name)s AND dimension = %(dimension)s;
 
 -- name: ensure_namespace
+-- A namespace that has settings or projects before its first write gets its model by that write.
 INSERT INTO memsense.namespaces (tenant_id, name, language, model_id)
 VALUES (%(tenant_id)s, %(name)s, %(language)s, %(model_id)s)
-ON CONFLICT (tenant_id, name) DO NOTHING;
+ON CONFLICT (tenant_id, name) DO UPDATE SET model_id = EXCLUDED.model_id
+WHERE namespaces.model_id IS NULL AND EXCLUDED.model_id IS NOT NULL;
 
 -- name: find_namespace
-SELECT n.namespace_id, n.language, n.model_id, m.name AS model, m.dimension
+-- With its settings and stored profiles, as of one moment.
+SELECT
+    n.namespace_id, n.language, n.model_id, m.name AS model, m.dimension, n.settings_version,
+    (SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM memsense.settings AS s
+     WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = n.namespace_id) AS settings,
+    (SELECT coalesce(jsonb_object_agg(p.name, p.constants), '{}') FROM memsense.profiles AS p
+     WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = n.namespace_id) AS profiles
 FROM memsense.namespaces AS n
 LEFT JOIN memsense.models AS m USING (model_id)
 WHERE n.tenant_id = %(tenant_id)s AND n.name = %(name)s;
@@ -35,6 +43,9 @@ SELECT scope_id, speakers
 FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND user_id = %(user_id)s
 FOR NO KEY UPDATE;
+
+-- name: fetch_language
+SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
 -- name: find_scope
 SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id, m.name AS model, m.dimension
@@ -109,19 +120,21 @@ ORDER BY wanted.position, c.part;
 -- name: upsert_chunks
 -- A chunk at a taken place (session, granularity, ordinal, part) replaces what stood there and keeps its id.
 -- The same content in the same window of time is left alone: the constraint decides, not a look-up.
+-- Identifiers are lexemes without positions: they count towards no field, length or frequency.
 INSERT INTO memsense.chunks (
     tenant_id, scope_id, granularity, session_id, agent_id, ordinal, last_ordinal, part,
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
-    task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans, confidence,
-    occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
+    task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans, entities,
+    confidence, occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
     tsv, user_length, assistant_length, tag_length, context_length
 )
 SELECT
     %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
     d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
-    d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans, d.confidence,
-    d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
-    setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D'),
+    d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans, d.entities,
+    d.confidence, d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
+    setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
+    || array_to_tsvector(d.identifiers),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c)),
@@ -130,9 +143,9 @@ FROM jsonb_to_recordset(%(drafts)s) AS d (
     position integer, granularity text, session_id text, agent_id text, ordinal integer, last_ordinal integer,
     part integer, user_text text, assistant_text text, session_text text, user_speaker text, assistant_speaker text,
     next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
-    preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
+    preferences text, events text, facet_spans jsonb, entities jsonb, confidence double precision, occurred_at timestamptz,
     occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
-    dedup_window bigint, user_terms text, assistant_terms text, tag_terms text, context_terms text
+    dedup_window bigint, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
 )
 CROSS JOIN LATERAL (
     SELECT
@@ -150,7 +163,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     next_user_text = EXCLUDED.next_user_text, context = EXCLUDED.context,
     task_tag = EXCLUDED.task_tag, tags = EXCLUDED.tags, memory_kind = EXCLUDED.memory_kind,
     personal_info = EXCLUDED.personal_info, preferences = EXCLUDED.preferences, events = EXCLUDED.events,
-    facet_spans = EXCLUDED.facet_spans, occurred_at = EXCLUDED.occurred_at,
+    facet_spans = EXCLUDED.facet_spans, entities = EXCLUDED.entities, occurred_at = EXCLUDED.occurred_at,
     occurred_zone_known = EXCLUDED.occurred_zone_known, message_ids = EXCLUDED.message_ids,
     source = EXCLUDED.source, metadata = EXCLUDED.metadata,
     content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,
@@ -173,7 +186,8 @@ relinked AS (
     UPDATE memsense.chunks
     SET next_user_text = %(next_user_text)s,
         context = %(context)s,
-        tsv = ts_filter(tsv, '{a,b,c}') || setweight(field.d, 'D'),
+        tsv = ts_filter(tsv, '{a,b,c}') || setweight(field.d, 'D')
+              || array_to_tsvector(ARRAY(SELECT lexeme FROM unnest(tsv) WHERE positions IS NULL)),
         context_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.d))
     FROM field
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
@@ -293,7 +307,8 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
 -- Makes a chunk active again and rebuilds its index entry; links and vectors are the caller's next steps.
 UPDATE memsense.chunks AS c
 SET status = 'active', context = '', next_user_text = NULL, context_length = 0,
-    tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C'),
+    tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C')
+          || array_to_tsvector(%(identifiers)s::text[]),
     user_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
     assistant_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.b)),
     tag_length = (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.c))

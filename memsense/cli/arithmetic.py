@@ -93,6 +93,8 @@ def selection_line(step: Selection, hits: Mapping[int, int]) -> str:
         f" - {1 - step.mmr_lambda:.2g} · redundancy {step.max_redundancy:.4f} ({against})"
         f" = {step.mmr_score:.4f}"
     )
+    if step.limited_by is not None:
+        told += f"; {step.limited_by} kept chunk {step.passed_over} from this place"
     return f"{told}; a near-duplicate, nothing else was left" if step.duplicate else told
 
 

@@ -109,7 +109,7 @@ def _calculations(item: "TraceCandidate", constants: Mapping[str, Any]) -> dict[
     found = {
         name: f"{weight:g} · {value / weight:.4f}"
         for name, value in item.terms.items()
-        if (weight := constants.get(f"{name}_weight"))
+        if (weight := constants.get(f"{name}_weight") or constants.get(f"{name}_boost"))
     }
     found |= {
         route: f"rank {rank}, score {score:.4f}, weight {weight:g}"
@@ -137,6 +137,8 @@ def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
         why = f"chunk {item.lost_to} stands for its session"
     elif item.dropped_by == "duplicate":
         why = f"duplicates chunk {item.lost_to}, redundancy {item.redundancy or 0:.3f}"
+    elif item.dropped_by == "limit":
+        why = "its session could give no further hit: max_per_session or min_sessions"
     else:
         why = f"outranked: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"
     return str(item.position), str(item.chunk_id), f"{item.final_score:.{DIGITS}f}", why

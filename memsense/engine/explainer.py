@@ -39,7 +39,7 @@ class Explainer(Searcher):
             namespace = self._require_namespace(connection)
             search = self._search(connection, namespace, query, options, filters)
             result = searching.fetch_result(connection, search)
-            values = standing_values(search.request, filters)
+            values = standing_values(search, filters)
             standing = recorded.fetch_standing(connection, namespace, chunk_id, values)
             if standing is None:
                 raise no_chunk(chunk_id)

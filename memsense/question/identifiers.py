@@ -90,14 +90,14 @@ def is_date(name: str) -> bool:
 
 
 def _find_keys(text: str) -> Iterator[tuple[str, str]]:
-    read = text[:LARGEST_TEXT]
-    if not _MARK.search(read):
-        return
-    for match in _IDENTIFIERS.finditer(read):
-        kind = match.lastgroup or ""
-        if not (kind == "version" and is_date(match[0])):
+    """Kind and key of every identifier, word by word: most words have no mark."""
+    for word in text[:LARGEST_TEXT].split():
+        if not _MARK.search(word):
+            continue
+        for match in _IDENTIFIERS.finditer(word):
+            kind = match.lastgroup or ""
             key = _as_key(kind, match[0].casefold())
-            if len(key) <= LONGEST:
+            if len(key) <= LONGEST and not (kind == "version" and is_date(match[0])):
                 yield kind, key
 
 

@@ -113,8 +113,8 @@ def _score_group(
     assistants = sum(item.length("assistant") for item in group)
     ratio = min(max(math.sqrt(users / assistants), 0.2), 1.0) if assistants else 1.0
     weights = {
-        "user": 1.0,
-        "assistant": ratio,
+        "user": profile.weight_user,
+        "assistant": profile.weight_assistant * ratio,
         "tag": profile.weight_tag,
         "context": profile.weight_context * ratio,
     }

@@ -17,7 +17,7 @@ from psycopg import sql
 from memsense import MemSense, Profile
 from memsense.db import open_pool, read
 from memsense.engine.drafting import Annotations
-from memsense.profiles import BALANCED, PROFILES, ROUTES, Route
+from memsense.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
 from memsense.recall import Filters, RecallRequest
 
 USERS = 12
@@ -57,10 +57,10 @@ frequencies AS (
 copies AS (
     INSERT INTO memsense.chunks (tenant_id, scope_id, chunk_id, granularity, session_id, ordinal,
         last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
-        assistant_length, context_length)
+        assistant_length, context_length, tags)
     SELECT c.tenant_id, scope.scope_id, chunk_id + %(offset)s, granularity, session_id, ordinal,
         last_ordinal, user_text, assistant_text, content_hash, dedup_window, tsv, user_length,
-        assistant_length, context_length
+        assistant_length, context_length, tags
     FROM memsense.chunks AS c, scope WHERE c.scope_id = 1
     RETURNING 1
 )
@@ -89,6 +89,7 @@ def write_corpus(url: str, folder: Path) -> None:
         facets = Annotations(facets=FACETS)
         memory.ingest(folder / "log.jsonl", user_id="user0", mode="turn", annotations=facets)
     with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute("UPDATE memsense.chunks SET tags = '{rare}' WHERE chunk_id % 50 = 0")
         for n in range(1, USERS):
             conn.execute(CLONE, {"user_id": f"user{n}", "offset": n * 100_000})
         conn.execute("VACUUM ANALYZE")
@@ -197,7 +198,19 @@ def test_a_filtered_search_reads_no_other_users_rows(
         assert rows_read(scan) <= EXCHANGES, scan
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route != "lexical"])
+def test_a_filter_by_tags_reads_only_the_users_own_chunks_with_that_tag(
+    corpus: psycopg.Connection,
+) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE, Filters(tags=["rare"])))
+    [bitmap] = [node for node in walk(plan) if node.get("Index Name") == "chunks_scope_tags"]
+    tagged = corpus.execute(
+        "SELECT count(*) FROM memsense.chunks WHERE scope_id = 6 AND tags && '{rare}'"
+    ).fetchone()
+    assert tagged is not None
+    assert bitmap["Actual Rows"] * bitmap["Actual Loops"] == tagged[0] > 0
+
+
+@pytest.mark.parametrize("route", VECTOR_ROUTES)
 def test_a_route_of_weight_zero_is_never_started(corpus: psycopg.Connection, route: Route) -> None:
     plan = explain_recall(corpus, request(EVERY_ROUTE.override(**{route: 0.0})))
     scans = scans_of(route_node(plan, route), TABLE_OF[route])

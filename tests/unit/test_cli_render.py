@@ -15,11 +15,11 @@ from memsense import errors
 from memsense.cli import app
 from memsense.cli.arithmetic import arithmetic_table, round_to_total, selection_line
 from memsense.cli.errors import exit_code, one_line
-from memsense.cli.ranking import read_profile
+from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
 from memsense.cli.target import shown_url
 from memsense.explanation import Explanation, RouteContribution, Selection, SessionSupport, Term
-from memsense.profiles import ROUTES
+from memsense.profiles import PROFILES, ROUTES
 
 finite = st.floats(min_value=-5, max_value=5, allow_nan=False)
 
@@ -191,12 +191,24 @@ def test_global_options_are_found_anywhere_but_behind_two_dashes() -> None:
 
 
 def test_changes_and_left_out_routes_make_the_profile() -> None:
-    profile = read_profile("memsense", ["lexical=1.5", "candidate_factor=8"], ["vec_user"])
+    changes = read_overrides(["lexical=1.5", "candidate_factor=8"], ["vec_user"])
+    profile = PROFILES["memsense"].vary(changes)
     assert profile.weights["lexical"] == 1.5
     assert profile.weights["vec_user"] == 0
     assert profile.candidate_factor == 8
     assert profile.name == "memsense (lexical=1.5, candidate_factor=8, vec_user=0.0)"
-    assert read_profile("memsense", ["names_removed=yes"], []).names_removed is True
+    assert read_overrides(["names_removed=yes"], []) == {"names_removed": True}
+
+
+def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> None:
+    assert read_settings(["profile=2", "lexical=2", "names_removed=no", "b = 0.5"]) == {
+        "profile": "2",
+        "lexical": 2,
+        "names_removed": False,
+        "b": 0.5,
+    }
+    with pytest.raises(typer.BadParameter, match="is not NAME=VALUE"):
+        read_settings(["profile"])
 
 
 @pytest.mark.parametrize(
@@ -205,7 +217,7 @@ def test_changes_and_left_out_routes_make_the_profile() -> None:
 )
 def test_a_change_that_cannot_be_read_is_wrong_usage(change: str) -> None:
     with pytest.raises(typer.BadParameter):
-        read_profile("balanced", [change], [])
+        read_overrides([change], [])
 
 
 def test_a_shown_url_has_no_password() -> None:

@@ -1,0 +1,87 @@
+"""What each kind of score means: its range, and whether scores of two questions can be compared."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreKind:
+    """A kind of score; higher is always better.
+
+    A score is `low` to `high`; None where there is no bound that holds for every question.
+    `comparable` says whether equal scores of two questions mean the same.
+    """
+
+    name: str
+    low: float | None
+    high: float | None
+    comparable: bool
+    meaning: str
+
+
+SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            ScoreKind(
+                name="cosine",
+                low=-1.0,
+                high=1.0,
+                comparable=True,
+                meaning="cosine of question and text, as one embedding model sees them",
+            ),
+            ScoreKind(
+                name="bm25f",
+                low=0.0,
+                high=None,
+                comparable=False,
+                meaning="how many of the question's words, how rare, how dense; its largest value"
+                " is the question's own, and coverage is the share of it",
+            ),
+            ScoreKind(
+                name="ts_rank",
+                low=0.0,
+                high=None,
+                comparable=False,
+                meaning="how near to one another all of the question's words stand",
+            ),
+            ScoreKind(
+                name="graph",
+                low=0.0,
+                high=1.0,
+                comparable=False,
+                meaning="mentions of the question's entities and their neighbours, as a share of"
+                " the most that any chunk has",
+            ),
+            ScoreKind(
+                name="rrf",
+                low=0.0,
+                high=None,
+                comparable=False,
+                meaning="the sum of weight / (rrf_k + rank) over the routes: ranks alone, at most"
+                " the sum of weight / (rrf_k + 1)",
+            ),
+            ScoreKind(
+                name="final",
+                low=None,
+                high=None,
+                comparable=False,
+                meaning="the fused ranks and every term added to them, by the profile's weights;"
+                " it orders the hits of one search",
+            ),
+        )
+    }
+)
+"""Every kind of score that a hit shows, by name."""
+
+
+def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The kinds of these names as plain values, in the order of SCORE_KINDS."""
+    wanted = set(names)
+    return {
+        name: {key: value for key, value in asdict(kind).items() if key != "name"}
+        for name, kind in SCORE_KINDS.items()
+        if name in wanted
+    }

@@ -1,0 +1,72 @@
+"""Every score that a hit shows says what it is."""
+
+import json
+from pathlib import Path
+from typing import get_args
+
+from memsense.candidates import Candidate, RouteHit
+from memsense.explanation import Explanation, RouteContribution
+from memsense.profiles import PROFILES, Route
+from memsense.rerank import contributions
+from memsense.scores import SCORE_KINDS, describe_scores
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "retrieval.md"
+
+
+def candidate() -> Candidate:
+    return Candidate(
+        chunk_id=1,
+        rrf_score=0.1,
+        routes=tuple(RouteHit(route, 1, 0.5) for route in get_args(Route)),
+        scope_id=1,
+        granularity="turn",
+        session_id="s",
+        ordinal=0,
+        part=0,
+        memory_score=0.5,
+        tags=frozenset(),
+        occurred_at=None,
+        user_speaker=None,
+        assistant_speaker=None,
+        embedding=None,
+    )
+
+
+def explain(routes: tuple[RouteContribution, ...]) -> Explanation:
+    return Explanation(
+        chunk_id=1, routes=routes, rrf_score=0.1, rrf_k=15, terms=(), session=None, final_score=0.1
+    )
+
+
+def test_every_route_of_every_profile_has_a_kind_of_the_table() -> None:
+    kinds = {
+        item.score_kind
+        for profile in PROFILES.values()
+        for item in contributions(candidate(), profile)
+    }
+    assert kinds == {"cosine", "bm25f", "ts_rank", "graph"}
+    assert kinds | {"rrf", "final"} == SCORE_KINDS.keys()
+
+
+def test_an_explanation_describes_the_kinds_it_shows_in_json() -> None:
+    routes = contributions(candidate(), PROFILES["memsense"])
+    fields = json.loads(json.dumps(explain(routes).as_dict()))
+    assert list(fields["score_kinds"]) == ["cosine", "ts_rank", "graph", "rrf", "final"]
+    cosine = fields["score_kinds"]["cosine"]
+    assert (cosine["low"], cosine["high"], cosine["comparable"]) == (-1, 1, True)
+    assert {route["score_kind"] for route in fields["routes"]} <= fields["score_kinds"].keys()
+
+
+def test_a_hit_without_routes_still_has_a_fused_and_a_final_score() -> None:
+    assert explain(()).score_kinds() == {"rrf", "final"}
+    assert list(describe_scores([])) == []
+
+
+def test_only_cosines_can_be_compared_across_questions() -> None:
+    assert [kind.name for kind in SCORE_KINDS.values() if kind.comparable] == ["cosine"]
+
+
+def test_the_document_lists_every_kind() -> None:
+    text = DOCUMENT.read_text()
+    for name in SCORE_KINDS:
+        assert f"\n| {name} | " in text
