@@ -2,23 +2,25 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks import approximation, searching, stores, writing
 from benchmarks.corpus import Corpus
 from benchmarks.original import Original
 from benchmarks.peers import load_documents, open_peers, size_of
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, join
 from memsense.db import open_pool, read
 from memsense.profiles import Profile
 from memsense.store import promotion
 
 USER = "ada"
 PROMOTION_THRESHOLD = 20_000
+ROUNDS = 3
 
 
 @dataclass(slots=True)
@@ -42,8 +44,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """What the others took on one store."""
+    """What the others took on one store, and memsense in turn with them."""
 
+    memsense: Timing
+    parts: dict[str, float]
+    floor: Timing
     original: Timing
     original_add: Timing
     original_bytes: int
@@ -60,26 +65,23 @@ def measure_user(run: Run, chunks: int) -> None:
         stores.settle(url)
         run.ingest[f"write {chunks:,} chunks, us each"] = 1e6 * filling.seconds / chunks
         memsense_bytes = sum(stores.sizes(url).values())
-        exact, parts = _search(run, url)
-        floor = searching.time_floor(url, run.corpus, USER)
-        run.tell(f"{chunks:,} chunks: the others")
-        others = _measure_others(run, url)
-        timing = exact
+        exact, _ = _search(run, url)
         if chunks >= PROMOTION_THRESHOLD:
             run.tell(f"{chunks:,} chunks: promoting")
             _promote(run, url)
-            timing, parts = _search(run, url)
             run.ann = approximation.measure_approximation(url, run.corpus, USER)
+        run.tell(f"{chunks:,} chunks: the others")
+        others = _measure_others(run, url)
         row = searching.SearchRow(
             chunks=chunks,
             users=1,
-            memsense=timing,
-            parts=parts,
+            memsense=others.memsense,
+            parts=others.parts,
             all_routes=_search(run, url, searching.ALL_ROUTES)[0],
             with_graph=_search(run, url, searching.WITH_GRAPH)[0],
             exact=exact,
             original=others.original,
-            numpy=floor,
+            numpy=others.floor,
             peers=others.searches,
         )
         run.search.append(row.as_dict())
@@ -138,14 +140,40 @@ def _measure_others(run: Run, url: str) -> _Others:
         original.fill()
         size = original.size()
         run.tell("the original: filled")
+        rounds = [_Round.take(run, url, original) for _ in range(ROUNDS)]
         return _Others(
-            original=searching.time_original(original, run.corpus, USER),
+            memsense=join([one.memsense for one in rounds]),
+            parts=_middle([one.parts for one in rounds]),
+            floor=join([one.floor for one in rounds]),
+            original=join([one.original for one in rounds]),
             original_add=writing.time_original_adds(original, run.corpus),
             original_bytes=size,
             searches=searches,
             adds=adds,
             sizes=sizes,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One of the turns that memsense, the floor and the original take, since machines vary."""
+
+    memsense: Timing
+    parts: dict[str, float]
+    floor: Timing
+    original: Timing
+
+    @classmethod
+    def take(cls, run: Run, url: str, original: Original) -> "_Round":
+        """All three, one after another."""
+        memsense, parts = _search(run, url)
+        floor = searching.time_floor(url, run.corpus, USER)
+        return cls(memsense, parts, floor, searching.time_original(original, run.corpus, USER))
+
+
+def _middle(rounds: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The median of each part over the rounds."""
+    return {name: median(one[name] for one in rounds) for name in rounds[0]}
 
 
 def measure_users(run: Run, users: int, chunks: int) -> None:

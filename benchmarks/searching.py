@@ -98,13 +98,13 @@ def time_original(original: Original, corpus: Corpus, user_id: str) -> Timing:
     def search(asked: Asked) -> object:
         return original.search(*asked, user_id)
 
-    return time_calls(search, _asked(corpus), warm=2, seconds=30)
+    return time_calls(search, _asked(corpus), warm=1, seconds=10)
 
 
 def time_floor(url: str, corpus: Corpus, user_id: str, profile: Profile = BALANCED) -> Timing:
     """The vector routes of the profile by numpy."""
     floor = Floor(url, profile, user_id)
-    return time_calls(floor.search, list(corpus.question_vectors), seconds=10)
+    return time_calls(floor.search, list(corpus.question_vectors), seconds=5)
 
 
 def time_peer(peer: Peer, corpus: Corpus) -> Timing:

@@ -16,6 +16,7 @@ class Timing:
     median: float
     p95: float
     calls: int
+    samples: Sequence[float] = ()
 
     def as_dict(self) -> dict[str, float]:
         """The timing as plain values."""
@@ -27,8 +28,16 @@ def summarise(milliseconds: Sequence[float]) -> Timing:
     ordered = sorted(milliseconds)
     last = len(ordered) - 1
     return Timing(
-        median=statistics.median(ordered), p95=ordered[round(0.95 * last)], calls=len(ordered)
+        median=statistics.median(ordered),
+        p95=ordered[round(0.95 * last)],
+        calls=len(ordered),
+        samples=tuple(ordered),
     )
+
+
+def join(timings: Sequence[Timing]) -> Timing:
+    """All calls of several timings as one."""
+    return summarise([taken for timing in timings for taken in timing.samples])
 
 
 def time_calls(
