@@ -53,7 +53,9 @@ def fit_growth(results: Mapping[str, Any]) -> dict[str, float | None]:
             for name, key in SERIES.items()
         },
         "add": fit_exponent((row["chunks"], row["memsense_ms"]) for row in results["add"]),
-        "disk": fit_exponent((row["chunks"], row["memsense_bytes"]) for row in results["disk"]),
+        "disk": fit_exponent(
+            (row["chunks"], row["memsense_bytes"]) for row in results["disk"] if row["users"] == 1
+        ),
     }
 
 

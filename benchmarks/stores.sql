@@ -27,7 +27,7 @@ ORDER BY bytes DESC;
 -- name: measure_promotion
 SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint
 FROM pg_class
-WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'i' AND relname LIKE '%\_scope\_%';
+WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'i' AND relname LIKE 'embeddings\_%\_scope\_%';
 
 -- name: describe_text_index
 SELECT pg_get_indexdef('memsense.chunks_scope_lexemes'::regclass);
