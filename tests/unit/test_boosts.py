@@ -64,9 +64,9 @@ def test_a_text_is_found_by_whatever_a_question_quotes_of_it_whole(text: str) ->
 
 @pytest.mark.parametrize("piece", ["a-", "_", "a_", "a", "a/", "1.", "f0", "a.", "#1", "-", "~/."])
 def test_no_text_takes_long_to_be_read(piece: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     index_identifiers(piece * (100_000 // len(piece)))
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_the_lexeme_of_an_identifier_begins_as_no_word_does() -> None:

@@ -199,19 +199,8 @@ def test_what_rules_find_in_a_text_is_found_by_its_name_in_a_question() -> None:
     ],
     ids=lambda text: text[:4],
 )
-def test_no_text_takes_long(text: str) -> None:
-    assert _seconds(lambda: RuleExtractor().extract(text, ())) < 0.5
-    assert _seconds(lambda: question_keys(text)) < 0.5
-
-
-def test_extraction_is_quick_beside_an_embedding() -> None:
-    extractor = RuleExtractor()
-    best = min(_seconds(lambda: extractor.extract(LONG_DAY, ["Ada"])) for _ in range(50))
-    assert best < 0.001  # an embedding takes about 2.5 ms; this, some 0.07 ms
-
-
-def _seconds(run: object) -> float:
-    assert callable(run)
-    started = time.perf_counter()
-    run()
-    return time.perf_counter() - started
+def test_no_text_makes_a_rule_backtrack_without_end(text: str) -> None:
+    started = time.thread_time()
+    RuleExtractor().extract(text, ())
+    question_keys(text)
+    assert time.thread_time() - started < 10  # a tenth of a second, unless a rule backtracks
