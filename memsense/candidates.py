@@ -7,6 +7,7 @@ is made only for a candidate that somebody looks at.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from itertools import count
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -69,7 +70,7 @@ class Candidate:
     embedding: NDArray[np.float32] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates(Sequence[Candidate]):
     """n candidates, a field each: arrays (n,), lists of n, or a row each.
 
@@ -196,6 +197,7 @@ class Candidates(Sequence[Candidate]):
             held=self.held,
         )
 
+    @cached_property
     def session_numbers(self) -> list[int]:
         """A number for each candidate's session, equal for equal sessions, from 0 as they come."""
         numbers: dict[tuple[int, str], int] = {}

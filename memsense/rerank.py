@@ -204,7 +204,7 @@ def _session_entries(
     by_rrf = _best_first(candidates, candidates.rrf_scores)
     best_turns = profile.session_scoring == "best_turns"
     order = _best_first(candidates, fused + added) if best_turns else by_rrf
-    numbers, is_session = candidates.session_numbers(), candidates.is_session.tolist()
+    numbers, is_session = candidates.session_numbers, candidates.is_session.tolist()
     turns: dict[int, list[int]] = {number: [] for number in numbers}
     chunks: dict[int, list[int]] = {number: [] for number in numbers}
     for row in order:
@@ -356,7 +356,7 @@ class _SessionLimits:
         self.barred = np.zeros(len(entries), dtype=bool)
         self._is_on = bool(profile.max_per_session or profile.min_sessions)
         if self._is_on:
-            numbers = np.array(candidates.session_numbers())
+            numbers = np.array(candidates.session_numbers)
             self._sessions = numbers[[entry.row for entry in entries]]
             self._counts = np.zeros(numbers.max() + 1, dtype=np.int64)
             self._most = profile.max_per_session or top_k

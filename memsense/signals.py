@@ -224,7 +224,7 @@ def _neighbour(candidates: Candidates, own: Sequence[Signal], profile: Profile) 
     """A share of the better neighbouring turn's score, for turns that stand side by side."""
     if not profile.neighbour_weight or not len(candidates):
         return []
-    sessions = np.array(candidates.session_numbers())
+    sessions = np.array(candidates.session_numbers)
     # Session chunks are sorted to the end, where they are nobody's neighbours.
     order = np.lexsort((candidates.parts, candidates.ordinals, sessions, candidates.is_session))
     before = profile.rrf_weight * candidates.rrf_scores

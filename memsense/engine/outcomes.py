@@ -80,7 +80,7 @@ def _standing_chunks(candidates: Candidates, rows: NDArray[np.int64]) -> NDArray
     """The chunk that stands for each candidate's session, (n,), where not all are entries."""
     if len(rows) == len(candidates):
         return np.zeros(len(candidates), dtype=np.int64)
-    numbers = np.array(candidates.session_numbers())
+    numbers = np.array(candidates.session_numbers)
     standing = np.zeros(numbers.max() + 1, dtype=np.int64)
     standing[numbers[rows]] = candidates.chunk_ids[rows]
     return standing[numbers]

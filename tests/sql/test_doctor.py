@@ -214,24 +214,10 @@ def test_vectors_of_another_model_are_found(store: psycopg.Connection[Any]) -> N
 
 
 def test_an_embedder_that_is_not_the_namespaces_is_found(store: psycopg.Connection[Any]) -> None:
-    expected = doctor.Expected(
-        tenant="default",
-        namespace="default",
-        model="another",
-        dimension=48,
-        trace_days=30,
-        promotion_threshold=20_000,
-    )
+    expected = replace(EXPECTED, model="another")
     finding = only(examine(store, expected), "model")
     assert "another (48)" in finding.text
-    elsewhere = doctor.Expected(
-        tenant="default",
-        namespace="work",
-        model="another",
-        dimension=48,
-        trace_days=30,
-        promotion_threshold=20_000,
-    )
+    elsewhere = replace(EXPECTED, namespace="work", model="another")
     assert examine(store, elsewhere) == []
 
 
