@@ -52,9 +52,7 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
 
 
 def _one_route(route: Route) -> Profile:
-    weights = {name: float(name == route) for name in ROUTES}
-    pools = {"candidate_factor": 1, "least_candidates": DEPTH, "route_factor": 1}
-    return BALANCED.override(name=route, **weights, **pools, least_route_limit=DEPTH)
+    return BALANCED.override(name=route, **{name: float(name == route) for name in ROUTES})
 
 
 def _route_recall(asked: Asked, route: Route) -> float:
@@ -70,6 +68,7 @@ def _route_recall(asked: Asked, route: Route) -> float:
 
 
 def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) -> list[int]:
+    """The DEPTH best of the route, read as deep as searches read it."""
     place = (asked.known.scope_id, asked.namespace.dimension or 0)
     request = RecallRequest(
         tenant_id=asked.namespace.tenant_id,
@@ -82,7 +81,7 @@ def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) ->
         top_k=8,
         promoted_scope=place if promoted else None,
     )
-    return [candidate.chunk_id for candidate in run_recall(asked.connection, request)[1]]
+    return run_recall(asked.connection, request)[1].chunk_ids[:DEPTH].tolist()
 
 
 def _hit_overlap(asked: Asked) -> float:

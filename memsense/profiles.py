@@ -40,7 +40,8 @@ class Profile:
 
     `weights` are per route, 0 to 5; a route of weight 0 is not run. Pools: fusion keeps
     max(candidate_factor * top_k, least_candidates) chunks, a route
-    max(route_factor * that, least_route_limit).
+    max(route_factor * that, least_route_limit). Where sessions are returned, whose
+    scores rest on their best turns, both are `session_depth` times as many.
 
     What is added to the fused ranks: `memory_alpha` * memory score; `coverage_weight` * the
     lexical score as a share of the largest possible one; `similarity_weight` * (half the cosine
@@ -64,6 +65,7 @@ class Profile:
     least_candidates: int = 32
     route_factor: int = 2
     least_route_limit: int = 40
+    session_depth: int = 1
     lexical_mode: Literal["bm25f", "ts_rank"] = "bm25f"
     k1: float = 1.2
     b: float = 0.75
@@ -109,13 +111,16 @@ class Profile:
         for name, choices in _CHOICES.items():
             _check_choice(name, getattr(self, name), choices)
 
-    def candidate_limit(self, top_k: int) -> int:
+    def candidate_limit(self, top_k: int, *, sessions: bool = False) -> int:
         """How many fused candidates one search keeps."""
-        return max(self.candidate_factor * top_k, self.least_candidates)
+        depth = self.session_depth if sessions else 1
+        return depth * max(self.candidate_factor * top_k, self.least_candidates)
 
-    def route_limit(self, top_k: int) -> int:
+    def route_limit(self, top_k: int, *, sessions: bool = False) -> int:
         """How many rows one route keeps."""
-        return max(self.route_factor * self.candidate_limit(top_k), self.least_route_limit)
+        depth = self.session_depth if sessions else 1
+        kept = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
+        return max(kept, depth * self.least_route_limit)
 
     def override(self, **changes: object) -> "Profile":
         """A copy with some constants or route weights changed, e.g. `override(lexical=1.5)`."""
@@ -169,6 +174,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("least_candidates", 1, 10_000),
     ("route_factor", 1, 100),
     ("least_route_limit", 1, 10_000),
+    ("session_depth", 1, 100),
     ("k1", 0.01, 10),
     ("b", 0, 1),
     ("weight_user", 0, 5),
@@ -251,9 +257,10 @@ BALANCED = Profile(
         "facet_preferences": 0.1,
         "facet_events": 0.2,
     },
-    least_candidates=200,
+    least_candidates=100,
     route_factor=1,
-    least_route_limit=200,
+    least_route_limit=100,
+    session_depth=2,
     session_scoring="best_turns",
     names_removed=True,
     coverage_weight=0.5,

@@ -14,7 +14,8 @@
 --                will pass, from any plan but one hash table.
 --   one_granularity   the search wants turns only, or session chunks only
 --   exact | ann  ann: the scope has HNSW indexes of its own; scope_id and dimension are literals,
---                and what filters let through is looked up chunk by chunk, in the index's order
+--                and what filters let through is looked up chunk by chunk, in the index's order;
+--                each route sets hnsw.ef_search before its scan starts, for this statement alone
 --   graph        the graph route has weight, and the question has words that may name entities
 --   by_quoted    the profile lets only those chunks through that hold what the question quotes
 --   identified   the profile boosts identifiers, and the question names some: a field of their own
@@ -28,6 +29,7 @@
 --   terms                                the question as the lexical route reads it
 --   route_limit, candidate_limit         rows kept per route, and after fusion
 --   few_share, few_least                 so many chunks, and this share of all, are still few
+--   ef_search_<route>                    how many chunks an HNSW scan keeps in view, as text
 --   rrf_k                                the constant of reciprocal rank fusion (15)
 --   weight_<route>                       one per route
 --   k1, b, weight_user, weight_assistant, weight_tag, weight_context
@@ -140,16 +142,18 @@ question AS MATERIALIZED (
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
-        statistics.user_average,
-        statistics.assistant_average,
-        statistics.tag_average,
-        statistics.context_average,
-        coalesce(statistics.assistant_weight, 1) AS assistant_weight,
         question.lexeme,
         coalesce(found.document_frequency, 0) AS document_frequency,
         ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
              / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
+        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
+        1 - %(b)s::float8 AS base,
+        %(b)s / user_average AS user_slope,
+        %(b)s / assistant_average AS assistant_slope,
+        %(b)s / tag_average AS tag_slope,
+        %(b)s / context_average AS context_slope,
+        %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
+        %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
     FROM statistics
     CROSS JOIN question
     LEFT JOIN (
@@ -177,6 +181,9 @@ drivers AS MATERIALIZED (
         WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
     ) AS by_rarity
     WHERE postings <= %(postings_budget)s OR position = 1
+),
+driving AS MATERIALIZED (
+    SELECT count(*) = (SELECT count(DISTINCT lexeme) FROM terms WHERE document_frequency > 0) AS all_drive FROM drivers
 ),
 --: end bm25f
 --: begin identified
@@ -223,7 +230,7 @@ lexical AS MATERIALIZED (
     SELECT chunk_id, granularity, sum(score) AS score --: identified
     FROM ( --: identified
 --: begin bm25f
-    SELECT chunk_id, granularity, sum(idf * (%(k1)s + 1) * tf / (tf + %(k1)s)) AS score
+    SELECT chunk_id, granularity, (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s)) AS score
     FROM (
         SELECT
             chunk_id,
@@ -231,36 +238,51 @@ lexical AS MATERIALIZED (
             idf,
             CASE WHEN code <= {count_codes} THEN ({count_user})[code]
                  ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, {harmonic_cuts}) END
-            * %(weight_user)s / (1 - %(b)s + %(b)s * user_length / user_average)
+            * %(weight_user)s / (base + user_slope * user_length)
             + CASE WHEN code <= {count_codes} THEN ({count_assistant})[code]
                    ELSE width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, {harmonic_cuts})
                       - width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, {harmonic_cuts}) END
-            * %(weight_assistant)s * assistant_weight / (1 - %(b)s + %(b)s * assistant_length / assistant_average)
+            * assistant_weight / (base + assistant_slope * assistant_length)
             + CASE WHEN code <= {count_codes} THEN ({count_tags})[code]
                    ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, {harmonic_cuts})
                       - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, {harmonic_cuts}) END
-            * %(weight_tag)s / (1 - %(b)s + %(b)s * tag_length / tag_average)
+            * %(weight_tag)s / (base + tag_slope * tag_length)
             + CASE WHEN code <= {count_codes} THEN ({count_context})[code]
                    ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, {harmonic_cuts})
                       - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, {harmonic_cuts}) END
-            * %(weight_context)s * assistant_weight / (1 - %(b)s + %(b)s * context_length / context_average) AS tf
+            * context_weight / (base + context_slope * context_length) AS tf
         FROM (
-            SELECT
-                c.chunk_id, c.granularity, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
-                t.query, t.idf, t.user_average, t.assistant_average, t.tag_average, t.context_average,
-                t.assistant_weight,
-                width_bucket(ts_rank({count_weights}, c.tsv, t.query)::float8, {count_cuts}) AS code
-            FROM memsense.chunks AS c
-            JOIN terms AS t ON t.granularity = c.granularity AND c.tsv @@ t.query
-            WHERE c.tenant_id = %(tenant_id)s
-              AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-              AND memsense.scope_lexemes(c.scope_id, c.tsv)
-                  && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
-              AND t.document_frequency > 0
-              AND c.granularity = ANY (%(granularities)s::text[]) --: one_granularity
-              AND %(weight_lexical)s > 0
-              AND (c.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
-              AND (SELECT true FROM filtered AS f WHERE f.chunk_id = c.chunk_id) --: ann filtered
+            SELECT *, width_bucket(ts_rank({count_weights}, tsv, query)::float8, {count_cuts}) AS code
+            FROM (
+                SELECT t.*, c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length
+                FROM drivers
+                JOIN terms AS t USING (lexeme)
+                CROSS JOIN LATERAL (
+                    SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
+                    FROM memsense.chunks
+                    WHERE tenant_id = %(tenant_id)s
+                      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+                      AND memsense.scope_lexemes(scope_id, tsv)
+                          && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
+                      AND granularity = t.granularity
+                    OFFSET 0
+                ) AS c
+                WHERE t.document_frequency > 0 AND (SELECT all_drive FROM driving)
+                UNION ALL
+                SELECT t.*, c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length
+                FROM memsense.chunks AS c
+                JOIN terms AS t ON t.granularity = c.granularity AND c.tsv @@ t.query
+                WHERE c.tenant_id = %(tenant_id)s
+                  AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+                  AND memsense.scope_lexemes(c.scope_id, c.tsv)
+                      && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
+                  AND t.document_frequency > 0
+                  AND NOT (SELECT all_drive FROM driving)
+            ) AS held
+            WHERE %(weight_lexical)s > 0
+              AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
+              AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
+              AND (SELECT true FROM filtered AS f WHERE f.chunk_id = held.chunk_id) --: ann filtered
             OFFSET 0
         ) AS matched
         OFFSET 0
@@ -289,8 +311,13 @@ lexical AS MATERIALIZED (
     GROUP BY chunk_id, granularity --: identified
 ),
 vec_full AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -299,6 +326,7 @@ vec_full AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_full)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_full)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -310,11 +338,17 @@ vec_full AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'full' AND %(weight_vec_full)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 vec_user AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -323,6 +357,7 @@ vec_user AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_user)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_user)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -334,11 +369,17 @@ vec_user AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'user' AND %(weight_vec_user)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 vec_assistant AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -347,6 +388,7 @@ vec_assistant AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_assistant)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_assistant)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -358,11 +400,17 @@ vec_assistant AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'assistant' AND %(weight_vec_assistant)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 vec_next_user AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: ann filtered
         SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT previous_chunk_id AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -371,6 +419,7 @@ vec_next_user AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_next_user)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND previous_chunk_id IS NOT NULL
           AND %(weight_vec_next_user)s > 0
@@ -388,10 +437,15 @@ vec_next_user AS (
            AND %(weight_vec_next_user)s > 0 AND (SELECT are_few FROM few) --: ann filtered
            AND (previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: ann filtered
          ORDER BY distance, previous_chunk_id LIMIT %(route_limit)s) --: ann filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 lexical_ranked AS (
-    SELECT chunk_id, score, row_number() OVER (PARTITION BY granularity ORDER BY score DESC, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
         SELECT chunk_id, granularity, score
         FROM lexical
@@ -400,8 +454,13 @@ lexical_ranked AS (
     ) AS best
 ),
 facet_personal_info AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -410,6 +469,7 @@ facet_personal_info AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_personal_info)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_personal_info)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -421,11 +481,17 @@ facet_personal_info AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'personal_info' AND %(weight_facet_personal_info)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 facet_preferences AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -434,6 +500,7 @@ facet_preferences AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_preferences)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_preferences)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -445,11 +512,17 @@ facet_preferences AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'preferences' AND %(weight_facet_preferences)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 facet_events AS (
-    SELECT chunk_id, -distance AS score, row_number() OVER (PARTITION BY granularity ORDER BY distance, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
+        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
     FROM (
+        SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
         SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
         SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
@@ -458,6 +531,7 @@ facet_events AS (
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
+          AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_events)s, true)) IS NOT NULL --: ann
           AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_events)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
@@ -469,6 +543,7 @@ facet_events AS (
         UNION ALL --: filtered
         (SELECT chunk_id, granularity, distance FROM near WHERE route = 'events' AND %(weight_facet_events)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
+        ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 --: begin graph
@@ -528,7 +603,11 @@ graph_reached AS MATERIALIZED (
     SELECT scope_id, entity_id, min(hop) AS hop FROM reached GROUP BY scope_id, entity_id
 ),
 graph AS (
-    SELECT chunk_id, score, row_number() OVER (ORDER BY score DESC, chunk_id) AS rank
+    SELECT
+        array_agg(chunk_id) AS turns,
+        array_agg(score) AS turn_scores,
+        NULL::bigint[] AS sessions,
+        NULL::float8[] AS session_scores
     FROM (
         SELECT
             chunk_id,
@@ -550,48 +629,57 @@ graph AS (
     ) AS best
 ),
 --: end graph
-ranked AS MATERIALIZED (
-    SELECT 1 AS route, chunk_id, rank, score, %(weight_vec_full)s::float8 AS weight FROM vec_full
+routes AS MATERIALIZED (
+    SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
-    SELECT 2 AS route, chunk_id, rank, score, %(weight_vec_user)s::float8 AS weight FROM vec_user
+    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
     UNION ALL
-    SELECT 3 AS route, chunk_id, rank, score, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
+    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
     UNION ALL
-    SELECT 4 AS route, chunk_id, rank, score, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
+    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
     UNION ALL
-    SELECT 5 AS route, chunk_id, rank, score, %(weight_lexical)s::float8 AS weight FROM lexical_ranked
+    SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical_ranked
     UNION ALL
-    SELECT 6 AS route, chunk_id, rank, score, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
+    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
     UNION ALL
-    SELECT 7 AS route, chunk_id, rank, score, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
+    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
     UNION ALL
-    SELECT 8 AS route, chunk_id, rank, score, %(weight_facet_events)s::float8 AS weight FROM facet_events
+    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
     UNION ALL --: graph
-    SELECT 9 AS route, chunk_id, rank, score, %(weight_graph)s::float8 AS weight FROM graph --: graph
+    SELECT 9 AS route, turns, turn_scores, sessions, session_scores, %(weight_graph)s::float8 AS weight FROM graph --: graph
+),
+ranked AS (
+    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
+    FROM (
+        SELECT turns AS chunk_ids, weight FROM routes
+        UNION ALL
+        SELECT sessions, weight FROM routes
+    ) AS listed
 ),
 fused AS MATERIALIZED (
-    SELECT chunk_id, rrf_score, row_number() OVER (ORDER BY rrf_score DESC, chunk_id) AS position
-    FROM (
-        SELECT chunk_id, sum(weight / (%(rrf_k)s + rank)) AS rrf_score
-        FROM ranked
-        GROUP BY chunk_id
-        ORDER BY rrf_score DESC, chunk_id
-        LIMIT %(candidate_limit)s
-    ) AS best
+    SELECT chunk_id, sum(share) AS rrf_score
+    FROM ranked
+    GROUP BY chunk_id
+    ORDER BY rrf_score DESC, chunk_id
+    LIMIT %(candidate_limit)s
 ),
 hits AS (
     SELECT
-        array_agg(fused.position) AS hit_positions,
-        array_agg(ranked.route) AS hit_routes,
-        array_agg(ranked.rank) AS hit_ranks,
-        array_agg(ranked.score) AS hit_scores
-    FROM fused
-    JOIN ranked USING (chunk_id)
+        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
+        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
+        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
+        string_agg(array_send(scores), '') AS hit_scores
+    FROM (
+        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
+        UNION ALL
+        SELECT route, sessions, session_scores FROM routes
+    ) AS listed
 ),
 candidates AS (
     SELECT
-        array_agg(chunk_id) AS chunk_ids,
-        array_agg(rrf_score) AS rrf_scores,
+        (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
+        (SELECT array_agg(rrf_score) FROM fused) AS rrf_scores,
+        array_agg(chunk_id) AS payload_ids,
         array_agg(scope_id) AS scope_ids,
         array_agg(granularity) AS granularities,
         array_agg(session_id) AS session_ids,
@@ -601,39 +689,29 @@ candidates AS (
         array_agg(occurred_at) AS times,
         array_agg(user_speaker) AS user_speakers,
         array_agg(assistant_speaker) AS assistant_speakers,
-        jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,
-        array_agg(embedding IS NOT NULL) AS embedded,
-        jsonb_object_agg(chunk_id, worded) FILTER (WHERE worded <> '{}') AS worded, --: worded
-        jsonb_object_agg(chunk_id, jsonb_build_array(share, positions)) FILTER (WHERE share > 0) AS identified, --: identified
-        string_agg(halfvec_send(embedding), '') AS embeddings
-    FROM (
-        SELECT
-            fused.rrf_score, c.*, e.embedding
-            , ARRAY(SELECT w.position FROM unnest(%(wordings)s::text[]) WITH ORDINALITY AS w (pattern, position) --: worded
-                    WHERE c.own_text ~* w.pattern) AS worded --: worded
-            , identified.share, identified.positions --: identified
-        FROM fused
-        CROSS JOIN LATERAL (
-            SELECT
-                chunk_id, scope_id, granularity, session_id, ordinal, part, memory_score, occurred_at,
-                user_speaker, assistant_speaker, tags, task_tag
-                , concat_ws(E'\x1e', session_text, user_text, assistant_text) AS own_text --: worded
-            FROM memsense.chunks
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope) --: one_user
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: all_users
-              AND chunk_id = fused.chunk_id
-            LIMIT 1
-        ) AS c
-        LEFT JOIN LATERAL (
-            SELECT embedding
-            FROM memsense.embeddings_full
-            WHERE tenant_id = %(tenant_id)s AND scope_id = c.scope_id AND chunk_id = c.chunk_id AND route = 'full'
-            LIMIT 1
-        ) AS e ON true
-        LEFT JOIN identified ON identified.chunk_id = fused.chunk_id --: identified
-        ORDER BY fused.position
-    ) AS in_order
+        jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags
+        , jsonb_object_agg(chunk_id, worded) FILTER (WHERE worded <> '{}') AS worded --: worded
+        , jsonb_object_agg(chunk_id, jsonb_build_array(share, positions)) FILTER (WHERE share > 0) AS identified --: identified
+    FROM memsense.chunks
+    LEFT JOIN (SELECT chunk_id, share, positions FROM identified) AS named USING (chunk_id) --: identified
+    CROSS JOIN LATERAL ( --: worded
+        SELECT array_agg(w.position) AS worded --: worded
+        FROM unnest(%(wordings)s::text[]) WITH ORDINALITY AS w (pattern, position) --: worded
+        WHERE concat_ws(E'\x1e', session_text, user_text, assistant_text) ~* w.pattern --: worded
+    ) AS held --: worded
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = (SELECT scope_id FROM scope) --: one_user
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: all_users
+      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
+),
+vectors AS (
+    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
+    FROM memsense.embeddings_full
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = (SELECT scope_id FROM scope) --: one_user
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: all_users
+      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
+      AND route = 'full'
 ),
 state AS (
     SELECT jsonb_build_object(
@@ -653,10 +731,11 @@ state AS (
     ) AS state
 )
 SELECT
-    state, chunk_ids, rrf_scores, hit_positions, hit_routes, hit_ranks, hit_scores, scope_ids, granularities, session_ids,
-    ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, embedded, embeddings
+    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
+    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, embedded, embeddings
     , worded --: worded
     , identified --: identified
 FROM state
 CROSS JOIN candidates
+CROSS JOIN vectors
 CROSS JOIN hits

@@ -48,7 +48,12 @@ FOR NO KEY UPDATE;
 SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
 -- name: find_scope
-SELECT s.scope_id, s.speakers, s.promoted, n.language, n.model_id, m.name AS model, m.dimension
+SELECT
+    s.scope_id, s.speakers, s.promoted, n.language, n.model_id, m.name AS model, m.dimension,
+    EXISTS (
+        SELECT FROM memsense.scope_statistics AS x
+        WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id
+          AND x.granularity = 'session' AND x.chunk_count > 0) AS has_sessions
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
 LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
@@ -379,6 +384,7 @@ LIMIT %(limit)s;
 -- name: fetch_hits
 -- Every chunk of the answer and its neighbours in one statement. `wanted` is turn, or session for a
 -- turn whose session chunk is to be shown, unless that is excluded. relation: hit, previous or next.
+-- The chunk's columns are in the order of Chunk's fields.
 -- OFFSET 0 and LIMIT 1 keep a planner without statistics from joining the other way round.
 SELECT
     w.position, w.relation,

@@ -45,7 +45,6 @@ class Explainer(Searcher):
                 raise no_chunk(chunk_id)
             return judge(
                 connection,
-                self.embedder,
                 search=search,
                 result=result,
                 chunk_id=chunk_id,

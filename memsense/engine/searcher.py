@@ -241,15 +241,13 @@ class Searcher(Opened):
         """Search with what is known of the scope; once more if that turns out to be outdated."""
         known = self._know(connection, request)
         search = searching.run_search(connection, request, known, self.embedder, self.reranker)
-        state = search.state
-        if known is None or (state.speakers, state.promoted) == (known.speakers, known.promoted):
+        if known is None or known == (newer := searching.update_known(known, search.state)):
             return search
         assert request.user_id is not None
-        known = replace(known, speakers=state.speakers, promoted=state.promoted)
-        self._known.put(request.user_id, known)
-        if searching.analyse(request, known) == search.question:
+        self._known.put(request.user_id, newer)
+        if searching.asks_alike(request, known, newer):
             return search  # an outdated `promoted` has cost this search time, never its answer
-        return searching.run_search(connection, request, known, self.embedder, self.reranker)
+        return searching.run_search(connection, request, newer, self.embedder, self.reranker)
 
     def _know(
         self, connection: Connection, request: searching.SearchRequest

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
@@ -77,6 +77,7 @@ class Search:
 
     request: SearchRequest
     question: Question
+    asked: RecallRequest
     state: RecallState
     candidates: Candidates
     ranking: Ranking
@@ -138,7 +139,8 @@ def run_search(
     if not request.unembedded:
         vector = embed_question(embedder, question, request.profile)
     embedded = time.perf_counter()
-    state, candidates = run_recall(connection, recall_request(request, known, question, vector))
+    asked = recall_request(request, known, question, vector)
+    state, candidates = run_recall(connection, asked)
     recalled = time.perf_counter()
     sessions = returns_sessions(request.granularity, state)
     if not sessions and _has_turns(state) and candidates.is_session.any():
@@ -160,6 +162,7 @@ def run_search(
     return Search(
         request=request,
         question=question,
+        asked=asked,
         state=state,
         candidates=candidates,
         ranking=ranking,
@@ -214,6 +217,7 @@ def recall_request(
         terms=segment_scripts(question.search_text),
         profile=request.profile,
         top_k=request.top_k,
+        sessions=may_return_sessions(request.granularity, known),
         filters=request.filters,
         promoted_scope=_promoted_scope(known),
         question_keys=_question_keys(request),
@@ -250,6 +254,31 @@ def _promoted_scope(known: KnownScope | None) -> tuple[int, int] | None:
     return known.scope_id, known.dimension
 
 
+def update_known(known: KnownScope, state: RecallState) -> KnownScope:
+    """What is known of the scope after a recall."""
+    return replace(
+        known,
+        speakers=state.speakers,
+        promoted=state.promoted,
+        has_sessions=bool(state.counts.get("session")),
+    )
+
+
+def asks_alike(request: SearchRequest, one: KnownScope, other: KnownScope) -> bool:
+    """Whether the search asks the same of the database with either knowledge of the scope."""
+    granularity = request.granularity
+    return may_return_sessions(granularity, one) == may_return_sessions(
+        granularity, other
+    ) and analyse(request, one) == analyse(request, other)
+
+
+def may_return_sessions(granularity: SearchGranularity, known: KnownScope | None) -> bool:
+    """What `returns_sessions` will say, as far as it is known before recall; True if it isn't."""
+    if granularity == "auto":
+        return known is None or known.has_sessions
+    return granularity == "session"
+
+
 def returns_sessions(granularity: SearchGranularity, state: RecallState) -> bool:
     """Session-first: sessions are returned when asked for, or when the scope has session chunks."""
     if granularity == "auto":
@@ -283,17 +312,7 @@ def _notes(
 def fetch_result(connection: Connection, search: Search) -> SearchResult:
     """The hits with texts and neighbours, by one statement; none is sent when nothing was found."""
     started = time.perf_counter()
-    wanted = [
-        WantedHit(
-            scope_id=item.candidate.scope_id,
-            chunk_id=item.candidate.chunk_id,
-            session_id=item.candidate.session_id,
-            ordinal=item.candidate.ordinal,
-            part=item.candidate.part,
-            wanted=item.wanted,
-        )
-        for item in search.ranked
-    ]
+    wanted = [_as_wanted(search.candidates, item) for item in search.ranked]
     found = _fetch_wanted(connection, search.request, wanted) if wanted else []
     hits = [_as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown]
     timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
@@ -303,6 +322,18 @@ def fetch_result(connection: Connection, search: Search) -> SearchResult:
         question=describe_question(search),
         profile=search.request.profile.name,
         timings_ms={**timings, "total": sum(timings.values())},
+    )
+
+
+def _as_wanted(candidates: Candidates, item: Ranked) -> WantedHit:
+    row = item.row
+    return WantedHit(
+        scope_id=candidates.scope_ids.item(row),
+        chunk_id=candidates.chunk_ids.item(row),
+        session_id=candidates.session_ids[row],
+        ordinal=candidates.ordinals.item(row),
+        part=candidates.parts.item(row),
+        wanted=item.wanted,
     )
 
 

@@ -6,12 +6,11 @@ from typing import Any, Literal
 
 from memsense.candidates import Candidate
 from memsense.db.connection import Connection
-from memsense.embed import Embedder
 from memsense.engine.outcomes import Outcome, trace_outcomes
-from memsense.engine.searching import Search, embed_question, recall_request
+from memsense.engine.searching import Search
 from memsense.hits import SearchResult
 from memsense.profiles import VECTOR_ROUTES, Profile, Route
-from memsense.recall import run_recall
+from memsense.recall import RecallRequest, run_recall
 from memsense.store.traces import Standing
 
 Step = Literal[
@@ -73,7 +72,6 @@ class Verdict:
 
 def judge(
     connection: Connection,
-    embedder: Embedder,
     *,
     search: Search,
     result: SearchResult,
@@ -94,8 +92,8 @@ def judge(
             chunk_id=chunk_id, step="not_embedded", text=text, numbers={"routes": missing}
         )
     else:
-        everything = _recall_everything(connection, embedder, search)
-        verdict = _judge_recall(search.request.profile, search.request.top_k, everything, chunk_id)
+        everything = _recall_everything(connection, search.asked)
+        verdict = _judge_recall(search.asked, everything, chunk_id)
     return _with_session(verdict, standing.session_id, outcomes.values())
 
 
@@ -182,30 +180,23 @@ def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:
     ]
 
 
-def _recall_everything(
-    connection: Connection, embedder: Embedder, search: Search
-) -> Sequence[Candidate]:
+def _recall_everything(connection: Connection, asked: RecallRequest) -> Sequence[Candidate]:
     """The same recall without limits and without approximate indexes."""
-    request = replace(
-        search.request, profile=search.request.profile.override(candidate_factor=WIDEST)
-    )
-    vector = None
-    if not request.unembedded:
-        vector = embed_question(embedder, search.question, request.profile)
-    wide = replace(recall_request(request, None, search.question, vector), top_k=WIDEST)
+    profile = asked.profile.override(candidate_factor=WIDEST)
+    wide = replace(asked, profile=profile, top_k=WIDEST, promoted_scope=None)
     _, candidates = run_recall(connection, wide)
     return candidates
 
 
-def _judge_recall(
-    profile: Profile, top_k: int, everything: Sequence[Candidate], chunk_id: int
-) -> Verdict:
-    limit, pool = profile.route_limit(top_k), profile.candidate_limit(top_k)
+def _judge_recall(asked: RecallRequest, everything: Sequence[Candidate], chunk_id: int) -> Verdict:
+    limit, pool = asked.route_limit, asked.candidate_limit
     places = _place_in_routes(everything)
-    own = {route: found[chunk_id] for route, found in places.items() if chunk_id in found}
+    own: dict[Route, int] = {
+        route: found[chunk_id] for route, found in places.items() if chunk_id in found
+    }
     if all(place > limit for place in own.values()):
         return _judge_unfound(chunk_id, own, limit)
-    scores = _fuse(profile, everything, places, limit)
+    scores = _fuse(asked.profile, everything, places, limit)
     order = sorted(scores, key=lambda item: (-scores[item], item))
     position = order.index(chunk_id) + 1
     numbers: dict[str, Any] = {
@@ -226,7 +217,7 @@ def _judge_recall(
     return Verdict(chunk_id=chunk_id, step="pool", text=text, numbers=numbers)
 
 
-def _judge_unfound(chunk_id: int, places: Mapping[str, int], limit: int) -> Verdict:
+def _judge_unfound(chunk_id: int, places: Mapping[Route, int], limit: int) -> Verdict:
     if places:
         ranks = ", ".join(f"{route} {place}" for route, place in places.items())
         text = f"no route found it within its limit of {limit}; it would be at {ranks}"

@@ -174,6 +174,7 @@ class KnownScope:
     language: str
     model: str | None
     dimension: int | None
+    has_sessions: bool
 
 
 def find_scope(
@@ -184,7 +185,7 @@ def find_scope(
     row = connection.execute(query("find_scope"), key).fetchone()
     if row is None:
         return None
-    scope_id, speakers, promoted, language, _, model, dimension = row
+    scope_id, speakers, promoted, language, _, model, dimension, has_sessions = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
@@ -192,6 +193,7 @@ def find_scope(
         language=language,
         model=model,
         dimension=dimension,
+        has_sessions=has_sessions,
     )
 
 

@@ -233,7 +233,8 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     monkeypatch.setattr(recall, "FEW_LEAST", few_least)
     optimise(connection, namespace, 100)
     known = find_known(connection, namespace)
-    alone = BALANCED.override(**{name: float(name == route) for name in ROUTES})
+    pools = {"least_candidates": 200, "least_route_limit": 200}
+    alone = BALANCED.override(**{name: float(name == route) for name in ROUTES}, **pools)
     _, everything = run_recall(connection, request(namespace, known, ann=False, profile=alone))
     sessions = ["s3", "s7", "s8"]
     filters = Filters(session_ids=sessions)

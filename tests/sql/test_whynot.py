@@ -249,7 +249,6 @@ def judge_all(
             assert standing is not None
             verdicts[chunk_id] = judge(
                 connection,
-                memory.embedder,
                 search=search,
                 result=result,
                 chunk_id=chunk_id,
@@ -343,7 +342,6 @@ def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
         assert missed not in {hit.chunk_id for hit in result}
         verdict = judge(
             connection,
-            memory.embedder,
             search=search,
             result=result,
             chunk_id=missed,
