@@ -4,7 +4,8 @@ A search weighs hundreds of candidates and shows a handful, so they are kept as 
 is made only for a candidate that somebody looks at.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -167,11 +168,8 @@ class Candidates(Sequence[Candidate]):
     def route_hits(self, row: int) -> tuple[RouteHit, ...]:
         """What each route that found the candidate says of it, in route order."""
         ranks, scores = self.ranks[row].tolist(), self.scores[row].tolist()
-        return tuple(
-            RouteHit(route, rank, score)
-            for route, rank, score in zip(ROUTES, ranks, scores, strict=True)
-            if rank
-        )
+        hits = zip(ROUTES, ranks, scores, strict=True)
+        return tuple([RouteHit(route, rank, score) for route, rank, score in hits if rank])
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> "Candidates":
         """The candidates of these rows, in this order."""
@@ -200,9 +198,8 @@ class Candidates(Sequence[Candidate]):
     @cached_property
     def session_numbers(self) -> list[int]:
         """A number for each candidate's session, equal for equal sessions, from 0 as they come."""
-        numbers: dict[tuple[int, str], int] = {}
-        fresh = count()
-        return [
-            numbers[key] if key in numbers else numbers.setdefault(key, next(fresh))
-            for key in zip(self.scope_ids.tolist(), self.session_ids, strict=True)
-        ]
+        numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
+        scope_ids: list[int] = self.scope_ids.tolist()
+        if len(set(scope_ids)) > 1:
+            return [numbers[key] for key in zip(scope_ids, self.session_ids, strict=True)]
+        return [numbers[session_id] for session_id in self.session_ids]

@@ -1,14 +1,14 @@
 """What Python does after fusion: memory-score blend, session-first support, MMR and its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.candidates import Candidate, Candidates
+from memsense.candidates import Candidate, Candidates, RouteHit
 from memsense.explanation import (
     Explanation,
     Limit,
@@ -17,7 +17,6 @@ from memsense.explanation import (
     SessionSupport,
     Term,
 )
-from memsense.lexical import text_index
 from memsense.profiles import ROUTES, Profile, Route
 from memsense.question import Question
 from memsense.signals import NO_TERMS, ScoreTerms, score_terms
@@ -28,11 +27,13 @@ from memsense.types import Granularity
 class Ranked:
     """A candidate for the final list, its score explained; a session is stood for by one chunk.
 
-    `wanted` says what to show: the candidate itself, or the session chunk around it. `own_routes`
-    is False for a session that only its turns brought in: then no route found what stands for it.
+    `row` is the candidate's row. `wanted` says what to show: the candidate itself, or the session
+    chunk around it. `own_routes` is False for a session that only its turns brought in: then no
+    route found what stands for it.
     """
 
-    candidate: Candidate
+    candidates: Candidates = field(repr=False)
+    row: int
     wanted: Granularity
     final_score: float
     profile: Profile
@@ -42,11 +43,17 @@ class Ranked:
     selection: Selection | None = None
 
     @property
+    def candidate(self) -> Candidate:
+        """Everything that recall found out about it."""
+        return self.candidates[self.row]
+
+    @property
     def explanation(self) -> Explanation:
         """The whole arithmetic."""
-        routes = contributions(self.candidate, self.profile) if self.own_routes else ()
+        found = self.candidates.route_hits(self.row) if self.own_routes else ()
+        routes = _contributions(found, self.profile)
         return Explanation(
-            chunk_id=self.candidate.chunk_id,
+            chunk_id=int(self.candidates.chunk_ids[self.row]),
             routes=routes,
             rrf_score=sum(route.contribution for route in routes),
             rrf_k=self.profile.rrf_k,
@@ -75,6 +82,26 @@ class Entry(NamedTuple):
     own_routes: bool = True
     wants_session: bool = False
     support: Support | None = None
+
+
+class ChunkEntries(Sequence[Entry]):
+    """Entries that are chunks; each is made when somebody looks at it."""
+
+    def __init__(self, rows: Sequence[int], scores: Sequence[float]) -> None:
+        self._rows = rows
+        self._scores = scores
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> "ChunkEntries": ...
+    def __getitem__(self, index: int | slice) -> "Entry | ChunkEntries":
+        if isinstance(index, slice):
+            return ChunkEntries(self._rows[index], self._scores[index])
+        return Entry(self._rows[index], self._scores[index])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +135,11 @@ class Ranking:
         return [self._explain(entry, None) for entry in self.entries]
 
     def _explain(self, entry: Entry, selection: Selection | None) -> Ranked:
-        candidate = self.candidates[entry.row]
+        is_session = entry.wants_session or self.candidates.is_session[entry.row]
         return Ranked(
-            candidate=candidate,
-            wanted="session" if entry.wants_session else candidate.granularity,
+            candidates=self.candidates,
+            row=entry.row,
+            wanted="session" if is_session else "turn",
             final_score=entry.score,
             profile=self.profile,
             terms=self.terms.of(entry.row),
@@ -151,14 +179,17 @@ def rank_candidates(
         candidates, profile=profile, question=question, ceiling=ceiling, added=added
     )
     fused = fused_scores(candidates, profile)
-    entries = (
-        _session_entries(candidates, profile, fused, terms.totals)
-        if sessions
-        else [Entry(row, score) for row, score in enumerate((fused + terms.totals).tolist())]
-    )
-    chunk_ids = terms.chunk_ids
-    entries.sort(key=lambda entry: (-entry.score, chunk_ids[entry.row]))
-    choice = diversify(candidates, entries, profile, top_k)
+    if sessions:
+        entries = _session_entries(candidates, profile, fused, terms.totals)
+        entries.sort(key=lambda entry: (-entry.score, terms.chunk_ids[entry.row]))
+        rows = np.array([entry.row for entry in entries], dtype=np.int64)
+        scores = np.array([entry.score for entry in entries], dtype=np.float64)
+    else:
+        scores = fused + terms.totals
+        rows = np.lexsort((candidates.chunk_ids, -scores))
+        scores = scores[rows]
+        entries = ChunkEntries(rows.tolist(), scores.tolist())
+    choice = diversify(candidates, rows, scores, profile, top_k)
     return Ranking(
         candidates=candidates, profile=profile, terms=terms, entries=entries, **choice._asdict()
     )
@@ -173,25 +204,30 @@ def fused_scores(candidates: Candidates, profile: Profile) -> NDArray[np.float64
 
 def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribution, ...]:
     """Each route's term of the candidate's rrf_score, in route order."""
+    return _contributions(candidate.routes, profile)
+
+
+def _contributions(found: Sequence[RouteHit], profile: Profile) -> tuple[RouteContribution, ...]:
+    weights, rrf_k, rrf_weight = profile.weights, profile.rrf_k, profile.rrf_weight
     return tuple(
-        RouteContribution(
-            route=hit.route,
-            rank=hit.rank,
-            score=hit.score,
-            score_kind=_score_kind(hit.route, profile),
-            weight=profile.weights[hit.route],
-            contribution=profile.rrf_weight
-            * profile.weights[hit.route]
-            / (profile.rrf_k + hit.rank),
-        )
-        for hit in candidate.routes
+        [
+            RouteContribution(
+                route=route,
+                rank=rank,
+                score=score,
+                score_kind=_score_kind(route, profile),
+                weight=(weight := weights[route]),
+                contribution=rrf_weight * weight / (rrf_k + rank),
+            )
+            for route, rank, score in found
+        ]
     )
 
 
 def _score_kind(route: Route, profile: Profile) -> str:
     if route == "graph":
         return "graph"
-    return text_index(profile).name if route == "lexical" else "cosine"
+    return profile.lexical_mode if route == "lexical" else "cosine"
 
 
 def _session_entries(
@@ -281,66 +317,89 @@ class Choice(NamedTuple):
 
 
 def diversify(
-    candidates: Candidates, entries: Sequence[Entry], profile: Profile, top_k: int
+    candidates: Candidates,
+    rows: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    profile: Profile,
+    top_k: int,
 ) -> Choice:
-    """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over ordered entries.
+    """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over n entries.
 
-    First the best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where
-    redundancy is the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a
-    chosen one is passed over while others remain. No session gives more than `max_per_session`,
-    and the last places are kept for further sessions as far as `min_sessions` needs them.
+    `rows` are the entries' rows of the candidates, by descending `scores`, both (n,). First the
+    best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where redundancy is
+    the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a chosen one is
+    passed over while others remain. No session gives more than `max_per_session`, and the last
+    places are kept for further sessions as far as `min_sessions` needs them.
     """
-    against: NDArray[np.int64] = np.full(len(entries), -1)
-    state = Choice([], _relevance(entries, profile), np.zeros(len(entries)), against, against > 0)
-    if not entries:
-        return state
-    closeness = _Closeness(candidates, [entry.row for entry in entries], profile.tag_redundancy)
-    limits = _SessionLimits(candidates, entries, profile, top_k)
-    remaining = np.ones(len(entries), dtype=bool)
+    relevance = _relevance(scores, profile)
     picks: list[tuple[int, Selection]] = []
-    state = before = state._replace(picks=picks, barred=limits.barred)
-    while len(picks) < top_k and (allowed := remaining & ~limits.barred).any():
-        scores = profile.mmr_lambda * state.relevance
-        scores -= (1 - profile.mmr_lambda) * state.redundancy
-        fresh = allowed & (state.redundancy < profile.duplicate_threshold)
-        pool = fresh if fresh.any() else allowed
-        first, place = _choose(scores if picks else state.relevance, remaining, pool)
-        step = _as_step(candidates, entries, profile, state, place)
+    against: NDArray[np.int64] = np.full(len(rows), -1)
+    state = after = Choice(picks, relevance, np.zeros(len(rows)), against, against > 0)
+    closeness = _Closeness(candidates, rows, profile.tag_redundancy)
+    limits = _SessionLimits(candidates, rows, profile, top_k)
+    weighted = profile.mmr_lambda * relevance
+    marginal = relevance
+    while found := _choose(marginal, after.redundancy < profile.duplicate_threshold, limits):
+        state = after
+        first, place = found
+        step = _as_step(candidates, rows, profile, state, place)
         if first != place:
-            passed_over = int(candidates.chunk_ids[entries[first].row])
+            passed_over = int(candidates.chunk_ids[rows[first]])
             step = replace(step, limited_by=limits.name(first), passed_over=passed_over)
         picks.append((place, step))
-        remaining[place] = False
+        if len(picks) == top_k:
+            break
         limits.count(place)
-        near = closeness.to(place)
-        closer = near > state.redundancy
-        before = state
-        state = state._replace(
-            redundancy=np.where(closer, near, state.redundancy),
-            against=np.where(closer, place, state.against),
-            barred=limits.barred,
-        )
-    return before if len(picks) == top_k else before._replace(barred=limits.barred)
+        weighted[place] = -np.inf
+        after = _bring_near(state, place, closeness.to(place))
+        marginal = weighted - (1 - profile.mmr_lambda) * after.redundancy
+    return state._replace(barred=limits.barred())
 
 
 def _choose(
-    scores: NDArray[np.float64], remaining: NDArray[np.bool_], pool: NDArray[np.bool_]
-) -> tuple[int, int]:
-    """The places of the best that remains and of the best in the pool; ties go to the first."""
-    first = int(np.argmax(np.where(remaining, scores, -np.inf)))
-    return first, first if pool[first] else int(np.argmax(np.where(pool, scores, -np.inf)))
+    scores: NDArray[np.float64], distinct: NDArray[np.bool_], limits: "_SessionLimits"
+) -> tuple[int, int] | None:
+    """The places of the best that remains and of the best that may be chosen; ties go to the first.
+
+    What was chosen has a score of -inf. None if nothing may be chosen.
+    """
+    if not len(scores):
+        return None
+    first = int(scores.argmax())
+    if distinct[first] and not limits.bars(first) and scores[first] > -np.inf:
+        return first, first
+    allowed = (scores > -np.inf) & ~limits.barred()
+    fresh = allowed & distinct
+    pool = fresh if fresh.any() else allowed
+    return (first, int(np.where(pool, scores, -np.inf).argmax())) if pool.any() else None
+
+
+def _bring_near(state: Choice, place: int, near: NDArray[np.float64]) -> Choice:
+    """The state once the entry at this place was chosen, which others are so near to, (n,)."""
+    closer = near > state.redundancy
+    return Choice(
+        state.picks,
+        state.relevance,
+        redundancy=np.where(closer, near, state.redundancy),
+        against=np.where(closer, place, state.against),
+        barred=state.barred,
+    )
 
 
 def _as_step(
-    candidates: Candidates, entries: Sequence[Entry], profile: Profile, state: Choice, place: int
+    candidates: Candidates,
+    rows: NDArray[np.int64],
+    profile: Profile,
+    state: Choice,
+    place: int,
 ) -> Selection:
-    rival = int(state.against[place])
-    relevance, redundancy = float(state.relevance[place]), float(state.redundancy[place])
+    rival = state.against.item(place)
+    relevance, redundancy = state.relevance.item(place), state.redundancy.item(place)
     return Selection(
         selected_rank=len(state.picks) + 1,
         relevance=relevance,
         max_redundancy=redundancy,
-        against=int(candidates.chunk_ids[entries[rival].row]) if rival >= 0 else None,
+        against=int(candidates.chunk_ids[rows[rival]]) if rival >= 0 else None,
         mmr_lambda=profile.mmr_lambda,
         mmr_score=profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy,
         duplicate=redundancy >= profile.duplicate_threshold,
@@ -348,61 +407,69 @@ def _as_step(
 
 
 class _SessionLimits:
-    """Which entries the limits on sessions keep from the next choice: `barred`, (n,)."""
+    """Which entries the limits on sessions keep from the next choice."""
 
     def __init__(
-        self, candidates: Candidates, entries: Sequence[Entry], profile: Profile, top_k: int
+        self, candidates: Candidates, rows: NDArray[np.int64], profile: Profile, top_k: int
     ) -> None:
-        self.barred = np.zeros(len(entries), dtype=bool)
-        self._is_on = bool(profile.max_per_session or profile.min_sessions)
+        self._size = len(rows)
+        self._is_on = bool(self._size and (profile.max_per_session or profile.min_sessions))
         if self._is_on:
             numbers = np.array(candidates.session_numbers)
-            self._sessions = numbers[[entry.row for entry in entries]]
+            self._sessions = numbers[rows]
             self._counts = np.zeros(numbers.max() + 1, dtype=np.int64)
             self._most = profile.max_per_session or top_k
             self._places = top_k
             self._wanted = min(profile.min_sessions, len(set(self._sessions.tolist())), top_k)
-            self._update()
 
     def count(self, place: int) -> None:
         """Take note of a choice."""
         if self._is_on:
             self._counts[self._sessions[place]] += 1
             self._places -= 1
-            self._update()
 
-    def _update(self) -> None:
-        barred = self._counts >= self._most
+    def bars(self, place: int) -> bool:
+        """Whether the entry at this place is kept from the next choice."""
+        return self._is_on and bool(self._full_sessions()[self._sessions[place]])
+
+    def barred(self) -> NDArray[np.bool_]:
+        """`bars` for every entry, (n,)."""
+        if not self._is_on:
+            return np.zeros(self._size, dtype=bool)
+        return self._full_sessions()[self._sessions]
+
+    def _full_sessions(self) -> NDArray[np.bool_]:
+        full = self._counts >= self._most
         missing = self._wanted - np.count_nonzero(self._counts)
-        if missing >= self._places:
-            barred |= self._counts > 0
-        self.barred = barred[self._sessions]
+        return full | (self._counts > 0) if missing >= self._places else full
 
     def name(self, place: int) -> Limit:
         """What keeps an entry from being chosen that would be best."""
-        if not self.barred[place]:
+        if not self.bars(place):
             return "duplicate_threshold"
         is_full = self._counts[self._sessions[place]] >= self._most
         return "max_per_session" if is_full else "min_sessions"
 
 
-def _relevance(entries: Sequence[Entry], profile: Profile) -> NDArray[np.float64]:
-    scores = np.array([entry.score for entry in entries], dtype=np.float64)
-    if profile.relevance == "raw" or not entries:
+def _relevance(scores: NDArray[np.float64], profile: Profile) -> NDArray[np.float64]:
+    """The descending scores as shares of their range, unless the profile wants them as they are."""
+    if profile.relevance == "raw" or not len(scores):
         return scores
-    low, high = scores.min(), scores.max()
+    high, low = scores[0], scores[-1]
     return (scores - low) / (high - low) if high > low else np.ones(len(scores))
 
 
 class _Closeness:
     """How redundant entries are to one another; one without a vector is redundant to none."""
 
-    def __init__(self, candidates: Candidates, rows: list[int], tag_redundancy: float) -> None:
-        self._vectors = candidates.embeddings[rows]
+    def __init__(
+        self, candidates: Candidates, rows: NDArray[np.int64], tag_redundancy: float
+    ) -> None:
+        self._vectors = candidates.embeddings.take(rows, axis=0)
         self._tag_redundancy = tag_redundancy
         tags = candidates.tags
-        ids: list[int] = candidates.chunk_ids[rows].tolist()
-        self._tags = [tags.get(chunk_id, frozenset()) for chunk_id in ids] if tags else []
+        ids: list[int] = candidates.chunk_ids[rows].tolist() if tags else []
+        self._tags = [tags.get(chunk_id, frozenset()) for chunk_id in ids]
 
     def to(self, place: int) -> NDArray[np.float64]:
         """The redundancy of every entry to the one at this place, (n,), at least 0."""

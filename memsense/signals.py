@@ -42,7 +42,7 @@ class Signal:
 
     def term(self, row: int) -> Term:
         """The term of one candidate."""
-        value = float(self.values[row])
+        value = self.values.item(row)
         return Term(
             name=self.name,
             value=value,
@@ -66,7 +66,7 @@ class ScoreTerms:
 
     def of(self, row: int) -> tuple[Term, ...]:
         """The terms of one candidate, in the order in which they are explained."""
-        found = [signal.term(row) for signal in self.signals if signal.shown[row]]
+        found = [signal.term(row) for signal in self.signals if signal.shown.item(row)]
         further = self.added.get(self.chunk_ids[row])
         return (*found, further) if further else tuple(found)
 
@@ -96,12 +96,16 @@ def score_terms(
         values=candidates.memory_scores,
         shown=np.ones(len(candidates), dtype=bool),
     )
-    signals = [memory, *own, *_neighbour(candidates, own, profile)]
-    totals = sum((item.contributions() for item in signals), np.zeros(len(candidates)))
+    given = [signal.contributions() for signal in own]
+    neighbours = _neighbour(candidates, given, profile)
+    totals = sum(given, memory.contributions())
+    totals = sum((signal.contributions() for signal in neighbours), totals)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
-    return ScoreTerms(signals=signals, totals=totals, chunk_ids=chunk_ids, added=added)
+    return ScoreTerms(
+        signals=[memory, *own, *neighbours], totals=totals, chunk_ids=chunk_ids, added=added
+    )
 
 
 def _signal(name: str, weight: float, values: Values, because: str | Sequence[str] = "") -> Signal:
@@ -121,27 +125,27 @@ def _scores(candidates: Candidates, route: Route) -> Values:
 
 def _coverage(candidates: Candidates, profile: Profile, ceiling: Mapping[str, float]) -> Signal:
     """The lexical score as a share of the largest possible one, comparable across questions."""
-    turn, session = ceiling.get("turn", 0.0), ceiling.get("session", 0.0)
+    turn, session = ceiling.get("turn") or np.inf, ceiling.get("session") or np.inf
     highest = np.where(candidates.is_session, session, turn)
-    scores = _scores(candidates, "lexical")
-    values = np.divide(scores, highest, out=np.zeros(len(candidates)), where=highest > 0)
+    values = _scores(candidates, "lexical") / highest
     return _signal("coverage", profile.coverage_weight, values)
 
 
 def side_similarity(
-    candidates: Candidates, user_bonus: Values | float = 0.0, assistant_bonus: Values | float = 0.0
+    candidates: Candidates,
+    user_bonus: Values | None = None,
+    assistant_bonus: Values | None = None,
 ) -> Values:
     """Half the cosine of the whole, half that of the nearer side, (n,); unfound ones are 0."""
-    user = np.where(
-        _found(candidates, "vec_user"), _scores(candidates, "vec_user") + user_bonus, 0.0
-    )
-    assistant = np.where(
-        _found(candidates, "vec_assistant"),
-        _scores(candidates, "vec_assistant") + assistant_bonus,
-        0.0,
-    )
+    user = _with_bonus(candidates, "vec_user", user_bonus)
+    assistant = _with_bonus(candidates, "vec_assistant", assistant_bonus)
     nearer = np.maximum(np.maximum(user, assistant), 0.0)
     return np.maximum(0.5 * _scores(candidates, "vec_full") + 0.5 * nearer, 0.0)
+
+
+def _with_bonus(candidates: Candidates, route: Route, bonus: Values | None) -> Values:
+    scores = _scores(candidates, route)
+    return scores if bonus is None else np.where(_found(candidates, route), scores + bonus, 0.0)
 
 
 def _similarity(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
@@ -220,56 +224,61 @@ def _list_held(texts: Sequence[str], places: Sequence[int]) -> str:
     return f"the text holds {', '.join(texts[place] for place in places)}"
 
 
-def _neighbour(candidates: Candidates, own: Sequence[Signal], profile: Profile) -> list[Signal]:
-    """A share of the better neighbouring turn's score, for turns that stand side by side."""
+def _neighbour(candidates: Candidates, given: Sequence[Values], profile: Profile) -> list[Signal]:
+    """A share of the better neighbouring turn's score, for turns that stand side by side.
+
+    `given` is what the other signals contribute.
+    """
     if not profile.neighbour_weight or not len(candidates):
         return []
-    sessions = np.array(candidates.session_numbers)
-    # Session chunks are sorted to the end, where they are nobody's neighbours.
-    order = np.lexsort((candidates.parts, candidates.ordinals, sessions, candidates.is_session))
-    before = profile.rrf_weight * candidates.rrf_scores
-    before = sum((signal.contributions() for signal in own), before)[order]
-    beside = _side_by_side(candidates, sessions, order)
-    previous = np.concatenate([[-np.inf], np.where(beside, before[:-1], -np.inf)])
-    following = np.concatenate([np.where(beside, before[1:], -np.inf), [-np.inf]])
-    is_next = following > previous
-    best = np.where(is_next, following, previous)
-    shown = np.zeros(len(order), dtype=bool)
-    shown[order] = best > 0
-    values = np.zeros(len(order))
-    values[order] = np.where(best > 0, best, 0.0)
-    places = np.arange(len(order))
-    rival = np.clip(np.where(is_next, places + 1, places - 1), 0, len(order) - 1)
-    beside_ids = np.zeros(len(order), dtype=np.int64)
-    beside_ids[order] = candidates.chunk_ids[order][rival]
+    order, beside = _side_by_side(candidates)
+    before = sum(given, profile.rrf_weight * candidates.rrf_scores)[order]
+    previous = np.full(len(order), -np.inf)
+    following = previous.copy()
+    np.copyto(previous[1:], before[:-1], where=beside)
+    np.copyto(following[:-1], before[1:], where=beside)
+    values = np.empty(len(order))
+    values[order] = np.maximum(np.maximum(previous, following), 0.0)
     return [
         Signal(
             name="neighbour",
             weight=profile.neighbour_weight,
             values=values,
-            shown=shown,
-            because=_Beside(beside_ids),
+            shown=values > 0,
+            because=_Beside(candidates.chunk_ids, order, following > previous),
         )
     ]
 
 
-def _side_by_side(
-    candidates: Candidates, sessions: NDArray[np.int64], order: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Whether each two turns in a row, (n - 1,), are parts of one exchange or of adjoining ones."""
-    is_turn = ~candidates.is_session[order]
-    same = np.diff(sessions[order]) == 0
-    return same & is_turn[1:] & is_turn[:-1] & (np.diff(candidates.ordinals[order]) <= 1)
+def _side_by_side(candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The rows in the order of sessions, (n,), and whether each two in a row, (n - 1,), are turns
+    that are parts of one exchange or of adjoining ones."""
+    sessions = np.array(candidates.session_numbers)
+    if candidates.is_session.any():  # a session chunk is nobody's neighbour: a session of its own
+        alone = np.arange(len(sessions), 2 * len(sessions))
+        sessions = np.where(candidates.is_session, alone, sessions)
+    order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+    sessions, ordinals = sessions[order], candidates.ordinals[order]
+    return order, (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
 
 
 class _Beside(Sequence[str]):
     """The reasons of the neighbour signal, worded when asked for."""
 
-    def __init__(self, chunk_ids: NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        chunk_ids: NDArray[np.int64],
+        order: NDArray[np.int64],
+        is_next: NDArray[np.bool_],
+    ) -> None:
         self._chunk_ids = chunk_ids
+        self._order = order
+        self._is_next = is_next
 
     def __len__(self) -> int:
-        return len(self._chunk_ids)
+        return len(self._order)
 
     def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return f"beside chunk {self._chunk_ids[row]}"
+        place = int(np.flatnonzero(self._order == row)[0])
+        beside = self._order[place + 1 if self._is_next[place] else place - 1]
+        return f"beside chunk {self._chunk_ids[beside]}"

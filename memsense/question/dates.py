@@ -10,7 +10,15 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from memsense.question.explicit import explicit_dates
-from memsense.question.ranges import BEFORE, NUMBERS, WEEKDAYS, DateRange, Days
+from memsense.question.ranges import (
+    BEFORE,
+    MONTH_NAMES,
+    NUMBERS,
+    SEASONS,
+    WEEKDAYS,
+    DateRange,
+    Days,
+)
 from memsense.question.relative import relative_dates, step_by, week_days, weekday_before
 
 Match = re.Match[str]
@@ -26,6 +34,15 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 
+_CALENDAR_WORDS = (
+    *(name[:3] for name in (*MONTH_NAMES, *WEEKDAYS)),
+    *SEASONS,
+    *("yesterday", "today", "tonight", "morning", "afternoon", "evening", "night"),
+    *("day", "week", "month", "year"),
+)
+_CALENDAR_WORD = re.compile(rf"\d|(?<!\w)(?:{'|'.join(_CALENDAR_WORDS)})", re.IGNORECASE)
+"""Every date has a digit or a word that begins like this; most questions have neither."""
+
 
 def find_dates(text: str, asked_at: datetime | None = None) -> tuple[DateRange, ...]:
     """The dates that the text names, in their order.
@@ -36,6 +53,8 @@ def find_dates(text: str, asked_at: datetime | None = None) -> tuple[DateRange, 
     also what is relative to it: "yesterday", "last week", "two months ago". Calendar weeks run
     from Monday to Sunday. "07/05/2023" gives both readings.
     """
+    if not _CALENDAR_WORD.search(text):
+        return ()
     relative = relative_dates(text, asked_at.date()) if asked_at else ()
     named = _without_overlaps([*explicit_dates(text), *relative])
     return tuple(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from memsense.question.ranges import BEFORE, Span
 from memsense.question.scripts import is_unspaced
@@ -62,8 +63,7 @@ class _Index:
     longest: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     word: str
     start: int
     end: int
@@ -154,12 +154,12 @@ def _plain(word: str) -> str:
 
 def _named_by_words(text: str, index: _Index) -> Iterator[tuple[Span, tuple[str, ...]]]:
     tokens = list(_tokens(text)) if index.longest else []
+    words = tuple([token.word for token in tokens])
     position = 0
     while position < len(tokens):
         for size in range(min(index.longest, len(tokens) - position), 0, -1):
-            part = tokens[position : position + size]
-            labels = index.by_words.get(tuple(token.word for token in part))
-            if labels and _is_meant_as_name(text, part):
+            labels = index.by_words.get(words[position : position + size])
+            if labels and _is_meant_as_name(text, part := tokens[position : position + size]):
                 yield (part[0].start, _name_end(text, part[-1].end)), labels
                 position += size - 1
                 break
