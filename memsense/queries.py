@@ -114,16 +114,17 @@ def recall_query(
 
 
 @cache
-def _numbered(text: str) -> tuple[sql.SQL, Sequence[str]]:
+def _numbered(text: str) -> tuple[bytes, Sequence[str]]:
     names = list(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
-    return _as_sql(numbered.replace("%%", "%")), names
+    return numbered.replace("%%", "%").encode(), names
 
 
-def number_parameters(statement: sql.SQL) -> tuple[sql.SQL, Sequence[str]]:
+def number_parameters(statement: sql.SQL) -> tuple[bytes, Sequence[str]]:
     """The statement with $1, $2, … for a raw cursor, and the parameters' names in that order.
 
-    psycopg would translate the named ones anew at every call, a tenth of a small search's time.
+    psycopg would translate the named ones anew at every call, a tenth of a small search's time, and
+    encode any text but bytes.
     """
     return _numbered(statement.as_string())
 

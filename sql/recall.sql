@@ -2,7 +2,8 @@
 --
 -- One statement, one tenant: every CTE that reads a table names tenant_id.
 -- A route orders and limits in a subquery and ranks outside it; ties go to the lower chunk_id.
--- Ranks are counted per granularity: a session chunk never takes a turn chunk's rank.
+-- Ranks are counted per granularity: a session chunk never takes a turn chunk's rank. A session
+-- chunk has a vector of its whole text only, so that the other vector routes find turns alone.
 -- A route of weight 0 is a one-time filter: PostgreSQL never starts its scan. Without weight the
 -- graph route is left out of the text.
 --
@@ -182,9 +183,6 @@ drivers AS MATERIALIZED (
     ) AS by_rarity
     WHERE postings <= %(postings_budget)s OR position = 1
 ),
-driving AS MATERIALIZED (
-    SELECT count(*) = (SELECT count(DISTINCT lexeme) FROM terms WHERE document_frequency > 0) AS all_drive FROM drivers
-),
 --: end bm25f
 --: begin identified
 identifiers AS MATERIALIZED (
@@ -255,8 +253,7 @@ lexical AS MATERIALIZED (
             SELECT *, width_bucket(ts_rank({count_weights}, tsv, query)::float8, {count_cuts}) AS code
             FROM (
                 SELECT t.*, c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length
-                FROM drivers
-                JOIN terms AS t USING (lexeme)
+                FROM terms AS t
                 CROSS JOIN LATERAL (
                     SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
                     FROM memsense.chunks
@@ -264,20 +261,13 @@ lexical AS MATERIALIZED (
                       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
                       AND memsense.scope_lexemes(scope_id, tsv)
                           && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
+                      AND memsense.scope_lexemes(scope_id, tsv)
+                          && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers
+                                   WHERE drivers.lexeme = t.lexeme OR t.lexeme NOT IN (SELECT lexeme FROM drivers))
                       AND granularity = t.granularity
                     OFFSET 0
                 ) AS c
-                WHERE t.document_frequency > 0 AND (SELECT all_drive FROM driving)
-                UNION ALL
-                SELECT t.*, c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length
-                FROM memsense.chunks AS c
-                JOIN terms AS t ON t.granularity = c.granularity AND c.tsv @@ t.query
-                WHERE c.tenant_id = %(tenant_id)s
-                  AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-                  AND memsense.scope_lexemes(c.scope_id, c.tsv)
-                      && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers)
-                  AND t.document_frequency > 0
-                  AND NOT (SELECT all_drive FROM driving)
+                WHERE t.document_frequency > 0
             ) AS held
             WHERE %(weight_lexical)s > 0
               AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
@@ -343,22 +333,19 @@ vec_full AS (
 ),
 vec_user AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
-        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_user)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_user)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
           AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
@@ -367,29 +354,26 @@ vec_user AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: filtered
         UNION ALL --: filtered
-        (SELECT chunk_id, granularity, distance FROM near WHERE route = 'user' AND %(weight_vec_user)s > 0 --: filtered
+        (SELECT chunk_id, distance FROM near WHERE route = 'user' AND %(weight_vec_user)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
         ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 vec_assistant AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
-        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_assistant
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_assistant)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_vec_assistant)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
           AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
@@ -398,29 +382,26 @@ vec_assistant AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: filtered
         UNION ALL --: filtered
-        (SELECT chunk_id, granularity, distance FROM near WHERE route = 'assistant' AND %(weight_vec_assistant)s > 0 --: filtered
+        (SELECT chunk_id, distance FROM near WHERE route = 'assistant' AND %(weight_vec_assistant)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
         ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 vec_next_user AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: ann filtered
-        SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT previous_chunk_id AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT previous_chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT previous_chunk_id AS chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_vec_next_user)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND previous_chunk_id IS NOT NULL
           AND %(weight_vec_next_user)s > 0
           AND NOT (SELECT are_few FROM few) --: ann filtered
@@ -430,10 +411,9 @@ vec_next_user AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: ann filtered
         UNION ALL --: ann filtered
-        (SELECT previous_chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: ann filtered
+        (SELECT previous_chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: ann filtered
          FROM memsense.embeddings_user --: ann filtered
          WHERE tenant_id = %(tenant_id)s AND scope_id = {scope_id} --: ann filtered
-           AND granularity = ANY (%(granularities)s::text[]) --: ann filtered one_granularity
            AND %(weight_vec_next_user)s > 0 AND (SELECT are_few FROM few) --: ann filtered
            AND (previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: ann filtered
          ORDER BY distance, previous_chunk_id LIMIT %(route_limit)s) --: ann filtered
@@ -455,22 +435,19 @@ lexical_ranked AS (
 ),
 facet_personal_info AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
-        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_personal_info
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_personal_info)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_personal_info)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
           AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
@@ -479,29 +456,26 @@ facet_personal_info AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: filtered
         UNION ALL --: filtered
-        (SELECT chunk_id, granularity, distance FROM near WHERE route = 'personal_info' AND %(weight_facet_personal_info)s > 0 --: filtered
+        (SELECT chunk_id, distance FROM near WHERE route = 'personal_info' AND %(weight_facet_personal_info)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
         ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 facet_preferences AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
-        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_preferences
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_preferences)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_preferences)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
           AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
@@ -510,29 +484,26 @@ facet_preferences AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: filtered
         UNION ALL --: filtered
-        (SELECT chunk_id, granularity, distance FROM near WHERE route = 'preferences' AND %(weight_facet_preferences)s > 0 --: filtered
+        (SELECT chunk_id, distance FROM near WHERE route = 'preferences' AND %(weight_facet_preferences)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
         ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
 ),
 facet_events AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
         SELECT * FROM ( --: ann
         (SELECT * FROM ( --: filtered
-        SELECT chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance --: exact
-        SELECT chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
+        SELECT chunk_id, embedding <#> %(query_vector)s::halfvec AS distance --: exact
+        SELECT chunk_id, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance --: ann
         FROM memsense.embeddings_events
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = (SELECT scope_id FROM scope) --: exact one_user
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) --: exact all_users
           AND scope_id = {scope_id} --: ann
           AND (SELECT set_config('hnsw.ef_search', %(ef_search_facet_events)s, true)) IS NOT NULL --: ann
-          AND granularity = ANY (%(granularities)s::text[]) --: one_granularity
           AND %(weight_facet_events)s > 0
           AND NOT (SELECT are_few FROM few) --: filtered
           AND (chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE --: exact filtered
@@ -541,7 +512,7 @@ facet_events AS (
         LIMIT %(route_limit)s
         ) AS scanned) --: filtered
         UNION ALL --: filtered
-        (SELECT chunk_id, granularity, distance FROM near WHERE route = 'events' AND %(weight_facet_events)s > 0 --: filtered
+        (SELECT chunk_id, distance FROM near WHERE route = 'events' AND %(weight_facet_events)s > 0 --: filtered
          ORDER BY distance, chunk_id LIMIT %(route_limit)s) --: filtered
         ) AS relaxed ORDER BY distance + 0, chunk_id --: ann
     ) AS nearest
@@ -605,9 +576,7 @@ graph_reached AS MATERIALIZED (
 graph AS (
     SELECT
         array_agg(chunk_id) AS turns,
-        array_agg(score) AS turn_scores,
-        NULL::bigint[] AS sessions,
-        NULL::float8[] AS session_scores
+        array_agg(score) AS turn_scores
     FROM (
         SELECT
             chunk_id,
@@ -632,21 +601,21 @@ graph AS (
 routes AS MATERIALIZED (
     SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
-    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
+    SELECT 2 AS route, turns, turn_scores, NULL, NULL, %(weight_vec_user)s::float8 AS weight FROM vec_user
     UNION ALL
-    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
+    SELECT 3 AS route, turns, turn_scores, NULL, NULL, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
     UNION ALL
-    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
+    SELECT 4 AS route, turns, turn_scores, NULL, NULL, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
     UNION ALL
     SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical_ranked
     UNION ALL
-    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
+    SELECT 6 AS route, turns, turn_scores, NULL, NULL, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
     UNION ALL
-    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
+    SELECT 7 AS route, turns, turn_scores, NULL, NULL, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
     UNION ALL
-    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
+    SELECT 8 AS route, turns, turn_scores, NULL, NULL, %(weight_facet_events)s::float8 AS weight FROM facet_events
     UNION ALL --: graph
-    SELECT 9 AS route, turns, turn_scores, sessions, session_scores, %(weight_graph)s::float8 AS weight FROM graph --: graph
+    SELECT 9 AS route, turns, turn_scores, NULL, NULL, %(weight_graph)s::float8 AS weight FROM graph --: graph
 ),
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share

@@ -136,7 +136,8 @@ CREATE TABLE memsense.embeddings (
     route text NOT NULL,
     previous_chunk_id bigint,
     PRIMARY KEY (tenant_id, scope_id, chunk_id, route),
-    FOREIGN KEY (tenant_id, scope_id, chunk_id) REFERENCES memsense.chunks ON DELETE CASCADE
+    FOREIGN KEY (tenant_id, scope_id, chunk_id) REFERENCES memsense.chunks ON DELETE CASCADE,
+    CONSTRAINT embeddings_of_sessions CHECK (granularity = 'turn' OR route = 'full')
 ) PARTITION BY LIST (route);
 
 ALTER TABLE memsense.embeddings ALTER COLUMN embedding SET STORAGE PLAIN;

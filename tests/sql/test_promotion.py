@@ -245,6 +245,24 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     assert expected or route.startswith("facet")
 
 
+def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    def breadth() -> int:
+        [[value]] = connection.execute("SHOW hnsw.ef_search").fetchall()
+        return int(value)
+
+    optimise(connection, namespace, 100)
+    asked = request(namespace, find_known(connection, namespace), ann=True)
+    before = breadth()
+    with connection.transaction():
+        run_recall(connection, asked)
+        last = breadth()
+    assert last == round(recall.HNSW_BREADTH["facet_events"] * asked.route_limit) != before
+    run_recall(connection, asked)
+    assert breadth() == before
+
+
 def test_recall_tells_whether_the_scope_is_promoted(
     connection: Connection, namespace: store.Namespace
 ) -> None:

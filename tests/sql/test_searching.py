@@ -9,6 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 from embedders import BrokenEmbedder, Vectors
+from psycopg import sql
 
 from memsense import MemSense
 from memsense.engine.searching import SearchGranularity
@@ -42,7 +43,8 @@ def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]
     execute: Callable[..., Any] = psycopg.Cursor[Any].execute
 
     def record(cursor: psycopg.Cursor[Any], query: Any, *args: Any, **options: Any) -> Any:
-        text = query if isinstance(query, str) else query.as_string(cursor)
+        text = query.as_string(cursor) if isinstance(query, sql.Composable) else query
+        text = text.decode() if isinstance(text, bytes) else text
         if "memsense." in text:
             statements.append(text)
         return execute(cursor, query, *args, **options)
@@ -89,6 +91,38 @@ def test_the_first_search_of_a_scope_looks_it_up_once_more(
         counts.append(len(statements))
     # Tenant and namespace once a process, the scope once a user, then recall and hits alone.
     assert counts == [5, 3, 2]
+
+
+def test_a_process_that_knew_of_no_session_chunks_reads_as_deep_as_one_that_sees_them(
+    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = {"candidate_factor": 1, "least_candidates": 1, "least_route_limit": 1}
+    profile = BALANCED.override(name="shallow", session_depth=8, **pools)
+    reader, writer = open_memory(), open_memory()
+    add(writer, "I drink tea in Lisbon.")
+    assert len(reader.search("tea", user_id="ada", profile=profile)) == 1
+    for number in range(6):
+        add(writer, f"tea number {number}", session_id=f"s{number}", mode="hybrid")
+    with recorded_statements(monkeypatch) as statements:
+        hits = reader.search("tea", user_id="ada", top_k=4, profile=profile)
+    assert len(statements) == 3
+    fresh = open_memory().search("tea", user_id="ada", top_k=4, profile=profile)
+    assert [hit.chunk_id for hit in hits] == [hit.chunk_id for hit in fresh]
+    assert len(hits) == 4
+    with recorded_statements(monkeypatch) as statements:
+        reader.search("tea", user_id="ada", top_k=4, profile=profile)
+    assert len(statements) == 2
+
+
+def test_a_session_chunk_has_a_vector_of_its_whole_text_only(
+    memory: MemSense, conn: psycopg.Connection
+) -> None:
+    add(memory, "I drink tea in Lisbon.", "Green or black?", mode="hybrid")
+    rows = conn.execute("SELECT granularity, route FROM memsense.embeddings").fetchall()
+    assert {("session", "full"), ("turn", "user")} <= set(rows)
+    assert {route for granularity, route in rows if granularity == "session"} == {"full"}
+    with pytest.raises(psycopg.errors.CheckViolation):
+        conn.execute("UPDATE memsense.embeddings SET granularity = 'session' WHERE route = 'user'")
 
 
 def test_a_search_of_all_users_is_two_statements(

@@ -45,6 +45,13 @@ def test_the_memsense_profile_holds_the_originals_constants() -> None:
     assert [profile.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
 
 
+def test_searches_that_return_sessions_read_deeper() -> None:
+    profile = Profile(name="x", least_candidates=30, least_route_limit=100, session_depth=3)
+    assert [profile.candidate_limit(k, sessions=True) for k in (1, 10)] == [90, 120]
+    assert [profile.route_limit(k, sessions=True) for k in (1, 30)] == [300, 720]
+    assert [profile.route_limit(k) for k in (1, 30)] == [100, 240]
+
+
 def test_the_lexical_and_the_semantic_profile_run_no_other_routes() -> None:
     assert {r for r, w in PROFILES["lexical"].weights.items() if w} == {"lexical"}
     assert PROFILES["semantic"].weights["lexical"] == 0
