@@ -139,6 +139,7 @@ def _measure_others(run: Run, url: str) -> _Others:
     with closing(Original(url)) as original:
         original.fill()
         size = original.size()
+        stores.settle(url)
         run.tell("the original: filled")
         rounds = [_Round.take(run, url, original) for _ in range(ROUNDS)]
         return _Others(
