@@ -128,7 +128,10 @@ def measure(
     pool: int,
     messages: Mapping[int, tuple[str, ...]],
 ) -> dict[str, float]:
-    """Mean session R@1/5/10 and MRR, and turn R@5/10/20."""
+    """Mean session R@1/5/10 and MRR, and turn R@5/10/20.
+
+    `pool` is that of searches for turns; those for sessions read `session_depth` times as deep.
+    """
     rows = [_measure_one(item, profile, pool, messages) for item in recalled]
     return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
 
@@ -136,8 +139,8 @@ def measure(
 def _measure_one(
     item: Recalled, profile: Profile, pool: int, messages: Mapping[int, tuple[str, ...]]
 ) -> dict[str, float]:
-    candidates = fuse(item, profile, pool)
-    turns = [candidate for candidate in candidates if candidate.granularity == "turn"]
+    candidates = fuse(item, profile, pool * profile.session_depth)
+    turns = [found for found in fuse(item, profile, pool) if found.granularity == "turn"]
     rank = partial(rank_candidates, profile=profile, question=item.question, ceiling=item.ceiling)
     by_session = rank(Candidates.of(candidates), top_k=10, sessions=True).chosen
     by_turn = rank(Candidates.of(turns), top_k=20, sessions=False).chosen
