@@ -51,7 +51,7 @@ class Ranked:
     def explanation(self) -> Explanation:
         """The whole arithmetic."""
         found = self.candidates.route_hits(self.row) if self.own_routes else ()
-        routes = _contributions(found, self.profile)
+        routes = contributions(found, self.profile)
         return Explanation(
             chunk_id=int(self.candidates.chunk_ids[self.row]),
             routes=routes,
@@ -156,7 +156,7 @@ class Ranking:
             supporting_turn_count=support.supporting_turn_count,
             best_turn=best.chunk_id if best else None,
             best_turn_rrf_score=best.rrf_score if best else 0.0,
-            best_turn_routes=contributions(best, self.profile) if best else (),
+            best_turn_routes=contributions(best.routes, self.profile) if best else (),
         )
 
 
@@ -202,12 +202,8 @@ def fused_scores(candidates: Candidates, profile: Profile) -> NDArray[np.float64
     return profile.rrf_weight * shares.sum(axis=1)
 
 
-def contributions(candidate: Candidate, profile: Profile) -> tuple[RouteContribution, ...]:
-    """Each route's term of the candidate's rrf_score, in route order."""
-    return _contributions(candidate.routes, profile)
-
-
-def _contributions(found: Sequence[RouteHit], profile: Profile) -> tuple[RouteContribution, ...]:
+def contributions(found: Sequence[RouteHit], profile: Profile) -> tuple[RouteContribution, ...]:
+    """The term of a candidate's rrf_score that each route gives which found it, in route order."""
     weights, rrf_k, rrf_weight = profile.weights, profile.rrf_k, profile.rrf_weight
     return tuple(
         [

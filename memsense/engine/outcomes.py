@@ -137,7 +137,7 @@ def _describe(
 ) -> Outcome:
     candidate, step = ranking.candidates[row], STEPS[int(fates.steps[row])]
     selection = _describe_selection(fates, row, ranking.profile) if fates.score_ranks[row] else None
-    routes = contributions(candidate, ranking.profile)
+    routes = contributions(candidate.routes, ranking.profile)
     is_hit = step is None
     return Outcome(
         position=row + 1,
