@@ -4,32 +4,14 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from memsense.candidates import Candidate, RouteHit
+from memsense.candidates import RouteHit
 from memsense.explanation import Explanation, RouteContribution
 from memsense.profiles import PROFILES, Route
 from memsense.rerank import contributions
 from memsense.scores import SCORE_KINDS, describe_scores
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "retrieval.md"
-
-
-def candidate() -> Candidate:
-    return Candidate(
-        chunk_id=1,
-        rrf_score=0.1,
-        routes=tuple(RouteHit(route, 1, 0.5) for route in get_args(Route)),
-        scope_id=1,
-        granularity="turn",
-        session_id="s",
-        ordinal=0,
-        part=0,
-        memory_score=0.5,
-        tags=frozenset(),
-        occurred_at=None,
-        user_speaker=None,
-        assistant_speaker=None,
-        embedding=None,
-    )
+FOUND_BY_EVERY_ROUTE = tuple(RouteHit(route, 1, 0.5) for route in get_args(Route))
 
 
 def explain(routes: tuple[RouteContribution, ...]) -> Explanation:
@@ -42,14 +24,14 @@ def test_every_route_of_every_profile_has_a_kind_of_the_table() -> None:
     kinds = {
         item.score_kind
         for profile in PROFILES.values()
-        for item in contributions(candidate(), profile)
+        for item in contributions(FOUND_BY_EVERY_ROUTE, profile)
     }
     assert kinds == {"cosine", "bm25f", "ts_rank", "graph"}
     assert kinds | {"rrf", "final"} == SCORE_KINDS.keys()
 
 
 def test_an_explanation_describes_the_kinds_it_shows_in_json() -> None:
-    routes = contributions(candidate(), PROFILES["memsense"])
+    routes = contributions(FOUND_BY_EVERY_ROUTE, PROFILES["memsense"])
     fields = json.loads(json.dumps(explain(routes).as_dict()))
     assert list(fields["score_kinds"]) == ["cosine", "ts_rank", "graph", "rrf", "final"]
     cosine = fields["score_kinds"]["cosine"]
