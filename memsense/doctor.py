@@ -20,6 +20,9 @@ LEAST_WORK_MEM = 4 << 20
 LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
 
+LEAST_HUGE = 256 << 20
+"""Bytes; a smaller memory is searched as quickly with pages of the common size."""
+
 UNIT_STEP = 1024
 SAMPLED_CHUNKS = 50
 WASTED_ROWS = 10_000
@@ -259,7 +262,9 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
 
 def _examine_sizes(connection: Connection) -> Iterator[Finding]:
     used = _row(connection, "sum_sizes")["bytes"]
-    buffers = _row(connection, "fetch_settings")["shared_buffers"]
+    settings = _row(connection, "fetch_settings")
+    yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])
+    buffers = settings["shared_buffers"]
     text = f"the memory takes {_size(used)}, shared_buffers is {_size(buffers)}"
     if used > buffers:
         yield Finding(
@@ -270,6 +275,22 @@ def _examine_sizes(connection: Connection) -> Iterator[Finding]:
         )
     else:
         yield Finding(check="shared_buffers", severity="info", text=text)
+
+
+def describe_huge_pages(used: int, status: str | None, needed: int | None) -> Iterator[Finding]:
+    """What a memory of `used` bytes would gain by huge pages; nothing where the server has them.
+
+    `status` is PostgreSQL's huge_pages_status, None before PostgreSQL 17; `needed` the number of
+    huge pages its shared memory takes, None where the system has none.
+    """
+    if used < LEAST_HUGE or status != "off" or needed is None:
+        return
+    yield Finding(
+        check="huge_pages",
+        severity="info",
+        text="the server has no huge pages; a large memory is searched more quickly with them",
+        remedy=f"reserve them with 'sysctl vm.nr_hugepages={needed}' and restart the server",
+    )
 
 
 def _examine_analysis(connection: Connection) -> Iterator[Finding]:

@@ -10,11 +10,14 @@ SELECT
     (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS pgvector_available;
 
 -- name: fetch_settings
--- Sizes in bytes. work_mem is given in kB and shared_buffers in pages by pg_settings.
+-- Sizes in bytes. work_mem is given in kB and shared_buffers in pages by pg_settings. huge_pages is null
+-- before PostgreSQL 17, huge_pages_needed where the system has none.
 SELECT
     (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'work_mem') AS work_mem,
     (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')
         AS shared_buffers,
+    current_setting('huge_pages_status', true) AS huge_pages,
+    nullif(current_setting('shared_memory_size_in_huge_pages', true)::integer, -1) AS huge_pages_needed,
     current_setting('autovacuum') AS autovacuum,
     current_setting('jit') AS jit,
     current_setting('plan_cache_mode') AS plan_cache_mode,

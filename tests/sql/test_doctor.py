@@ -251,6 +251,39 @@ def test_too_little_work_mem_is_found(store: psycopg.Connection[Any]) -> None:
     assert "256 kB" in only(examine(store), "work_mem").text
 
 
+def test_a_large_memory_without_huge_pages_is_told_how_many_it_needs(
+    store: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "LEAST_HUGE", 0)
+    row = store.execute(
+        "SELECT current_setting('huge_pages_status', true),"
+        " current_setting('shared_memory_size_in_huge_pages')::integer"
+    ).fetchone()
+    assert row
+    status, needed = row
+    told = [f for f in doctor.examine_store(store, EXPECTED) if f.check == "huge_pages"]
+    assert len(told) == (status == "off" and needed > 0)
+    for finding in told:
+        assert f"={needed}'" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("used", "status", "needed", "told"),
+    [
+        (1 << 30, "off", 1500, 1),
+        (1 << 30, "on", 1500, 0),
+        (1 << 30, None, 1500, 0),
+        (1 << 30, "off", None, 0),
+        (1 << 20, "off", 1500, 0),
+    ],
+)
+def test_huge_pages_are_advised_where_they_help(
+    used: int, status: str | None, needed: int | None, told: int
+) -> None:
+    findings = list(doctor.describe_huge_pages(used, status, needed))
+    assert [finding.severity for finding in findings] == ["info"] * told
+
+
 def test_a_large_table_that_was_never_analysed_is_found(store: psycopg.Connection[Any]) -> None:
     store.execute(
         "CREATE TABLE memsense.grown AS SELECT repeat('x', 900) FROM generate_series(1, 1500)"
