@@ -23,9 +23,9 @@ def main() -> None:
     """Measure, print the tables, write results and plot."""
     options = _read_options()
     embedder = OnnxEmbedder()
-    machine = report.describe_machine()
-    corpus = load_corpus(embedder)
     with _server(options.url) as server_url:
+        machine = report.describe_machine(server_url)
+        corpus = load_corpus(embedder)
         running = run.Run(server_url, corpus)
         running.tell(f"{len(corpus.messages)} base messages of {corpus.source} embedded")
         running.ingest |= searching.time_embedding(embedder, corpus)

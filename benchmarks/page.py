@@ -23,8 +23,9 @@ def render(results: Mapping[str, Any]) -> str:
     machine = results["machine"]
     taken = (
         f"Taken on {machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']} GB,"
-        f" Python {machine['python']}, load {machine['load_before']} before the run;"
-        f" texts from {results['corpus']}."
+        f" Python {machine['python']}, load {machine['load_before']} before the run; PostgreSQL"
+        f" {machine['postgresql']}, shared_buffers {machine['shared_buffers']}, huge pages"
+        f" {machine['huge_pages']}; texts from {results['corpus']}."
     )
     parts = [
         taken,

@@ -8,20 +8,29 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.statements import statement
 
 Row = Mapping[str, Any]
 
 
-def describe_machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+def describe_machine(server_url: str) -> dict[str, Any]:
+    """What the figures were taken on, the server's settings that matter among it."""
+    with psycopg.connect(server_url) as connection:
+        row = connection.execute(statement("stores.sql", "describe_server")).fetchone()
+    postgresql, shared_buffers, huge_pages = row or (None, None, None)
     return {
         "cpu": _cpu_name(),
         "cores": psutil.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
+        "postgresql": postgresql,
+        "shared_buffers": shared_buffers,
+        "huge_pages": huge_pages,
         "load_before": round(psutil.getloadavg()[0], 1),
     }
 

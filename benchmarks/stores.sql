@@ -1,5 +1,9 @@
 -- What the benchmark needs of a memsense store beyond the product's own functions.
 
+-- name: describe_server
+SELECT
+    current_setting('server_version'), current_setting('shared_buffers'), current_setting('huge_pages_status', true);
+
 -- name: load_vectors
 SELECT e.chunk_id, e.embedding
 FROM memsense.embeddings AS e
