@@ -217,6 +217,7 @@ def measure_users(run: Run, users: int, chunks: int) -> None:
 
 
 def measure_ingest(run: Run) -> None:
-    """Bulk ingestion of a log with the real embedder, and the cache of questions."""
+    """Bulk ingestion of a log with the real embedder, and the facets of an exchange."""
+    run.ingest |= writing.time_facets(run.corpus)
     with stores.new_database(run.server_url, "memsense_bench_ingest") as url:
         run.ingest |= writing.time_ingest(url, run.corpus)

@@ -14,10 +14,11 @@ from benchmarks.corpus import START, Corpus, generate_sessions
 from benchmarks.original import Original
 from benchmarks.peers import Peer
 from benchmarks.stores import TENANT, Filling, write_prepared
-from benchmarks.timing import Timing, summarise
+from benchmarks.timing import Timing, summarise, time_calls
 from memsense import MemSense
 from memsense.db import open_pool
 from memsense.embed import Embedder, OnnxEmbedder
+from memsense.facets import RuleTagger
 
 ADDED = 60
 FIRST_ADDED_SESSION = 500_000
@@ -67,6 +68,17 @@ def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Tim
     finally:
         pool.close()
     return summarise(taken[0][5:]), summarise(taken[1][5:])
+
+
+def time_facets(corpus: Corpus) -> dict[str, float]:
+    """Milliseconds to find the facets of an exchange, two messages of the corpus."""
+    tagger = RuleTagger()
+    exchanges = list(zip(corpus.messages[::2], corpus.messages[1::2], strict=False))
+
+    def tag(exchange: tuple[str, str]) -> object:
+        return tagger.tag(*exchange)
+
+    return {"facets_ms": time_calls(tag, exchanges).median}
 
 
 def time_original_adds(original: Original, corpus: Corpus) -> Timing:

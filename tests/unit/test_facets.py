@@ -214,13 +214,3 @@ def test_hostile_repetition_is_read_in_linear_time(unit: str) -> None:
     started = time.perf_counter()
     RuleTagger().tag(text, text)
     assert time.perf_counter() - started < 10
-
-
-def test_rules_read_more_than_a_thousand_exchanges_a_second() -> None:
-    user = " ".join(EXAMPLES.values())[:240]
-    assistant = "It is a good plan. I'd start early. Keep the old one as well, for muddy days. " * 3
-    tagger = RuleTagger()
-    started = time.process_time()
-    for _ in range(1000):
-        tagger.tag(user, assistant)
-    assert time.process_time() - started < 1
