@@ -21,7 +21,7 @@ LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
 
 LEAST_HUGE = 256 << 20
-"""Bytes; a smaller memory is searched as quickly with pages of the common size."""
+"""Bytes; a smaller memory gains less than a twentieth (docs/benchmarks.md)."""
 
 UNIT_STEP = 1024
 SAMPLED_CHUNKS = 50
