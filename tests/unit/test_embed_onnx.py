@@ -1,7 +1,9 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,6 +48,24 @@ def test_an_embedder_for_few_texts_gives_the_same_vectors(embedder: OnnxEmbedder
     few = open_embedder("onnx", for_few=True)
     texts = ["Where does Ada live?", LONG]
     assert np.abs(few.embed(texts) - embedder.embed(texts)).max() < 1e-6
+
+
+def test_an_embedder_for_few_texts_leaves_the_model_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels: list[Any] = []
+    onnxruntime: Any = import_module("onnxruntime")
+    open_session = onnxruntime.InferenceSession
+
+    def record(path: str, options: Any, **others: Any) -> Any:
+        levels.append(options.graph_optimization_level)
+        return open_session(path, options, **others)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", record)
+    for for_few in (False, True):
+        OnnxEmbedder(for_few=for_few)
+    known = onnxruntime.GraphOptimizationLevel
+    assert levels == [known.ORT_ENABLE_BASIC, known.ORT_DISABLE_ALL]
 
 
 def test_near_meanings_lie_nearer_than_far_ones(embedder: OnnxEmbedder) -> None:
