@@ -13,6 +13,7 @@ from memsense.db.connection import Connection
 from memsense.engine.searching import SearchRequest, run_search
 from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.recall import Filters, RecallRequest, run_recall
+from memsense.statement import Indexed
 
 DEPTH = 80
 HITS = 10
@@ -69,7 +70,7 @@ def _route_recall(asked: Asked, route: Route) -> float:
 
 def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) -> list[int]:
     """The DEPTH best of the route, read as deep as searches read it."""
-    place = (asked.known.scope_id, asked.namespace.dimension or 0)
+    place = Indexed(asked.known.scope_id, asked.namespace.dimension or 0)
     request = RecallRequest(
         tenant_id=asked.namespace.tenant_id,
         namespace=NAMESPACE,
@@ -79,7 +80,7 @@ def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) ->
         terms=asked.corpus.questions[number],
         profile=profile,
         top_k=8,
-        promoted_scope=place if promoted else None,
+        indexed=place if promoted else None,
     )
     return run_recall(asked.connection, request)[1].chunk_ids[:DEPTH].tolist()
 

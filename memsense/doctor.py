@@ -494,7 +494,7 @@ def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
-    names = {"CTE matched", "CTE lexical"} if route == "lexical" else set[str]()
+    names = {"CTE matched"} if route == "lexical" else set[str]()
     for node in nodes:
         is_route = node.get("Subplan Name") in names or node.get("Alias") == route
         if is_route and any(_is_source(child) for child in _walk(node)):

@@ -1,55 +1,63 @@
-"""Reads the SQL texts of `sql/` and picks their variants; the only module that does."""
+"""Reads the SQL texts of `sql/`: whole statements by name, and parts to be filled and joined.
+
+The only module that does.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import LiteralString, cast
+from typing import Any, LiteralString, cast
 
 from psycopg import sql
 
-from memsense import termcounts
 from memsense.errors import ConfigurationError
 
 _PACKAGED = Path(__file__).parent / "_sql"
 SQL_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parent.parent / "sql"
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_BLOCK = re.compile(r"^--: (begin|end) (\w+)$")
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_HOLE = re.compile(r"\{(?P<hole>[a-z_]+)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-_MARKER = re.compile(r"\s*--: ([\w ]+)$")
 
 
 def _read(file: str) -> str:
     return (SQL_ROOT / file).read_text(encoding="utf-8")
 
 
-def _as_sql(text: str) -> sql.SQL:
-    # The texts are this project's own files, so they are literals in every sense but the checker's.
+def as_sql(text: str) -> sql.SQL:
+    """A text made of `sql/` alone, which is a literal in every sense but the type checker's."""
     return sql.SQL(cast("LiteralString", text))
 
 
 @cache
 def _named(file: str) -> dict[str, str]:
     parts = _NAME.split(_read(file))
-    return dict(zip(parts[1::2], (body.strip() for body in parts[2::2]), strict=True))
+    bodies = (_COMMENT.sub("", body).strip() for body in parts[2::2])
+    return dict(zip(parts[1::2], bodies, strict=True))
 
 
-@cache
-def query(name: str, file: str = "store.sql") -> sql.SQL:
-    """The statement under `-- name: NAME` of `file`."""
+def _find(name: str, file: str) -> str:
     try:
-        return _as_sql(_named(file)[name])
+        return _named(file)[name]
     except KeyError:
         raise ConfigurationError(f"sql/{file} holds no statement named {name}") from None
 
 
 @cache
+def query(name: str, file: str = "store.sql") -> sql.SQL:
+    """The statement under `-- name: NAME` of `file`."""
+    return as_sql(_find(name, file))
+
+
+@cache
 def script(file: str) -> sql.SQL:
     """A whole file, to be run as it is."""
-    return _as_sql(_read(file))
+    return as_sql(_read(file))
 
 
 def load_views() -> str:
@@ -58,75 +66,56 @@ def load_views() -> str:
 
 
 def load_functions() -> str:
-    """The text of `sql/functions.sql`: the functions for people at psql."""
-    return _read("functions.sql")
+    """The functions that recall calls (`sql/termcounts.sql`) and those for people at psql."""
+    return _read("termcounts.sql") + _read("functions.sql")
 
 
-def select_lines(text: str, flags: frozenset[str]) -> str:
-    """Keep the unmarked lines of `text` and those whose every marker is in `flags`.
+def fill(name: str, file: str, **holes: str) -> str:
+    """The part of a statement under `-- name: NAME` of `file`, its holes `{hole}` filled.
 
-    A marker ends a line (`--: filtered`) or spans a block (`--: begin bm25f` … `--: end bm25f`).
+    What fills a hole is text of this package, never of a user; its further lines are indented as
+    the line that has the hole. Raises ConfigurationError for an unknown part or an open hole.
     """
-    kept: list[str] = []
-    open_blocks: list[str] = []
-    for line in text.splitlines():
-        if block := _BLOCK.match(line):
-            _enter_or_leave(open_blocks, *block.groups())
-            continue
-        marker = _MARKER.search(line)
-        wanted = {*open_blocks, *(marker[1].split() if marker else ())}
-        if wanted <= flags:
-            kept.append(_MARKER.sub("", line))
-    if open_blocks:
-        raise ConfigurationError(f"block {open_blocks[-1]} is never closed")
-    return "\n".join(kept)
+
+    def filling(found: re.Match[str]) -> str:
+        if found["hole"] not in holes:
+            raise ConfigurationError(f"sql/{file}, {name}: nothing fills {found['hole']}")
+        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 :]
+        blanks = line[: len(line) - len(line.lstrip(" "))]
+        return holes[found["hole"]].replace("\n", f"\n{blanks}")
+
+    return _HOLE.sub(filling, _find(name, file))
 
 
-def _enter_or_leave(open_blocks: list[str], edge: str, name: str) -> None:
-    if edge == "begin":
-        open_blocks.append(name)
-    elif not open_blocks or open_blocks.pop() != name:
-        raise ConfigurationError(f"block {name} is closed but was not open")
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A statement with $1, $2, …, for a raw cursor, and the parameters' names in that order.
 
-
-@cache
-def recall_text(flags: frozenset[str]) -> str:
-    """The text of the recall query with the optional lines of `flags`."""
-    text = select_lines(_read("recall.sql"), flags)
-    for name, literal in termcounts.literals().items():
-        text = text.replace(name, literal)
-    return text
-
-
-@cache
-def recall_query(
-    flags: frozenset[str], scope_id: int | None = None, dimension: int | None = None
-) -> sql.SQL:
-    """The recall query for `flags`; with `ann`, for one promoted scope of `dimension`-wide vectors.
-
-    A partial index serves a query only when its predicate stands in the text, hence the literals.
-    """
-    text = recall_text(flags)
-    if "ann" in flags:
-        text = text.replace("{scope_id}", str(int(scope_id or 0)))
-        text = text.replace("{dimension}", str(int(dimension or 0)))
-    return _as_sql(text)
-
-
-@cache
-def _numbered(text: str) -> tuple[bytes, Sequence[str]]:
-    names = list(dict.fromkeys(_PARAMETER.findall(text)))
-    numbered = _PARAMETER.sub(lambda found: f"${names.index(found[1]) + 1}", text)
-    return numbered.replace("%%", "%").encode(), names
-
-
-def number_parameters(statement: sql.SQL) -> tuple[bytes, Sequence[str]]:
-    """The statement with $1, $2, … for a raw cursor, and the parameters' names in that order.
-
-    psycopg would translate the named ones anew at every call, a tenth of a small search's time, and
+    psycopg would translate named ones anew at every call, a tenth of a small search's time, and
     encode any text but bytes.
     """
-    return _numbered(statement.as_string())
+
+    text: bytes
+    names: tuple[str, ...]
+
+    def arguments(self, values: Mapping[str, Any]) -> list[Any]:
+        """The parameters' values, in order."""
+        return [values[name] for name in self.names]
+
+
+def number_parameters(text: str) -> Numbered:
+    """The statement with its `%(name)s` numbered in the order in which they first stand in it."""
+    places: dict[str, int] = {}
+    numbered = _PARAMETER.sub(
+        lambda found: f"${places.setdefault(found[1], len(places) + 1)}", text
+    )
+    return Numbered(numbered.replace("%%", "%").encode(), tuple(places))
+
+
+@cache
+def numbered_query(name: str, file: str = "store.sql") -> Numbered:
+    """The statement under `-- name: NAME` of `file`, for a raw cursor."""
+    return number_parameters(_find(name, file))
 
 
 def statement_names(file: str = "store.sql") -> Iterable[str]:

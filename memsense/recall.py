@@ -16,9 +16,9 @@ from memsense.candidates import Candidates
 from memsense.db.connection import Connection
 from memsense.lexical import TextIndex, text_index
 from memsense.profiles import VECTOR_ROUTES, Profile, Route
-from memsense.queries import number_parameters, recall_query
 from memsense.question import NO_WORDING, Wording
 from memsense.recalled import read_candidates, register_numbers
+from memsense.statement import Indexed, Shape, recall_statement
 from memsense.types import Granularity, JsonValue
 
 FEW_SHARE, FEW_LEAST = 0.02, 200
@@ -73,27 +73,15 @@ class Filters:
     tags: Sequence[str] | None = None
     kinds: Sequence[str] | None = None
     metadata: Mapping[str, JsonValue] | None = None
-    exclude_chunks: Sequence[int] = ()
-    exclude_messages: Sequence[str] = ()
+    exclude_chunks: Sequence[int] | None = None
+    exclude_messages: Sequence[str] | None = None
 
-    def flags(self) -> frozenset[str]:
-        """The optional lines of the query that these filters need."""
-        used = {
-            "by_session": self.session_ids is not None,
-            "by_project": self.project is not None,
-            "by_agent": self.agent_id is not None,
-            "by_since": self.since is not None,
-            "by_until": self.until is not None,
-            "by_tags": self.tags is not None,
-            "by_kinds": self.kinds is not None,
-            "by_metadata": self.metadata is not None,
-            "by_exclude": bool(self.exclude_chunks or self.exclude_messages),
-        }
-        flags = {name for name, is_used in used.items() if is_used}
-        return frozenset(flags | {"filtered"} if flags else flags)
+    def used(self) -> tuple[str, ...]:
+        """The names of the filters that are set, as in `sql/filters.sql`."""
+        return tuple(name for name in self.__slots__ if getattr(self, name) is not None)
 
     def values(self) -> dict[str, Any]:
-        """The parameters of those lines."""
+        """Their parameters."""
         return {
             "session_ids": list(self.session_ids or ()),
             "project": self.project,
@@ -103,8 +91,8 @@ class Filters:
             "tags": list(self.tags or ()),
             "kinds": list(self.kinds or ()),
             "metadata": Jsonb(dict(self.metadata or {})),
-            "exclude_chunks": list(self.exclude_chunks),
-            "exclude_messages": list(self.exclude_messages),
+            "exclude_chunks": list(self.exclude_chunks or ()),
+            "exclude_messages": list(self.exclude_messages or ()),
         }
 
 
@@ -127,7 +115,7 @@ class RecallRequest:
     top_k: int
     sessions: bool = False
     filters: Filters = field(default_factory=Filters)
-    promoted_scope: tuple[int, int] | None = None
+    indexed: Indexed | None = None
     question_keys: Sequence[str] = ()
     wording: Wording = NO_WORDING
 
@@ -159,27 +147,29 @@ class RecallState:
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
     """One round trip: the candidates by descending rrf_score, ties by chunk id."""
-    place = request.promoted_scope or (None, None)
-    statement, names = number_parameters(recall_query(query_flags(request), *place))
-    values = query_values(request)
+    statement = recall_statement(shape_of(request))
+    arguments = statement.arguments(query_values(request))
     cursor = RawCursor(connection)
     register_numbers(cursor)
-    arguments = [values[name] for name in names]
-    rows = cursor.execute(statement, arguments, prepare=True, binary=True).fetchall()
+    rows = cursor.execute(statement.text, arguments, prepare=True, binary=True).fetchall()
     state, *columns = rows[0]
     candidates = read_candidates(columns, request.wording)
     return _read_state(state, text_index(request.profile)), candidates
 
 
-def query_flags(request: RecallRequest) -> frozenset[str]:
-    """Which optional lines of recall.sql this request needs."""
-    flags = {text_index(request.profile).name, "ann" if request.promoted_scope else "exact"}
-    flags.add("all_users" if request.user_id is None else "one_user")
-    if len(request.granularities) == 1:
-        flags.add("one_granularity")
-    if request.profile.weights["graph"] and request.question_keys:
-        flags.add("graph")
-    return request.filters.flags() | request.wording.flags() | flags
+def shape_of(request: RecallRequest) -> Shape:
+    """Which statement this request needs."""
+    wording = request.wording
+    quoted = ("quoted",) if wording.required else ()
+    return Shape(
+        whose="all_users" if request.user_id is None else request.indexed or "one_user",
+        lexical=request.profile.lexical_mode,
+        filters=(*request.filters.used(), *quoted),
+        graph=bool(request.profile.weights["graph"] and request.question_keys),
+        identified=bool(wording.identifiers),
+        worded=bool(wording.phrase or wording.quoted),
+        one_granularity=len(request.granularities) == 1,
+    )
 
 
 def query_values(request: RecallRequest) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The payload and the vectors come in an order of their own; ids say whose they ar
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,24 +51,14 @@ class _NumberArray(Loader):
         return values.astype(values.dtype.newbyteorder("="))
 
 
-_COLUMNS = 19
-"""The columns that every search has; further ones tell what is held word for word."""
-
-
 def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
     """The result's one row without its state, all of it null when nothing was found."""
     if columns[0] is None:
         return Candidates.of(())
-    candidates = _read_columns(columns[:_COLUMNS])
-    held = columns[_COLUMNS:]
-    return replace(candidates, held=_read_held(held, wording)) if any(held) else candidates
-
-
-def _read_columns(columns: Sequence[Any]) -> Candidates:
     (
         chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids,
         scope_ids, granularities, session_ids, ordinals, parts, memory_scores, times,
-        user_speakers, assistant_speakers, tags, embedded, embeddings,
+        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings,
     ) = columns  # fmt: skip
     places = _Places.of(chunk_ids)
     ranks, scores = _read_hits(places, hit_routes, hit_counts, hit_chunk_ids, hit_scores)
@@ -99,6 +89,7 @@ def _read_columns(columns: Sequence[Any]) -> Candidates:
         assistant_speakers=[assistant_speakers[row] for row in listed],
         embedded=known,
         embeddings=vectors,
+        held=_read_held(worded or {}, identified or {}, wording),
     )
 
 
@@ -157,16 +148,17 @@ def _read_joined(found: bytes, element: str, lengths: Sequence[int]) -> NDArray[
     return joined.astype(joined.dtype.newbyteorder("="))
 
 
-def _read_held(columns: Sequence[Any], wording: Wording) -> dict[int, Held]:
+def _read_held(
+    worded: Mapping[str, list[int]],
+    identified: Mapping[str, tuple[float, list[int]]],
+    wording: Wording,
+) -> dict[int, Held]:
     """What each candidate holds, by chunk id; places count from 0."""
-    found = list(columns)
-    worded: Mapping[str, list[int]] = (found.pop(0) if "worded" in wording.flags() else None) or {}
-    named: Mapping[str, tuple[float, list[int]]] = (found.pop(0) if found else None) or {}
     held: dict[int, Held] = {}
     before = 1 + bool(wording.phrase)
-    for chunk_id in worded.keys() | named.keys():
+    for chunk_id in worded.keys() | identified.keys():
         places = worded.get(chunk_id, [])
-        share, identifiers = named.get(chunk_id, (0.0, ()))
+        share, identifiers = identified.get(chunk_id, (0.0, ()))
         held[int(chunk_id)] = Held(
             phrase=bool(wording.phrase) and 1 in places,
             quoted=tuple(place - before for place in places if place >= before),

@@ -3,11 +3,12 @@
 For a single lexeme, ts_rank is a weighted second-order harmonic sum over its positions
 (PostgreSQL's tsrank.c). With a slightly different weight for each field, up to MOST_CODED
 occurrences give a value of their own for every way to spread them over the fields; recall.sql
-looks that value up. Above that, four calls count exactly, field by field.
+looks that value up in tables (`sql/termcounts.sql`). Above that, four calls count exactly, field by
+field.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+import sys
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 Counts = tuple[int, int, int, int]
@@ -21,6 +22,11 @@ LARGEST_COUNT = 255
 """A tsvector keeps at most this many positions of one lexeme."""
 
 _LIMIT = 1.64493406685
+
+_HEADER = """\
+-- Made by `python -m memsense.termcounts`, which says why; a test compares them. Recall calls these
+-- functions; every migration creates them anew. PostgreSQL works each out once, when it plans.
+"""
 
 
 def rank_value(counts: Counts) -> float:
@@ -49,26 +55,37 @@ def _harmonic_cuts() -> list[float]:
     return [(low + high) / 2 / _LIMIT for low, high in pairwise(harmonic)]
 
 
-@cache
-def literals() -> Mapping[str, str]:
-    """The SQL literals that recall.sql names in braces: `width_bucket` over count_cuts gives the
-    index into the other arrays, or one more than they have."""
+def sql_functions() -> str:
+    """The text of `sql/termcounts.sql`: the tables as functions that recall calls.
+
+    `width_bucket` over count_cuts gives the index into the counts_* arrays, or one more than they
+    have; over harmonic_cuts it gives a count, where all fields that are counted weigh 1.
+    """
     coded = sorted((rank_value(counts), counts) for counts in coded_counts())
     above = rank_value((0, 0, 0, MOST_CODED + 1))
     values = [0.0, *(value for value, _ in coded), above]
     cuts = [(low + high) / 2 for low, high in pairwise(values)]
     fields = ("user", "assistant", "tags", "context")
-    return {
-        "{count_weights}": f"'{{{','.join(map(repr, reversed(FIELD_WEIGHTS)))}}}'::float4[]",
-        "{count_cuts}": _array(cuts, "float8"),
-        "{count_codes}": str(len(coded)),
-        "{harmonic_cuts}": _array(_harmonic_cuts(), "float8"),
+    functions = {
+        "field_weights": _array(tuple(reversed(FIELD_WEIGHTS)), "float4"),
+        "count_cuts": _array(cuts, "float8"),
+        "count_codes": ("integer", str(len(coded))),
         **{
-            f"{{count_{name}}}": _array([counts[place] for _, counts in coded], "int2")
+            f"counts_{name}": _array([counts[place] for _, counts in coded], "int2")
             for place, name in enumerate(fields)
         },
+        "harmonic_cuts": _array(_harmonic_cuts(), "float8"),
     }
+    return _HEADER + "".join(
+        f"\nCREATE FUNCTION memsense.{name}() RETURNS {kind}\n"
+        f"LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT {value} $$;\n"
+        for name, (kind, value) in functions.items()
+    )
 
 
-def _array(values: Sequence[float], kind: str) -> str:
-    return f"'{{{','.join(map(repr, values))}}}'::{kind}[]"
+def _array(values: Sequence[float], kind: str) -> tuple[str, str]:
+    return f"{kind}[]", f"'{{{','.join(map(repr, values))}}}'::{kind}[]"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(sql_functions())

@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from memsense import queries
 from memsense.cli.app import new_app
-
-FILTERS = ("session", "project", "agent", "since", "until", "tags", "kinds", "metadata", "exclude")
+from memsense.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 
@@ -23,38 +21,68 @@ def recall(
     all_users: Annotated[
         bool, typer.Option("--all-users", help="of a search that names no user")
     ] = False,
-    filtered: Annotated[bool, typer.Option("--filtered", help="with every filter in use")] = False,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option("--filter", metavar="NAME", help=f"with one of {', '.join(FILTERS)}"),
+    indexed: Annotated[
+        tuple[int, int] | None,
+        typer.Option(
+            "--indexed",
+            metavar="SCOPE DIMENSION",
+            help="of the memory with this scope_id, whose vectors have HNSW indexes",
+        ),
     ] = None,
     lexical: Annotated[
         Literal["bm25f", "ts_rank"], typer.Option(help="the profile's lexical mode")
     ] = "bm25f",
-    ann: Annotated[
-        bool, typer.Option("--ann", help="of a promoted scope, whose vectors have an HNSW index")
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", metavar="NAME", help=f"with one of {', '.join(FILTER_NAMES)}"),
+    ] = None,
+    filtered: Annotated[bool, typer.Option("--filtered", help="with every filter in use")] = False,
+    graph: Annotated[bool, typer.Option("--graph", help="with the graph route")] = False,
+    identified: Annotated[
+        bool, typer.Option("--identified", help="with a field for identifiers")
+    ] = False,
+    worded: Annotated[
+        bool, typer.Option("--worded", help="telling what candidates hold word for word")
+    ] = False,
+    one_granularity: Annotated[
+        bool, typer.Option("--one-granularity", help="of turns alone, or of sessions alone")
     ] = False,
 ) -> None:
-    """Print the recall query as one search sends it; its header names the parameters.
+    """Print the recall statement as a search sends it; sql/recall.sql tells its parameters.
 
     \b
       memsense sql recall
       memsense sql recall --filtered --all-users
-      memsense sql recall --filter since --filter tags
+      memsense sql recall --filter since --filter tags --worded
+      memsense sql recall --indexed 17 384
     """
-    chosen = list(FILTERS) if filtered else _check_filters(filters or [])
-    flags = {lexical, "ann" if ann else "exact", *(f"by_{name}" for name in chosen)}
-    if chosen:
-        flags.add("filtered")
-    if not all_users:
-        flags.add("one_user")
-    typer.echo(queries.recall_text(frozenset(flags)))
+    shape = Shape(
+        whose=_whose(indexed, all_users=all_users),
+        lexical=lexical,
+        filters=FILTER_NAMES if filtered else tuple(_check_filters(filters or [])),
+        graph=graph,
+        identified=identified,
+        worded=worded,
+        one_granularity=one_granularity,
+    )
+    typer.echo(recall_text(shape))
+
+
+def _whose(indexed: tuple[int, int] | None, *, all_users: bool) -> Whose:
+    if indexed is None:
+        return "all_users" if all_users else "one_user"
+    if all_users:
+        raise typer.BadParameter(
+            "an index holds one user's memory, not --all-users", param_hint="--indexed"
+        )
+    return Indexed(*indexed)
 
 
 def _check_filters(names: list[str]) -> list[str]:
     for name in names:
-        if name not in FILTERS:
+        if name not in FILTER_NAMES:
             raise typer.BadParameter(
-                f"no filter named {name!r}; there are {', '.join(FILTERS)}", param_hint="--filter"
+                f"no filter named {name!r}; there are {', '.join(FILTER_NAMES)}",
+                param_hint="--filter",
             )
     return names

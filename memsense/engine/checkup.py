@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from psycopg import sql
-
 from memsense import doctor, migrate, store
 from memsense.config import Settings
 from memsense.db import connect, open_pool, read, transaction
@@ -14,9 +12,10 @@ from memsense.engine.tuning import default_profile, tuned_profile
 from memsense.entities import question_keys
 from memsense.errors import ConfigurationError
 from memsense.profiles import ROUTES, Profile
-from memsense.queries import recall_query
+from memsense.queries import as_sql
 from memsense.question.scripts import segment_scripts
-from memsense.recall import RecallRequest, query_flags, query_values
+from memsense.recall import RecallRequest, query_values, shape_of
+from memsense.statement import Indexed, recall_text
 
 
 def check_up(
@@ -109,11 +108,10 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[doctor
         terms=segment_scripts(scope["user_text"]),
         profile=profile,
         top_k=10,
-        promoted_scope=(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
+        indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
         question_keys=question_keys(scope["user_text"]),
     )
-    statement = recall_query(query_flags(request), *(request.promoted_scope or (None, None)))
-    explain = sql.SQL("EXPLAIN (ANALYZE, FORMAT JSON) ") + statement
+    explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
     row = connection.execute(explain, query_values(request)).fetchone()
     if row is not None:
         yield from doctor.examine_plan(row[0], ROUTES)

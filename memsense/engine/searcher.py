@@ -281,8 +281,8 @@ def read_filters(query: str, options: searching.SearchOptions) -> Filters:
         tags=_texts(options.get("tags"), "tags"),
         kinds=_texts(options.get("kinds"), "kinds"),
         metadata=options.get("metadata"),
-        exclude_chunks=[item for item in exclude if isinstance(item, int)],
-        exclude_messages=[item for item in exclude if isinstance(item, str)],
+        exclude_chunks=[item for item in exclude if isinstance(item, int)] or None,
+        exclude_messages=[item for item in exclude if isinstance(item, str)] or None,
     )
 
 

@@ -22,6 +22,7 @@ from memsense.recall import Filters, RecallRequest, RecallState, run_recall
 from memsense.rerank import Ranked, Ranking, rank_candidates
 from memsense.rerankers import Reranker
 from memsense.signals import NO_TERMS
+from memsense.statement import Indexed
 from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
 from memsense.types import Granularity, JsonValue, MemoryKind
 
@@ -219,7 +220,7 @@ def recall_request(
         top_k=request.top_k,
         sessions=may_return_sessions(request.granularity, known),
         filters=request.filters,
-        promoted_scope=_promoted_scope(known),
+        indexed=_indexed(known),
         question_keys=_question_keys(request),
         wording=choose_wording(question, request.profile),
     )
@@ -244,14 +245,14 @@ def _question_keys(request: SearchRequest) -> Sequence[str]:
     return question_keys(request.query)
 
 
-def _promoted_scope(known: KnownScope | None) -> tuple[int, int] | None:
-    """The scope id and dimension where HNSW indexes are to be used, else None: exact search.
+def _indexed(known: KnownScope | None) -> Indexed | None:
+    """The memory where HNSW indexes are to be used, else None: exact search.
 
     Filters that let little through make the query itself look their chunks up instead.
     """
     if known is None or not known.promoted or known.dimension is None:
         return None
-    return known.scope_id, known.dimension
+    return Indexed(known.scope_id, known.dimension)
 
 
 def update_known(known: KnownScope, state: RecallState) -> KnownScope:
@@ -344,8 +345,8 @@ def _fetch_wanted(
         connection,
         request.tenant_id,
         wanted,
-        exclude_chunks=request.filters.exclude_chunks,
-        exclude_messages=request.filters.exclude_messages,
+        exclude_chunks=request.filters.exclude_chunks or (),
+        exclude_messages=request.filters.exclude_messages or (),
     )
 
 

@@ -284,30 +284,30 @@ def read_filters(stored: Mapping[str, Any]) -> Filters:
     return Filters(**values)
 
 
-FILTER_FLAGS = (
-    "by_session",
-    "by_project",
-    "by_agent",
-    "by_since",
-    "by_until",
-    "by_tags",
-    "by_kinds",
-    "by_metadata",
-    "by_exclude",
-    "by_quoted",
-)
+FILTER_FLAGS = {
+    "by_session": {"session_ids"},
+    "by_project": {"project"},
+    "by_agent": {"agent_id"},
+    "by_since": {"since"},
+    "by_until": {"until"},
+    "by_tags": {"tags"},
+    "by_kinds": {"kinds"},
+    "by_metadata": {"metadata"},
+    "by_exclude": {"exclude_chunks", "exclude_messages"},
+    "by_quoted": {"quoted"},
+}
 
 
 def standing_values(search: Search, filters: Filters) -> dict[str, Any]:
     """What `fetch_standing` needs to know of a search."""
     request = search.request
     wording = choose_wording(search.question, request.profile)
-    used = filters.flags() | wording.flags()
+    used = {*filters.used(), *(("quoted",) if wording.required else ())}
     granularities = ["turn"] if request.granularity == "turn" else ["turn", "session"]
     return {
         **filters.values(),
         **wording.values(),
-        **{name: name in used for name in FILTER_FLAGS},
+        **{flag: bool(used & names) for flag, names in FILTER_FLAGS.items()},
         "user_id": request.user_id,
         "granularities": granularities,
     }

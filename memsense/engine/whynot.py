@@ -9,8 +9,9 @@ from memsense.db.connection import Connection
 from memsense.engine.outcomes import Outcome, trace_outcomes
 from memsense.engine.searching import Search
 from memsense.hits import SearchResult
-from memsense.profiles import VECTOR_ROUTES, Profile, Route
+from memsense.profiles import Profile, Route
 from memsense.recall import RecallRequest, run_recall
+from memsense.statement import PARTITIONS
 from memsense.store.traces import Standing
 
 Step = Literal[
@@ -29,11 +30,6 @@ Step = Literal[
 
 WIDEST = 1000
 """top_k and candidate factor of a recall that leaves nothing out (a million chunks)."""
-
-_PARTITIONS: Mapping[Route, str] = {
-    route: route.split("_", 1)[1] for route in VECTOR_ROUTES if route != "vec_next_user"
-}
-"""Where the vectors of a route are; the next-user route has none of its own."""
 
 _FILTERS = {
     "user_id": "it belongs to another user",
@@ -175,15 +171,15 @@ def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:
     absent = texts - set(standing.vectors)
     return [
         route
-        for route, partition in _PARTITIONS.items()
-        if profile.weights[route] and partition in absent
+        for route, partition in PARTITIONS.items()
+        if route != "vec_next_user" and profile.weights[route] and partition in absent
     ]
 
 
 def _recall_everything(connection: Connection, asked: RecallRequest) -> Sequence[Candidate]:
     """The same recall without limits and without approximate indexes."""
     profile = asked.profile.override(candidate_factor=WIDEST)
-    wide = replace(asked, profile=profile, top_k=WIDEST, promoted_scope=None)
+    wide = replace(asked, profile=profile, top_k=WIDEST, indexed=None)
     _, candidates = run_recall(connection, wide)
     return candidates
 

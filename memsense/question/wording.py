@@ -51,19 +51,8 @@ class Wording:
     required: Sequence[str] = ()
     identifiers: Sequence[str] = ()
 
-    def flags(self) -> frozenset[str]:
-        """The optional lines of recall.sql that this needs."""
-        flags: set[str] = set()
-        if self.phrase or self.quoted:
-            flags.add("worded")
-        if self.required:
-            flags |= {"filtered", "by_quoted"}
-        if self.identifiers:
-            flags.add("identified")
-        return frozenset(flags)
-
     def values(self) -> dict[str, str | list[str]]:
-        """The parameters of those lines."""
+        """The parameters of the recall statement that tell it."""
         return {
             "wordings": [wording_pattern(text) for text in (self.phrase, *self.quoted) if text],
             "quoted_patterns": [wording_pattern(text) for text in self.required],

@@ -13,7 +13,7 @@ from psycopg.pq import Format
 from psycopg.rows import class_row
 
 from memsense.db.connection import Connection
-from memsense.queries import number_parameters, query
+from memsense.queries import numbered_query, query
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
 
@@ -104,13 +104,14 @@ def fetch_hits(
         "exclude_chunks": list(exclude_chunks),
         "exclude_messages": list(exclude_messages),
     }
-    statement, names = number_parameters(query("fetch_hits"))
+    statement = numbered_query("fetch_hits")
     cursor = RawCursor(connection)
     cursor.adapters.register_loader("jsonb", _JsonLoader)
-    arguments = [values[name] for name in names]
     shown: dict[int, Chunk] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    rows = cursor.execute(statement, arguments, prepare=True, binary=True).fetchall()
+    rows = cursor.execute(
+        statement.text, statement.arguments(values), prepare=True, binary=True
+    ).fetchall()
     for position, relation, *columns in rows:
         chunk = _read_chunk(columns)
         if relation == "hit":

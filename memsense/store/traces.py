@@ -17,7 +17,7 @@ from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.queries import number_parameters, query
+from memsense.queries import numbered_query, query
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"
@@ -217,10 +217,10 @@ def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidat
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
-    statement, names = number_parameters(query("insert_trace", FILE))
+    statement = numbered_query("insert_trace", FILE)
     cursor = RawCursor(connection)
     cursor.adapters.register_dumper(np.ndarray, _ArrayDumper)
-    cursor.execute(statement, [values[name] for name in names], prepare=True)
+    cursor.execute(statement.text, statement.arguments(values), prepare=True)
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:

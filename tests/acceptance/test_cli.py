@@ -462,6 +462,7 @@ def test_the_recall_query_is_printed_with_the_lines_asked_for() -> None:
     assert "%(user_id)s" in default
     assert "%(since)s" not in default
     assert "c.occurred_at >= %(since)s" in filtered
+    assert "scope_id = ANY (ARRAY(SELECT scope_id FROM scope))" in filtered
     assert "s.user_id = %(user_id)s" not in filtered
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from memsense.queries import recall_query
-from memsense.recall import RecallRequest, query_flags, query_values
+from memsense.queries import as_sql
+from memsense.recall import RecallRequest, query_values, shape_of
+from memsense.statement import recall_text
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -20,7 +21,7 @@ def explain_recall(conn: psycopg.Connection[Any], request: RecallRequest) -> Nod
 
     The connection must have run no recall before.
     """
-    statement = recall_query(query_flags(request), *(request.promoted_scope or (None, None)))
+    statement = as_sql(recall_text(shape_of(request)))
     values = query_values(request)
     conn.execute(statement, values, prepare=True)
     name, types = _find_prepared(conn)

@@ -21,10 +21,10 @@ from memsense.candidates import Candidates
 from memsense.db import open_pool, read
 from memsense.hits import Hit
 from memsense.profiles import BALANCED, PROFILES
-from memsense.queries import recall_text
 from memsense.question import NO_WORDING, Wording, analyse_question
 from memsense.question.scripts import segment_scripts
-from memsense.recall import RecallRequest, query_flags, run_recall
+from memsense.recall import RecallRequest, run_recall, shape_of
+from memsense.statement import recall_text
 
 OpenMemory = Callable[..., MemSense]
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -111,11 +111,11 @@ TICKETS = [
 def test_shipped_profiles_ask_for_no_wording(memory: MemSense, profile: Profile) -> None:
     add(memory, *TICKETS)
     question = 'Is "ABC-123" in app/main.py?'
-    plain = query_flags(ask("the ticket", profile))
-    assert query_flags(ask(question, profile)) == plain
+    plain = shape_of(ask("the ticket", profile))
+    assert shape_of(ask(question, profile)) == plain
     text = recall_text(plain)
-    assert "identifi" not in text.split("WITH scope", 1)[1]
-    assert not re.search(r"quoted|wording|worded|~\*", text.split("WITH scope", 1)[1])
+    assert "identifier" not in text
+    assert not re.search(r"quoted|wordings|~\*", text)
     terms = {term.name for hit in search(memory, question, profile) for term in hit.explain.terms}
     assert not terms & {"phrase", "quoted", "identifier"}
 

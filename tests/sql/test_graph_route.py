@@ -16,8 +16,8 @@ from memsense.candidates import Candidate, Candidates
 from memsense.db import open_pool, read
 from memsense.entities import question_keys
 from memsense.profiles import BALANCED, PROFILES, ROUTES, Profile
-from memsense.queries import recall_text
-from memsense.recall import Filters, RecallRequest, query_flags, run_recall
+from memsense.recall import Filters, RecallRequest, run_recall, shape_of
+from memsense.statement import Indexed, recall_text
 
 OpenMemory = Callable[..., MemSense]
 
@@ -211,7 +211,7 @@ def test_filters_and_exclusions_hold_inside_the_route(memory: MemSense, database
 
 def test_a_promoted_scope_has_the_same_route(memory: MemSense, database_url: str) -> None:
     ids = fill(memory, random.Random(10), 40)
-    promoted: Any = {"promoted_scope": (1, memory.embedder.dimension)}
+    promoted: Any = {"indexed": Indexed(1, memory.embedder.dimension)}
     _, found = ask(database_url, "Lisbon and Ada", **promoted)
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16))
     filters = Filters(exclude_chunks=ids[::2])
@@ -246,7 +246,7 @@ def test_without_weight_the_route_is_not_in_the_statement_and_changes_nothing(
 ) -> None:
     fill(memory, random.Random(4), 30)
     request, before = ask(database_url, "Lisbon and Ada", BALANCED)
-    statement = recall_text(query_flags(request)).split("WITH scope", 1)[1]
+    statement = recall_text(shape_of(request))
     assert "graph" not in statement
     hits = memory.search("Where was Ada, in Lisbon?", user_id="ada")
     with psycopg.connect(database_url) as conn:
@@ -284,9 +284,9 @@ def test_a_question_that_may_name_nothing_runs_no_graph_route(
 ) -> None:
     fill(memory, random.Random(5), 5)
     request, _ = ask(database_url, "what is it?", WITH_GRAPH)
-    assert "graph" not in query_flags(request)
+    assert not shape_of(request).graph
     request, _ = ask(database_url, "what is Lisbon?", WITH_GRAPH)
-    assert "graph" in query_flags(request)
+    assert shape_of(request).graph
 
 
 def test_a_hit_shows_the_graph_routes_part_of_its_score(memory: MemSense) -> None:

@@ -14,6 +14,7 @@ from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
 from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.recall import Filters, RecallRequest, run_recall
+from memsense.statement import Indexed
 from memsense.store import promotion
 from memsense.store.promotion import PROMOTED_TABLES, optimise, should_promote
 
@@ -101,7 +102,7 @@ def request(
         profile=profile,
         top_k=8,
         filters=filters,
-        promoted_scope=(known.scope_id, known.dimension or 0) if ann else None,
+        indexed=Indexed(known.scope_id, known.dimension or 0) if ann else None,
     )
 
 

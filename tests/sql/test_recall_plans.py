@@ -136,8 +136,7 @@ def request(profile: Profile, filters: Filters | None = None, user: str = "user5
 
 
 def route_node(plan: Node, route: Route) -> Node:
-    alias = "lexical_ranked" if route == "lexical" else route
-    return next(node for node in walk(plan) if node.get("Alias") == alias)
+    return next(node for node in walk(plan) if node.get("Alias") == route)
 
 
 def scans_of(node: Node, table: str) -> list[Node]:

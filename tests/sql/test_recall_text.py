@@ -1,56 +1,92 @@
-"""Each variant of recall.sql parses, names its tenant wherever it reads, and is printable."""
+"""Each statement that recall may send parses, names its tenant wherever it reads, and is printable.
 
-import itertools
+`tests/data/recall/` holds the text of some of them, so that a change of a part is reviewed as SQL:
+`MEMSENSE_REWRITE=1 pytest tests/sql/test_recall_text.py` writes them anew.
+"""
+
+import os
 import re
+import tracemalloc
 from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args
 
 import psycopg
 import pytest
 from embedders import HashingEmbedder
 from pgvector.psycopg import register_vector
-from psycopg import sql
+from typer.testing import CliRunner
 
-from memsense.profiles import BALANCED
-from memsense.queries import query, recall_query, recall_text, statement_names
-from memsense.recall import RecallRequest, query_values
+from memsense.cli.sql import app
+from memsense.errors import ConfigurationError
+from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES
+from memsense.queries import as_sql, query, statement_names
+from memsense.recall import Filters, RecallRequest, query_values
+from memsense.statement import (
+    FILTER_NAMES,
+    Indexed,
+    Shape,
+    Whose,
+    compose,
+    recall_statement,
+    recall_text,
+)
 
-FILTERS = (
-    "by_session", "by_agent", "by_since", "by_until", "by_tags", "by_kinds", "by_metadata",
-    "by_exclude",
-)  # fmt: skip
-BASES = [
-    frozenset({scan, mode, *one_user})
-    for scan in ("exact", "ann")
-    for mode in ("bm25f", "ts_rank")
-    for one_user in ((), ("one_user",))
-]
+INDEXED = Indexed(17, 48)
+WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
+LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
+FLAGS = ("graph", "identified", "worded", "one_granularity")
+FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
 
-
-def filter_sets() -> Iterator[frozenset[str]]:
-    for n in range(len(FILTERS) + 1):
-        for chosen in itertools.combinations(FILTERS, n):
-            yield frozenset(chosen) | ({"filtered"} if chosen else set())
-
-
-def variants() -> list[frozenset[str]]:
-    """Every base with no, each and all filters; and one base with every pair of filters."""
-    few = [chosen for chosen in filter_sets() if len(chosen) in (0, 2, len(FILTERS) + 1)]
-    pairs = [chosen for chosen in filter_sets() if len(chosen) == 3]
-    return [base | chosen for base in BASES for chosen in few] + [BASES[1] | two for two in pairs]
-
-
-def common_table_expressions(text: str) -> dict[str, str]:
-    """The body of each CTE by its name."""
-    return dict(
-        re.findall(
-            r"^(?:WITH )?(\w+) AS (?:(?:NOT )?MATERIALIZED )?\(\n(.*?)^\)",
-            text,
-            re.MULTILINE | re.DOTALL,
-        )
-    )
+SHOWN = {
+    "one_user": Shape(),
+    "all_users": Shape(whose="all_users"),
+    "indexed": Shape(whose=INDEXED),
+    "filtered": Shape(filters=("since", "tags")),
+    "indexed_filtered": Shape(whose=INDEXED, filters=FILTER_NAMES),
+    "ts_rank": Shape(lexical="ts_rank"),
+    "graph": Shape(graph=True, filters=("kinds",)),
+    "wording": Shape(identified=True, worded=True, one_granularity=True),
+}
 
 
-def test_every_variant_parses(conn: psycopg.Connection) -> None:
+def bases() -> list[Shape]:
+    """Every shape without filters."""
+    return [
+        replace(Shape(whose=whose, lexical=lexical), **dict(zip(FLAGS, flags, strict=True)))
+        for whose in WHOSE
+        for lexical in LEXICAL
+        for flags in product((False, True), repeat=len(FLAGS))
+    ]
+
+
+def with_filters(base: Shape) -> Iterator[Shape]:
+    """The base with no, each and all filters."""
+    return (replace(base, filters=filters) for filters in FILTER_SETS)
+
+
+def name_of(shape: Shape) -> str:
+    whose = "indexed" if shape.indexed else str(shape.whose)
+    return "-".join([whose, shape.lexical, *(flag for flag in FLAGS if getattr(shape, flag))])
+
+
+def body_of(part: str) -> tuple[str, str]:
+    found = re.match(r"(\w+) AS (?:(?:NOT )?MATERIALIZED )?\(\n(.*)\n\)\Z", part, re.DOTALL)
+    assert found, part
+    return found[1], found[2]
+
+
+def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
+    assert {field.name for field in fields(Shape)} == {"whose", "lexical", "filters", *FLAGS}
+    assert get_args(get_args(Whose)[0]) == ("one_user", "all_users")
+    assert get_args(Whose)[1] is Indexed
+    assert {field.name for field in fields(Filters)} | {"quoted"} == set(FILTER_NAMES)
+
+
+@pytest.mark.parametrize("base", bases(), ids=name_of)
+def test_every_shape_is_planned_by_the_server(conn: psycopg.Connection, base: Shape) -> None:
     register_vector(conn)
     values = query_values(
         RecallRequest(
@@ -65,22 +101,107 @@ def test_every_variant_parses(conn: psycopg.Connection) -> None:
         )
     )
     conn.execute("SET geqo_threshold = 2")
-    for flags in variants():
-        text = recall_query(flags, 1, 48)
-        conn.execute(sql.SQL("EXPLAIN {}").format(text), values)
+    for shape in with_filters(base):
+        explained = as_sql(f"EXPLAIN {recall_text(shape)}")
+        conn.execute(explained, values)
 
 
-@pytest.mark.parametrize("base", BASES, ids=lambda flags: "-".join(sorted(flags)))
-def test_each_cte_that_reads_a_table_names_the_tenant(base: frozenset[str]) -> None:
-    text = recall_text(base | {"filtered", *FILTERS})
-    tables = re.compile(r"\b(?:FROM|JOIN) memsense\.\w+(?: AS (\w+))?")
-    bodies = common_table_expressions(text)
-    assert len(bodies) > 10
-    for name, body in bodies.items():
-        for alias in tables.findall(body):
-            column = f"{alias}.tenant_id" if alias else "tenant_id"
-            assert re.search(rf"(?<![.\w]){re.escape(column)} = %\(tenant_id\)s", body), name
-    assert sum(len(tables.findall(body)) for body in bodies.values()) == len(tables.findall(text))
+@pytest.mark.parametrize("base", bases(), ids=name_of)
+def test_each_step_that_reads_a_table_names_the_tenant(base: Shape) -> None:
+    tables = re.compile(r"\b(?:FROM|JOIN) memsense\.(?!\w+\()\w+(?: AS (\w+))?")
+    for shape in with_filters(base):
+        steps = [body_of(part) for part in compose(shape)]
+        assert len(steps) > 15
+        for name, body in steps:
+            for alias in tables.findall(body):
+                column = f"{alias}.tenant_id" if alias else "tenant_id"
+                assert re.search(rf"(?<![.\w]){re.escape(column)} = %\(tenant_id\)s", body), name
+
+
+@pytest.mark.parametrize("base", bases(), ids=name_of)
+def test_the_statement_is_sent_without_comments_holes_or_what_it_does_not_need(
+    base: Shape,
+) -> None:
+    for shape in with_filters(base):
+        text = recall_text(shape)
+        assert "--" not in text
+        assert not re.search(r"\{[a-z_]+\}", text)
+        assert ("filtered AS" in text) == bool(shape.filters)
+        assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank")
+        assert ("scope_id = 17" in text) == ("halfvec(48)" in text) == (shape.indexed is not None)
+        assert ("s.user_id = " in text) == (shape.whose != "all_users")
+        for name in {field.name for field in fields(Filters)}:
+            assert (f"%({name})s" in text) == (name in shape.filters)
+        names = set(re.findall(r"%\((\w+)\)s", text))
+        statement = recall_statement(shape)
+        assert set(statement.names) == names
+        assert statement.text.count(b"%") == 0
+
+
+@pytest.mark.parametrize("base", bases(), ids=name_of)
+def test_every_route_is_fused_under_its_place_in_the_order_of_routes(base: Shape) -> None:
+    text = recall_text(base)
+    found = re.findall(r"SELECT (\d+) AS route, .* %\(weight_(\w+)\)s::float8 .* FROM (\w+)", text)
+    numbered = dict(enumerate(ROUTES, start=1))
+    assert [(int(n), route) for n, route, _ in found] == [
+        (n, route) for n, route in numbered.items() if route in base.routes
+    ]
+    assert all(route == cte for _, route, cte in found)
+    assert set(base.routes) >= {*VECTOR_ROUTES, "lexical"}
+
+
+def test_the_statements_of_many_memories_keep_little() -> None:
+    shapes = [
+        Shape(whose=Indexed(scope_id, 384), filters=filters, worded=worded)
+        for scope_id in range(200)
+        for filters in ((), ("since", "until"))
+        for worded in (False, True)
+    ] + [Shape(whose=Indexed(scope_id, 384), filters=FILTER_NAMES) for scope_id in range(200)]
+    recall_statement.cache_clear()
+    tracemalloc.start()
+    try:
+        for shape in shapes:
+            recall_statement(shape)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(shapes) == 1000
+    assert kept < 10_000_000
+
+
+def test_an_unknown_filter_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="there is no filter colour"):
+        Shape(filters=("since", "colour"))
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_change_of_a_part_shows_as_a_change_of_sql(name: str) -> None:
+    shown = Path(__file__).parents[1] / "data" / "recall" / f"{name}.sql"
+    text = recall_text(SHOWN[name]) + ";\n"
+    if os.environ.get("MEMSENSE_REWRITE"):
+        shown.parent.mkdir(exist_ok=True)
+        shown.write_text(text, encoding="utf-8")
+    assert shown.read_text(encoding="utf-8") == text
+
+
+def arguments_of(shape: Shape) -> list[str]:
+    found: list[str] = []
+    if shape.indexed:
+        found += ["--indexed", *map(str, shape.indexed)]
+    elif shape.whose == "all_users":
+        found.append("--all-users")
+    for name in shape.filters:
+        found += ["--filter", name]
+    found += ["--lexical", shape.lexical]
+    found += [f"--{flag.replace('_', '-')}" for flag in FLAGS if getattr(shape, flag)]
+    return found
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_any_shape_is_printed_on_the_command_line(name: str) -> None:
+    done = CliRunner().invoke(app, ["recall", *arguments_of(SHOWN[name])])
+    assert done.exit_code == 0
+    assert done.stdout == recall_text(SHOWN[name]) + "\n"
 
 
 def test_every_statement_of_the_store_names_the_tenant() -> None:
@@ -94,12 +215,3 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}
-
-
-def test_a_variant_shows_no_marker_and_no_other_variants_lines() -> None:
-    for flags in variants():
-        text = recall_text(flags)
-        assert "--:" not in text
-        assert ("AS filtered" in text or "FROM filtered" in text) == ("filtered" in flags)
-        assert ("ts_rank_cd(" in text) == ("ts_rank" in flags)
-        assert ("{scope_id}" in text) == ("ann" in flags)

@@ -4,7 +4,7 @@ import pytest
 
 from memsense.lexical import Bm25f, TsRank, text_index
 from memsense.profiles import BALANCED, MEMSENSE, Profile
-from memsense.queries import recall_text
+from memsense.statement import Shape, recall_text
 
 
 def test_the_profile_chooses_the_text_index() -> None:
@@ -34,13 +34,11 @@ def test_bm25f_has_the_profiles_constants() -> None:
 
 
 @pytest.mark.parametrize("profile", [BALANCED, MEMSENSE], ids=lambda profile: profile.name)
-def test_a_text_index_names_lines_of_the_recall_query_and_all_their_parameters(
+def test_a_text_index_has_the_parameters_of_its_parts_of_the_recall_statement(
     profile: Profile,
 ) -> None:
     index = text_index(profile)
-    shared = recall_text(frozenset({"exact", "one_user"}))
-    text = recall_text(frozenset({"exact", "one_user", index.name}))
-    assert len(text) > len(shared)
+    text = recall_text(Shape(lexical=profile.lexical_mode))
     assert ("'ceiling'" in text) == index.has_ceiling
     for name in Bm25f.of(profile).parameters():
         assert (f"%({name})s" in text) == (name in index.parameters())

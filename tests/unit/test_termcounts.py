@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from memsense.termcounts import FIELD_WEIGHTS, MOST_CODED, Counts, coded_counts, rank_value
+from memsense.queries import SQL_ROOT
+from memsense.termcounts import (
+    FIELD_WEIGHTS,
+    MOST_CODED,
+    Counts,
+    coded_counts,
+    rank_value,
+    sql_functions,
+)
 
 
 def as_postgres_does(counts: Counts) -> float:
@@ -40,3 +48,7 @@ def test_more_occurrences_than_are_coded_give_larger_values() -> None:
     ]
     assert min(rank_value(counts) for counts in further) > largest + 1e-3
     assert min(rank_value(counts) for counts in further) == rank_value((0, 0, 0, total))
+
+
+def test_the_tables_that_recall_looks_up_are_those_worked_out_here() -> None:
+    assert (SQL_ROOT / "termcounts.sql").read_text(encoding="utf-8") == sql_functions()

@@ -1,0 +1,59 @@
+-- What a chunk must satisfy to take part in a search: one condition a filter, under the filter's
+-- own name. Recall joins those in use with AND over all chunks; why-not asks each of one chunk.
+--
+-- c is the chunk; the CTE scope holds the memories searched, with their language and namespace; the
+-- CTE quoted the words of what the question quotes. Each parameter has its filter's name.
+
+-- name: session_ids
+c.session_id = ANY (%(session_ids)s::text[])
+
+-- name: project
+c.session_id = ANY (ARRAY(
+    SELECT p.session_id
+    FROM memsense.project_sessions AS p
+    WHERE p.tenant_id = %(tenant_id)s
+      AND p.namespace_id = (SELECT namespace_id FROM scope LIMIT 1)
+      AND p.project = %(project)s))
+
+-- name: agent_id
+c.agent_id = %(agent_id)s
+
+-- name: since
+c.occurred_at >= %(since)s
+
+-- name: until
+c.occurred_at < %(until)s
+
+-- name: tags
+c.tags <> '{}'
+AND memsense.scope_tags(c.scope_id, c.tags)
+    && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
+
+-- name: kinds
+c.memory_kind = ANY (%(kinds)s::text[])
+
+-- name: metadata
+c.metadata @> %(metadata)s::jsonb
+
+-- name: exclude_chunks
+-- An excluded session takes its exchanges along.
+c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
+AND NOT EXISTS (
+    SELECT FROM memsense.chunks AS x
+    WHERE x.tenant_id = %(tenant_id)s
+      AND x.scope_id = c.scope_id
+      AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[])
+      AND x.granularity = 'session'
+      AND x.session_id = c.session_id
+      AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+      AND c.ordinal <= x.last_ordinal)
+
+-- name: exclude_messages
+NOT c.message_ids && %(exclude_messages)s::text[]
+
+-- name: quoted
+-- The words are looked at before the text, which lies out of line.
+CASE
+    WHEN c.tsv @@ (SELECT string_agg(query::text, ' & ')::tsquery FROM quoted) IS NOT FALSE
+    THEN concat_ws(E'\x1e', c.session_text, c.user_text, c.assistant_text) ~* ALL (%(quoted_patterns)s::text[])
+END
