@@ -6,7 +6,7 @@ from sqlalchemy import create_engine, pool, text
 
 from alembic import context
 from memsense.migrate import load_views, run_text
-from memsense.queries import load_functions
+from memsense.statement import load_functions
 
 LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number serves
 

@@ -65,26 +65,30 @@ def load_views() -> str:
     return _read("views.sql")
 
 
-def load_functions() -> str:
-    """The functions that recall calls (`sql/termcounts.sql`) and those for people at psql."""
-    return _read("termcounts.sql") + _read("functions.sql")
-
-
-def fill(name: str, file: str, **holes: str) -> str:
+def fill(name: str, file: str, /, **holes: str) -> str:
     """The part of a statement under `-- name: NAME` of `file`, its holes `{hole}` filled.
 
     What fills a hole is text of this package, never of a user; its further lines are indented as
     the line that has the hole. Raises ConfigurationError for an unknown part or an open hole.
     """
 
+    return _fill(_find(name, file), f"sql/{file}, {name}", holes)
+
+
+def fill_script(file: str, **holes: str) -> str:
+    """A whole file with its holes filled, as `fill` does it, to be run as it is."""
+    return _fill(_read(file), f"sql/{file}", holes)
+
+
+def _fill(text: str, where: str, holes: Mapping[str, str]) -> str:
     def filling(found: re.Match[str]) -> str:
         if found["hole"] not in holes:
-            raise ConfigurationError(f"sql/{file}, {name}: nothing fills {found['hole']}")
-        line = found.string[found.string.rfind("\n", 0, found.start()) + 1 :]
+            raise ConfigurationError(f"{where}: nothing fills {found['hole']}")
+        line = text[text.rfind("\n", 0, found.start()) + 1 :]
         blanks = line[: len(line) - len(line.lstrip(" "))]
         return holes[found["hole"]].replace("\n", f"\n{blanks}")
 
-    return _HOLE.sub(filling, _find(name, file))
+    return _HOLE.sub(filling, text)
 
 
 @dataclass(frozen=True, slots=True)

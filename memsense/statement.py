@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from memsense.errors import ConfigurationError
 from memsense.profiles import ROUTES, VECTOR_ROUTES, Route
-from memsense.queries import Numbered, fill, number_parameters, statement_names
+from memsense.queries import Numbered, fill, fill_script, number_parameters, statement_names
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
     {
@@ -96,6 +96,51 @@ def compose(shape: Shape) -> Iterator[str]:
     yield _state(shape)
 
 
+def load_functions() -> str:
+    """The functions that recall calls, and those for people at psql: what migrating creates.
+
+    `recall_lexical` takes recall's own steps, its arguments in place of recall's parameters.
+    """
+    everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
+    steps = [
+        _part("scope", whose=everyone_or_one),
+        _part("statistics"),
+        _part("question"),
+        *_bm25f("true"),
+    ]
+    text = ",\n".join(steps)
+    for parameter, argument in _FUNCTION_ARGUMENTS.items():
+        text = text.replace(f"%({parameter})s", argument)
+    return fill_script("termcounts.sql") + fill_script("functions.sql", steps=text)
+
+
+_FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
+    {
+        "tenant_id": (
+            "(SELECT t.tenant_id FROM memsense.tenants AS t WHERE t.name = recall_lexical.tenant)"
+        ),
+        "terms": "recall_lexical.question",
+        "granularities": (
+            "string_to_array(coalesce(recall_lexical.granularity, 'turn,session'), ',')"
+        ),
+        "weight_lexical": "1",
+        **{
+            name: f"recall_lexical.{name}"
+            for name in (
+                "namespace",
+                "k1",
+                "b",
+                "weight_user",
+                "weight_assistant",
+                "weight_tag",
+                "weight_context",
+                "postings_budget",
+            )
+        },
+    }
+)
+
+
 def _part(name: str, **holes: str) -> str:
     return fill(name, "recall.sql", **holes)
 
@@ -163,14 +208,11 @@ def _all(conditions: Sequence[str]) -> str:
 
 def _words(shape: Shape) -> Iterator[str]:
     """The chunks that hold words of the question, or identifiers, with their scores."""
+    takes_part = _takes_part(shape, "c.chunk_id")
     if shape.lexical == "bm25f":
-        yield _part("terms")
-        yield _part("drivers")
-        yield _part("postings", takes_part=_takes_part(shape, "c.chunk_id"))
-        yield _part("frequencies")
-        yield _part("words")
+        yield from _bm25f(takes_part)
     else:
-        yield _part("words_by_ts_rank", takes_part=_takes_part(shape, "c.chunk_id"))
+        yield _part("words_by_ts_rank", takes_part=takes_part)
     if shape.identified:
         yield _part("identifiers")
         yield _part("identifier_matches", of_granularity=_of_granularity(shape))
@@ -180,6 +222,14 @@ def _words(shape: Shape) -> Iterator[str]:
         ceiling = _part("ceiling_of_identifiers") if shape.identified else "0"
         yield _part("ceiling", of_identifiers=ceiling)
     yield _part("matched_or_identified" if shape.identified else "matched")
+
+
+def _bm25f(takes_part: str) -> Iterator[str]:
+    yield _part("terms")
+    yield _part("drivers")
+    yield _part("postings", takes_part=takes_part)
+    yield _part("frequencies")
+    yield _part("words")
 
 
 def _graph(shape: Shape) -> Iterator[str]:

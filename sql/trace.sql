@@ -67,32 +67,25 @@ WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
   AND recorded_at < clock_timestamp() - make_interval(secs => %(seconds)s);
 
 -- name: fetch_standing
--- Where a chunk stands towards a search, whatever the search finds: each filter by name (true: the
--- chunk passes), and for which routes it has a text and a vector.
+-- Where a chunk stands towards a search, whatever the search finds: each filter in use by name
+-- (true: the chunk passes), and for which routes it has a text and a vector.
+WITH scope AS MATERIALIZED (
+    SELECT s.scope_id, s.user_id, n.namespace_id, n.language
+    FROM memsense.chunks AS c
+    JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
+    JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+    WHERE c.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s
+),
+{quoted}
 SELECT
     c.status,
     c.granularity,
     c.session_id,
-    s.user_id,
+    scope.user_id,
     jsonb_build_object(
-        'user_id', %(user_id)s::text IS NULL OR s.user_id = %(user_id)s,
-        'granularity', c.granularity = ANY (%(granularities)s::text[]),
-        'session_ids', NOT %(by_session)s OR c.session_id = ANY (%(session_ids)s::text[]),
-        'project', NOT %(by_project)s OR c.session_id IN (
-            SELECT p.session_id FROM memsense.project_sessions AS p
-            WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = n.namespace_id AND p.project = %(project)s::text),
-        'agent_id', NOT %(by_agent)s OR coalesce(c.agent_id = %(agent_id)s::text, false),
-        'since', NOT %(by_since)s OR coalesce(c.occurred_at >= %(since)s::timestamptz, false),
-        'until', NOT %(by_until)s OR coalesce(c.occurred_at < %(until)s::timestamptz, false),
-        'tags', NOT %(by_tags)s OR c.tags && %(tags)s::text[],
-        'kinds', NOT %(by_kinds)s OR c.memory_kind = ANY (%(kinds)s::text[]),
-        'metadata', NOT %(by_metadata)s OR c.metadata @> %(metadata)s::jsonb,
-        'exclude', NOT %(by_exclude)s
-            OR (c.chunk_id <> ALL (%(exclude_chunks)s::bigint[]) AND NOT c.message_ids && %(exclude_messages)s::text[]),
-        'quoted', NOT %(by_quoted)s OR c.tsv IS NULL
-            OR (tsvector_to_array(to_tsvector(n.language::regconfig, %(quoted_terms)s)) <@ tsvector_to_array(c.tsv)
-                AND concat_ws(E'\x1e', c.session_text, c.user_text, c.assistant_text) ~* ALL (%(quoted_patterns)s::text[]))
-    ) AS passes,
+        'user_id', %(user_id)s::text IS NULL OR scope.user_id = %(user_id)s,
+        'granularity', c.granularity = ANY (%(granularities)s::text[])
+    ) || jsonb_build_object({passes}) AS passes,
     ARRAY_REMOVE(ARRAY[
         'full',
         CASE WHEN c.user_text ~ '\S' THEN 'user' END,
@@ -107,7 +100,9 @@ SELECT
         WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
         ORDER BY e.route
     ) AS vectors
-FROM memsense.chunks AS c
-JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
-JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
-WHERE c.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s;
+FROM scope
+JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = scope.scope_id
+WHERE c.chunk_id = %(chunk_id)s;
+
+-- name: passes
+'{filter}', coalesce({condition}, false)

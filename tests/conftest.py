@@ -135,6 +135,13 @@ def database_url(server_url: str, template_database: str) -> Generator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def module_database_url(server_url: str, template_database: str) -> Generator[str]:
+    """The URL of a migrated database for the tests of one module."""
+    with new_database(server_url, template_database) as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def shared_database_url(server_url: str, template_database: str) -> Generator[str]:
     """The URL of a migrated database that stays empty: its tests roll back."""

@@ -13,6 +13,7 @@ from memsense.engine.searcher import Searcher, read_filters
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.hits import SearchResult
 from memsense.profiles import Profile
+from memsense.recall import query_values, shape_of
 from memsense.store import traces as recorded
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class Explainer(Searcher):
         The first step that lost it decides. Raises NotFoundError for a chunk that is not in
         this namespace.
         """
-        from memsense.engine.tracing import standing_values
         from memsense.engine.whynot import judge
 
         filters = read_filters(query, options)
@@ -39,8 +39,9 @@ class Explainer(Searcher):
             namespace = self._require_namespace(connection)
             search = self._search(connection, namespace, query, options, filters)
             result = searching.fetch_result(connection, search)
-            values = standing_values(search, filters)
-            standing = recorded.fetch_standing(connection, namespace, chunk_id, values)
+            standing = recorded.fetch_standing(
+                connection, chunk_id, shape_of(search.asked).filters, query_values(search.asked)
+            )
             if standing is None:
                 raise no_chunk(chunk_id)
             return judge(

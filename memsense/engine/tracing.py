@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.engine.outcomes import Fates, judge_candidates
-from memsense.engine.searching import Search, choose_wording, describe_question
+from memsense.engine.searching import Search, describe_question
 from memsense.errors import MemSenseError
 from memsense.profiles import ROUTES, Route
 from memsense.recall import Filters
@@ -282,32 +282,3 @@ def read_filters(stored: Mapping[str, Any]) -> Filters:
     for name in values.keys() & {"since", "until"}:
         values[name] = datetime.fromisoformat(values[name])
     return Filters(**values)
-
-
-FILTER_FLAGS = {
-    "by_session": {"session_ids"},
-    "by_project": {"project"},
-    "by_agent": {"agent_id"},
-    "by_since": {"since"},
-    "by_until": {"until"},
-    "by_tags": {"tags"},
-    "by_kinds": {"kinds"},
-    "by_metadata": {"metadata"},
-    "by_exclude": {"exclude_chunks", "exclude_messages"},
-    "by_quoted": {"quoted"},
-}
-
-
-def standing_values(search: Search, filters: Filters) -> dict[str, Any]:
-    """What `fetch_standing` needs to know of a search."""
-    request = search.request
-    wording = choose_wording(search.question, request.profile)
-    used = {*filters.used(), *(("quoted",) if wording.required else ())}
-    granularities = ["turn"] if request.granularity == "turn" else ["turn", "session"]
-    return {
-        **filters.values(),
-        **wording.values(),
-        **{flag: bool(used & names) for flag, names in FILTER_FLAGS.items()},
-        "user_id": request.user_id,
-        "granularities": granularities,
-    }

@@ -42,7 +42,8 @@ _FILTERS = {
     "tags": "it has none of the tags asked for",
     "kinds": "it is not of the kinds asked for",
     "metadata": "its metadata does not contain what is asked for",
-    "exclude": "it is among what the search excludes",
+    "exclude_chunks": "it is among what the search excludes, or part of it",
+    "exclude_messages": "it holds a message that the search excludes",
     "quoted": "it does not hold all that the question quotes",
 }
 

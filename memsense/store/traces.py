@@ -17,7 +17,7 @@ from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.queries import numbered_query, query
+from memsense.queries import as_sql, fill, numbered_query, query
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"
@@ -283,14 +283,20 @@ class Standing:
 
 
 def fetch_standing(
-    connection: Connection, namespace: Namespace, chunk_id: int, filters: Mapping[str, Any]
+    connection: Connection, chunk_id: int, filters: Sequence[str], values: Mapping[str, Any]
 ) -> Standing | None:
-    """The standing of a chunk of this namespace, None if there is no such chunk."""
-    values = {
-        **filters,
-        "tenant_id": namespace.tenant_id,
-        "namespace": namespace.name,
-        "chunk_id": chunk_id,
-    }
+    """The standing of a chunk towards a recall, None if its namespace has no such chunk.
+
+    `filters` are the names of those in use, `values` the recall's parameters.
+    """
+    passes = [
+        fill("passes", FILE, filter=name, condition=fill(name, "filters.sql")) for name in filters
+    ]
+    statement = fill(
+        "fetch_standing",
+        FILE,
+        quoted=fill("quoted", "recall.sql"),
+        passes=",\n".join(passes),
+    )
     cursor = connection.cursor(row_factory=class_row(Standing))
-    return cursor.execute(query("fetch_standing", FILE), values).fetchone()
+    return cursor.execute(as_sql(statement), {**values, "chunk_id": chunk_id}).fetchone()

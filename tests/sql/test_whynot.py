@@ -16,12 +16,12 @@ from reference import Document, lexemes_of, rank, read_documents, score_bm25f, s
 from traced import WORDS, fill
 
 from memsense import MemSense, Profile
+from memsense.db.connection import Connection
 from memsense.engine import searching
-from memsense.engine.tracing import standing_values
 from memsense.engine.whynot import Verdict, judge
 from memsense.errors import NotFoundError
 from memsense.profiles import Route
-from memsense.recall import Filters
+from memsense.recall import Filters, query_values, shape_of
 from memsense.store import traces
 
 OpenMemory = Callable[..., MemSense]
@@ -230,6 +230,15 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
     assert min(seen.values()) >= 20
 
 
+def standing_of(connection: Connection, search: searching.Search, chunk_id: int) -> traces.Standing:
+    asked = search.asked
+    standing = traces.fetch_standing(
+        connection, chunk_id, shape_of(asked).filters, query_values(asked)
+    )
+    assert standing is not None
+    return standing
+
+
 def judge_all(
     memory: MemSense, question: str, options: searching.SearchOptions, source: random.Random
 ) -> tuple[set[int], dict[int, Verdict]]:
@@ -244,9 +253,7 @@ def judge_all(
         others = source.sample(sorted({row[0] for row in rows} - candidates), k=3)
         verdicts: dict[int, Verdict] = {}
         for chunk_id in (*candidates, *others):
-            values = standing_values(search, Filters())
-            standing = traces.fetch_standing(connection, namespace, chunk_id, values)
-            assert standing is not None
+            standing = standing_of(connection, search, chunk_id)
             verdicts[chunk_id] = judge(
                 connection,
                 search=search,
@@ -283,7 +290,7 @@ def test_the_filter_that_keeps_a_chunk_out_is_named(memory: MemSense) -> None:
         "tags": {"tags": ["unheard"]},
         "kinds": {"kinds": ["stable"] if chunk.memory_kind != "stable" else ["preference"]},
         "metadata": {"metadata": {"colour": "green"}},
-        "exclude": {"exclude": [chunk.chunk_id]},
+        "exclude_chunks": {"exclude": [chunk.chunk_id]},
     }
     for name, options in cases.items():
         given: dict[str, Any] = {"user_id": "ada", "granularity": "turn", **options}
@@ -336,9 +343,7 @@ def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
         missed = search.candidates[-1].chunk_id
         # As HNSW does when it does not reach a chunk.
         search.candidates = search.candidates[:-1]
-        values = standing_values(search, Filters())
-        standing = traces.fetch_standing(connection, namespace, missed, values)
-        assert standing is not None
+        standing = standing_of(connection, search, missed)
         assert missed not in {hit.chunk_id for hit in result}
         verdict = judge(
             connection,
