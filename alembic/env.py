@@ -5,8 +5,8 @@ created after it, at the newest revision.
 from sqlalchemy import create_engine, pool, text
 
 from alembic import context
-from memsense.migrate import load_views, run_text
-from memsense.statement import load_functions
+from memsense.db.migrate import load_views, run_text
+from memsense.search.recall.statement import load_functions
 
 LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number serves
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from alembic import op
 
-from memsense.migrate import run_file
+from memsense.db.migrate import run_file
 
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

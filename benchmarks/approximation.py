@@ -10,10 +10,10 @@ from benchmarks.stores import NAMESPACE, open_namespace
 from memsense import store
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
-from memsense.engine.searching import SearchRequest, run_search
-from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
-from memsense.recall import Filters, RecallRequest, run_recall
-from memsense.statement import Indexed
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.search.recall.run import Filters, RecallRequest, run_recall
+from memsense.search.recall.statement import Indexed
+from memsense.search.search import SearchRequest, run_search
 
 DEPTH = 80
 HITS = 10

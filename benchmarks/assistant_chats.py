@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import memsense
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.evaluation import (
     ProfileRow,
     evaluate_profiles,
@@ -30,7 +30,7 @@ from memsense.evaluation import (
     tabulate,
 )
 from memsense.ingest import ReadOptions, expand_paths, read_source
-from memsense.profiles import PROFILES, Profile
+from memsense.search.profiles import PROFILES, Profile
 from memsense.types import Conversation
 
 ROOT = Path(__file__).parents[1]

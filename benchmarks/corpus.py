@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.chunking import content_hash
 from memsense.embed import Embedder, OnnxEmbedder, Vectors
-from memsense.entities import RuleExtractor, find_mentions
-from memsense.facets import FACETS, Facets, RuleTagger
 from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport
+from memsense.text.entities import RuleExtractor, find_mentions
 from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
+from memsense.write.chunking import content_hash
+from memsense.write.facets import FACETS, Facets, RuleTagger
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "memsense" / "data" / "sample_conversation.jsonl"

@@ -19,8 +19,8 @@ from typing import Any, Literal, TypedDict, cast
 from rich.console import Console
 from rich.table import Table
 
-from memsense.facets import FACETS, RULES, Facet, Facets, RuleTagger
-from memsense.facets.sentences import split_sentences
+from memsense.write.facets import FACETS, RULES, Facet, Facets, RuleTagger
+from memsense.write.facets.sentences import split_sentences
 
 LABELS = Path(__file__).parents[1] / "tests" / "quality" / "facet_labels.jsonl"
 Half = Literal["tuning", "held_out"]

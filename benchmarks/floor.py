@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 
 from benchmarks.statements import statement
-from memsense.profiles import Profile, Route
+from memsense.search.profiles import Profile, Route
 
 Vectors = tuple[NDArray[np.int64], NDArray[np.float32]]
 """Chunk ids, (n,), and their vectors, (n, d)."""

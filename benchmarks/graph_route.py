@@ -15,7 +15,7 @@ from statistics import fmean, median
 
 from memsense import MemSense
 from memsense.evaluation import GoldSet, QuestionResult, compare, evaluate, read_locomo
-from memsense.profiles import BALANCED, Profile
+from memsense.search.profiles import BALANCED, Profile
 
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 CATEGORIES: Mapping[str, str] = {

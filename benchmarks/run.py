@@ -15,8 +15,8 @@ from benchmarks.original import Original
 from benchmarks.peers import load_documents, open_peers, size_of
 from benchmarks.timing import Timing, join
 from memsense.db import open_pool, read
-from memsense.profiles import Profile
-from memsense.store import promotion
+from memsense.search.profiles import Profile
+from memsense.store import indexes
 
 USER = "ada"
 PROMOTION_THRESHOLD = 20_000
@@ -117,7 +117,7 @@ def _promote(run: Run, url: str) -> None:
     try:
         with read(pool) as connection:
             namespace = stores.open_namespace(connection)
-            promotion.optimise(connection, namespace, PROMOTION_THRESHOLD)
+            indexes.optimise(connection, namespace, PROMOTION_THRESHOLD)
     finally:
         pool.close()
     run.ingest["promotion, seconds"] = time.perf_counter() - started

@@ -16,7 +16,7 @@ from benchmarks.timing import Timing, time_calls
 from memsense import MemSense
 from memsense.config import Settings
 from memsense.embed import CachedQueries, Embedder
-from memsense.profiles import BALANCED, ROUTES, Profile
+from memsense.search.profiles import BALANCED, ROUTES, Profile
 
 Asked = tuple[str, NDArray[np.float32]]
 ALL_ROUTES = BALANCED.override(

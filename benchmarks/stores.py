@@ -12,8 +12,8 @@ from psycopg import sql
 
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
 from benchmarks.statements import statement
-from memsense import migrate, store
-from memsense.db import open_pool, transaction
+from memsense import store
+from memsense.db import migrate, open_pool, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.types import SessionWrite
 

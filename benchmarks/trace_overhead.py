@@ -29,7 +29,7 @@ import numpy as np
 
 from memsense import MemSense, load_settings
 from memsense.db import connect
-from memsense.engine.tracing import LONGEST_QUEUE
+from memsense.explain.recorder import LONGEST_QUEUE
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "memsense" / "data" / "sample_conversation.jsonl"

@@ -19,19 +19,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.candidates import Candidate, Candidates, RouteHit
 from memsense.config import load_settings
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
-from memsense.engine.searching import SearchRequest, run_search
 from memsense.evaluation import read_locomo
 from memsense.evaluation.gold import GoldQuestion
 from memsense.evaluation.metrics import recall_at, reciprocal_rank
-from memsense.profiles import BALANCED, ROUTES, Profile
-from memsense.question import Question
-from memsense.recall import Filters
-from memsense.rerank import rank_candidates
+from memsense.search.profiles import BALANCED, ROUTES, Profile
+from memsense.search.question import Question
+from memsense.search.rank.ranking import rank_candidates
+from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
+from memsense.search.recall.run import Filters
+from memsense.search.search import SearchRequest, run_search
 from memsense.store import find_scope, find_tenant
 
 WIDE = 10_000

@@ -18,7 +18,7 @@ from benchmarks.timing import Timing, summarise, time_calls
 from memsense import MemSense
 from memsense.db import open_pool
 from memsense.embed import Embedder, OnnxEmbedder
-from memsense.facets import RuleTagger
+from memsense.write.facets import RuleTagger
 
 ADDED = 60
 FIRST_ADDED_SESSION = 500_000

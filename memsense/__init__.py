@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 from memsense.errors import MemSenseError
 
 if TYPE_CHECKING:
+    from memsense.client.memory import MemSense
     from memsense.config import Settings, load_settings
-    from memsense.engine import MemSense
-    from memsense.explanation import Explanation
-    from memsense.hits import Hit, Neighbor, SearchResult
-    from memsense.profiles import PROFILES, Profile
+    from memsense.search.explanation import Explanation
+    from memsense.search.hits import Hit, Neighbor, SearchResult
+    from memsense.search.profiles import PROFILES, Profile
     from memsense.types import Chunk, Event
 
     __version__: str
 
 _HOMES = {
-    "MemSense": "memsense.engine",
+    "MemSense": "memsense.client.memory",
     "Settings": "memsense.config",
     "load_settings": "memsense.config",
-    "Explanation": "memsense.explanation",
-    "Hit": "memsense.hits",
-    "Neighbor": "memsense.hits",
-    "SearchResult": "memsense.hits",
-    "PROFILES": "memsense.profiles",
-    "Profile": "memsense.profiles",
+    "Explanation": "memsense.search.explanation",
+    "Hit": "memsense.search.hits",
+    "Neighbor": "memsense.search.hits",
+    "SearchResult": "memsense.search.hits",
+    "PROFILES": "memsense.search.profiles",
+    "Profile": "memsense.search.profiles",
     "Chunk": "memsense.types",
     "Event": "memsense.types",
 }

@@ -1,5 +1,5 @@
 -- Promotion: a large scope gets HNSW indexes of its own, one a route, over its rows alone.
--- {table}, {index}, {scope_id} and {dimension} are filled in by memsense/store/promotion.py, because
+-- {table}, {index}, {scope_id} and {dimension} are filled in by memsense/store/indexes.py, because
 -- CREATE INDEX takes no parameters. scope_id is unique over all tenants, and recall names it as a
 -- literal, which is how the planner knows that the partial index serves the query.
 

@@ -21,7 +21,7 @@ from filelock import FileLock
 from psycopg import sql
 
 from memsense.db.embedded import EmbeddedServer
-from memsense.migrate import upgrade
+from memsense.db.migrate import upgrade
 
 IMAGE = "pgvector/pgvector:pg18"
 RUN_DIR = "MEMSENSE_TEST_RUN_DIR"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from alembic import op
-from memsense.migrate import run_file
+from memsense.db.migrate import run_file
 
 revision = "0002"
 down_revision = "0001"

@@ -8,7 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from memsense.cli.render import add_row, table
-from memsense.explanation import Explanation, RouteContribution, Selection, SessionSupport, Term
+from memsense.search.explanation import (
+    Explanation,
+    RouteContribution,
+    Selection,
+    SessionSupport,
+    Term,
+)
 
 DIGITS = 4
 BAR_WIDTH = 12

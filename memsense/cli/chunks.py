@@ -15,7 +15,7 @@ from memsense.errors import NotFoundError
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
 
 if TYPE_CHECKING:
-    from memsense.engine import MemSense
+    from memsense.client.memory import MemSense
 
 EXCERPT = 240
 

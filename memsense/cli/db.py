@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from memsense import migrate
 from memsense.cli.app import new_app
 from memsense.cli.errors import FAILED
 from memsense.cli.options import AsJson
 from memsense.cli.render import print_json
 from memsense.cli.target import Target, shown_url, target_of
-from memsense.db import connect
+from memsense.db import connect, migrate
 from memsense.errors import ConnectionFailedError
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)

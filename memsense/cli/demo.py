@@ -9,17 +9,16 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from memsense import queries
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.render import add_row, console, shorten, table
 from memsense.cli.search import print_result
 from memsense.cli.summary import print_summary
 from memsense.cli.target import Target, shown_url, target_of
-from memsense.db import connect
-from memsense.migrate import upgrade
+from memsense.db import connect, queries
+from memsense.db.migrate import upgrade
 
 if TYPE_CHECKING:
-    from memsense.engine import MemSense
+    from memsense.client.memory import MemSense
 
 NAMESPACE = "demo"
 USER = "ines"

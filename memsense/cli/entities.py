@@ -14,7 +14,7 @@ from memsense.cli.target import target_of
 from memsense.types import EntityKind
 
 if TYPE_CHECKING:
-    from memsense.engine.entities import EntityView
+    from memsense.client.entities import EntityView
     from memsense.store.entities import Entity
 
 EXCERPT = 160

@@ -30,7 +30,7 @@ from memsense.cli.progress import question_progress
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, print_json, table
 from memsense.cli.target import Target, check_profile, target_of
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.evaluation import (
     PARTS,
     compare,
@@ -43,7 +43,7 @@ from memsense.evaluation import (
     without,
 )
 from memsense.ingest import ReadOptions
-from memsense.profiles import PROFILES, Profile
+from memsense.search.profiles import PROFILES, Profile
 
 app = new_app(help="Measure recall on gold questions.", no_args_is_help=True)
 

@@ -31,9 +31,9 @@ from memsense.cli.target import Target, check_profile, target_of
 from memsense.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from memsense.doctor import Report
-    from memsense.engine import MemSense
-    from memsense.engine.replay import Comparison, Replay
+    from memsense.client.memory import MemSense
+    from memsense.doctor.checks import Report
+    from memsense.explain.replay import Comparison, Replay
     from memsense.store.traces import Trace
 
 TraceId = Annotated[str, typer.Argument(metavar="TRACE", help="a trace's id, as searches show it")]
@@ -331,7 +331,7 @@ def doctor(
 
 def _examine(target: Target, *, repair: bool) -> "Report":
     settings = target.settings()
-    checkup = import_module("memsense.engine.checkup")
+    checkup = import_module("memsense.doctor.checkup")
     with target.database() as url:
         return checkup.check_up(url, settings=settings, repair=repair)
 

@@ -18,15 +18,15 @@ from memsense.cli.render import add_row, console, plain, print_json, table
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
-from memsense.engine.drafting import Annotations
-from memsense.engine.ingesting import IngestReport
 from memsense.errors import IngestError
 from memsense.ingest import READERS, DateOrder, ReadOptions
 from memsense.ingest.readers.rows import FIELDS
 from memsense.types import IngestMode
+from memsense.write.drafting import Annotations
+from memsense.write.ingest_run import IngestReport
 
 if TYPE_CHECKING:
-    from memsense.engine import MemSense
+    from memsense.client.memory import MemSense
 
 STDIN = "-"
 

@@ -26,10 +26,10 @@ from memsense.evaluation import (
     write_results,
 )
 from memsense.evaluation.figure import draw_recall
-from memsense.profiles import Profile
+from memsense.search.profiles import Profile
 
 if TYPE_CHECKING:
-    from memsense.engine import MemSense
+    from memsense.client.memory import MemSense
 
 SHOWN = {
     "R@1": "session.recall@1",

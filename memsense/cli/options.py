@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from memsense.profiles import PROFILES
+from memsense.search.profiles import PROFILES
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: docs/cli.md)")]
 User = Annotated[

@@ -12,10 +12,10 @@ from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, plain, print_json, table, when
 from memsense.cli.settings import value_text
 from memsense.cli.target import check_profile, target_of
-from memsense.profiles import BALANCED, Profile
+from memsense.search.profiles import BALANCED, Profile
 
 if TYPE_CHECKING:
-    from memsense.engine.tuner import KnownProfile
+    from memsense.client.settings import KnownProfile
 
 app = new_app(
     no_args_is_help=True, help="Profiles: named sets of all weights and constants of a search."

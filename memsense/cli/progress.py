@@ -20,7 +20,7 @@ from rich.progress import (
 from memsense.cli.render import console
 
 if TYPE_CHECKING:
-    from memsense.engine.ingesting import IngestReport
+    from memsense.write.ingest_run import IngestReport
 
 
 class IngestProgress:

@@ -5,7 +5,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import typer
 
-from memsense.profiles import ROUTES, Profile
+from memsense.search.profiles import ROUTES, Profile
 
 _ACCEPTED: dict[type, tuple[type, ...]] = {
     float: (int, float),

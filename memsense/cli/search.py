@@ -15,7 +15,7 @@ from memsense.cli.target import check_profile, target_of
 from memsense.types import MemoryKind
 
 if TYPE_CHECKING:
-    from memsense.hits import Hit, SearchResult
+    from memsense.search.hits import Hit, SearchResult
 
 KINDS = get_args(MemoryKind)
 EXCERPT = 320

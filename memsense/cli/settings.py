@@ -12,10 +12,10 @@ from memsense.cli.options import AsJson, By
 from memsense.cli.ranking import WORDED, read_settings
 from memsense.cli.render import add_row, console, plain, print_json, table, when
 from memsense.cli.target import target_of
-from memsense.profiles import ROUTES
+from memsense.search.profiles import ROUTES
 
 if TYPE_CHECKING:
-    from memsense.engine.tuning import Setting, SettingsInForce
+    from memsense.search.settings import Setting, SettingsInForce
     from memsense.store.settings import RecordedChange
 
 app = new_app(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from memsense.cli.app import new_app
-from memsense.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
+from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 

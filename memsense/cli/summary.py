@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.render import add_row, plain, table, when
-from memsense.engine.ingesting import IngestReport
+from memsense.write.ingest_run import IngestReport
 
 LISTED_SOURCES = 8
 LISTED_PLACES = 3

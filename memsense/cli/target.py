@@ -14,10 +14,10 @@ import memsense
 from memsense.errors import ConfigurationError, NotFoundError
 
 if TYPE_CHECKING:
+    from memsense.client.memory import MemSense
     from memsense.config import Settings
     from memsense.db.embedded import EmbeddedServer
     from memsense.embed import Embedder
-    from memsense.engine import MemSense
 
 _PASSWORD_OPTION = re.compile(r"(\bpassword\s*=\s*)('[^']*'|[^\s&]+)")
 
@@ -59,7 +59,7 @@ class Target:
 
 
 def _open_embedder(settings: "Settings") -> "Embedder":
-    return import_module("memsense.engine.models").open_named_embedder(settings, for_few=True)
+    return import_module("memsense.client.models").open_named_embedder(settings, for_few=True)
 
 
 def target_of(ctx: typer.Context) -> Target:
@@ -71,7 +71,7 @@ def check_profile(memory: "MemSense", name: str | None) -> None:
     """Raise ConfigurationError, listing what there is, for a profile that is neither shipped nor
     stored in the namespace.
     """
-    if name is None or name in import_module("memsense.profiles").PROFILES:
+    if name is None or name in import_module("memsense.search.profiles").PROFILES:
         return
     try:
         memory.profile(name)

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 from watchfiles import Change, watch
 
-from memsense.engine.ingesting import IngestReport
 from memsense.ingest import expand_paths
+from memsense.write.ingest_run import IngestReport
 
 DEBOUNCE_MS = 1500
 """A file that is being written is read once it has been quiet for so long."""

@@ -9,7 +9,7 @@ from psycopg import errors as pg
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from memsense import queries
+from memsense.db import queries
 from memsense.errors import ConnectionFailedError, DatabaseError, SchemaError, ServerTooOldError
 
 Connection = psycopg.Connection[TupleRow]

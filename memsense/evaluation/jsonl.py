@@ -15,7 +15,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, model_validator
 
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
 from memsense.ingest import ReadOptions

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.evaluation.gold import GoldSet
 from memsense.evaluation.run import QuestionResult, evaluate
 from memsense.evaluation.statistics import Difference, Interval, compare, intervals
 from memsense.evaluation.variants import grid_profiles
-from memsense.profiles import Profile
+from memsense.search.profiles import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

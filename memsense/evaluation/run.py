@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
 from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
-from memsense.profiles import Profile
+from memsense.search.profiles import Profile
 
 SESSION_DEPTH = 10
 TURN_DEPTH = 20

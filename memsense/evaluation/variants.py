@@ -8,7 +8,7 @@ from typing import get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from memsense.errors import ConfigurationError, NotFoundError
-from memsense.profiles import ROUTES, VECTOR_ROUTES, Profile
+from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile
 
 PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {

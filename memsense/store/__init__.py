@@ -1,7 +1,7 @@
 """Everything that writes chunks and reads them back, except recall itself."""
 
+from memsense.store.indexes import Promotion, optimise, should_promote
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
-from memsense.store.promotion import Promotion, optimise, should_promote
 from memsense.store.reads import (
     FoundHit,
     WantedHit,

@@ -8,10 +8,10 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.entities import EntityExtractor, entity_key, find_mentions
-from memsense.queries import query
+from memsense.db.queries import query
 from memsense.store.mentions import FILE, as_json, count_mentions
 from memsense.store.scopes import Namespace, Scope
+from memsense.text.entities import EntityExtractor, entity_key, find_mentions
 from memsense.types import EntityKind
 
 LEAST_SIMILARITY = 0.8

@@ -5,8 +5,8 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
+from memsense.db.queries import query
 from memsense.errors import InvalidInputError
-from memsense.queries import query
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status

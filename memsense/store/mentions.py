@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.queries import query
+from memsense.db.queries import query
 from memsense.store.scopes import Scope
 from memsense.types import Mention
 

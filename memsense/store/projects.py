@@ -8,8 +8,8 @@ from typing import Any
 from psycopg.rows import class_row
 
 from memsense.db.connection import Connection
+from memsense.db.queries import query
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.queries import query
 from memsense.store.scopes import Namespace
 
 FILE = "settings.sql"

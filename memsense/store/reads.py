@@ -13,7 +13,7 @@ from psycopg.pq import Format
 from psycopg.rows import class_row
 
 from memsense.db.connection import Connection
-from memsense.queries import numbered_query, query
+from memsense.db.queries import numbered_query, query
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
 

@@ -11,7 +11,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.queries import query
+from memsense.db.queries import query
 from memsense.store.scopes import Namespace, check_language
 from memsense.store.writes import index_terms
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from memsense.chunking import Link, Turn
 from memsense.db.connection import Connection
-from memsense.queries import query
-from memsense.question.scripts import segment_scripts
+from memsense.db.queries import query
 from memsense.store.scopes import Scope
+from memsense.text.scripts import segment_scripts
 from memsense.types import ChunkDraft
+from memsense.write.chunking import Link, Turn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsense.db.connection import Connection
+from memsense.db.queries import query
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
-from memsense.queries import query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

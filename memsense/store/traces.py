@@ -17,7 +17,7 @@ from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.queries import as_sql, fill, numbered_query, query
+from memsense.db.queries import as_sql, fill, numbered_query, query
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"

@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from memsense.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
 from memsense.db.connection import Connection
-from memsense.queries import query
-from memsense.question.identifiers import as_lexemes, index_identifiers
-from memsense.question.scripts import segment_scripts
+from memsense.db.queries import query
 from memsense.store import mentions, rows
 from memsense.store.scopes import Namespace, Scope, find_scope
+from memsense.text.identifiers import as_lexemes, index_identifiers
+from memsense.text.scripts import segment_scripts
 from memsense.types import (
     ChunkDraft,
     ExchangeDraft,
@@ -26,6 +25,7 @@ from memsense.types import (
     SessionDraft,
     SessionWrite,
 )
+from memsense.write.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit vectors of texts: (n, dimension) float32; may answer from what was embedded before."""

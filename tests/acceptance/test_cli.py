@@ -390,10 +390,10 @@ def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -
         "psutil",
         "filelock",
         "memsense.db.embedded",
-        "memsense.engine.drafting",
-        "memsense.engine.ingesting",
-        "memsense.engine.replay",
-        "memsense.facets.rules",
+        "memsense.write.drafting",
+        "memsense.write.ingest_run",
+        "memsense.explain.replay",
+        "memsense.write.facets.rules",
         "memsense.ingest.readers",
     ]
     program = (

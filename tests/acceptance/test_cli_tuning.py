@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from memsense import MemSense
 from memsense.cli.app import hoist_global_options, root
-from memsense.profiles import PROFILES, TUNABLE
+from memsense.search.profiles import PROFILES, TUNABLE
 
 
 @pytest.fixture(scope="module")

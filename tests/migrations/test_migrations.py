@@ -12,8 +12,7 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from memsense import MemSense
-from memsense.errors import ConnectionFailedError, SchemaError
-from memsense.migrate import (
+from memsense.db.migrate import (
     downgrade,
     head_revision,
     load_views,
@@ -22,12 +21,13 @@ from memsense.migrate import (
     schema_state,
     upgrade,
 )
+from memsense.errors import ConnectionFailedError, SchemaError
 from memsense.types import Chunk, ChunkDraft
 
 VERSIONS = Path(__file__).parents[2] / "alembic" / "versions"
 REVISIONS = sorted(path.name[:4] for path in VERSIONS.glob("[0-9]*.py"))
 
-UPGRADE = "import sys; from memsense.migrate import upgrade; print(upgrade(sys.argv[1]).current)"
+UPGRADE = "import sys; from memsense.db.migrate import upgrade; print(upgrade(sys.argv[1]).current)"
 
 # Everything in the schema but the version itself, one line each.
 CATALOG = """

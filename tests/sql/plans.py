@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from memsense.queries import as_sql
-from memsense.recall import RecallRequest, query_values, shape_of
-from memsense.statement import recall_text
+from memsense.db.queries import as_sql
+from memsense.search.recall.run import RecallRequest, query_values, shape_of
+from memsense.search.recall.statement import recall_text
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 

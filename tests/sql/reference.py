@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 from embedders import HashingEmbedder
 
-from memsense.profiles import Profile, Route
+from memsense.search.profiles import Profile, Route
 
 FIELDS = ("user", "assistant", "tag", "context")
 

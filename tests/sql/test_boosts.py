@@ -17,14 +17,14 @@ from plans import explain_recall, walk
 from reference import lexemes_of, read_documents, score_bm25f
 
 from memsense import MemSense, Profile
-from memsense.candidates import Candidates
 from memsense.db import open_pool, read
-from memsense.hits import Hit
-from memsense.profiles import BALANCED, PROFILES
-from memsense.question import NO_WORDING, Wording, analyse_question
-from memsense.question.scripts import segment_scripts
-from memsense.recall import RecallRequest, run_recall, shape_of
-from memsense.statement import recall_text
+from memsense.search.hits import Hit
+from memsense.search.profiles import BALANCED, PROFILES
+from memsense.search.question import NO_WORDING, Wording, analyse_question
+from memsense.search.recall.candidates import Candidates
+from memsense.search.recall.run import RecallRequest, run_recall, shape_of
+from memsense.search.recall.statement import recall_text
+from memsense.text.scripts import segment_scripts
 
 OpenMemory = Callable[..., MemSense]
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from memsense import MemSense
 from memsense.cli.app import root
-from memsense.entities import Found, RuleExtractor, find_mentions
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
+from memsense.text.entities import Found, RuleExtractor, find_mentions
 from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]

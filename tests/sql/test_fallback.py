@@ -14,8 +14,8 @@ from test_searching import recorded_statements
 from memsense import MemSense
 from memsense.embed import OpenAIEmbedder
 from memsense.errors import EmbeddingError, ModelMismatchError
-from memsense.hits import SearchResult
-from memsense.profiles import VECTOR_ROUTES
+from memsense.search.hits import SearchResult
+from memsense.search.profiles import VECTOR_ROUTES
 
 OpenMemory = Callable[..., MemSense]
 

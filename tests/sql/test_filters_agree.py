@@ -18,9 +18,9 @@ from psycopg.rows import dict_row
 from traced import START, WORDS, some_text
 
 from memsense import MemSense, Profile
-from memsense.profiles import BALANCED
-from memsense.recall import Filters, query_values, run_recall, shape_of
-from memsense.statement import FILTER_NAMES
+from memsense.search.profiles import BALANCED
+from memsense.search.recall.run import Filters, query_values, run_recall, shape_of
+from memsense.search.recall.statement import FILTER_NAMES
 from memsense.store.traces import fetch_standing
 from memsense.types import MemoryKind
 

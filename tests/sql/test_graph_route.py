@@ -11,13 +11,14 @@ import psycopg
 import pytest
 from plans import explain_recall, walk
 
-from memsense import MemSense, recall
-from memsense.candidates import Candidate, Candidates
+from memsense import MemSense
 from memsense.db import open_pool, read
-from memsense.entities import question_keys
-from memsense.profiles import BALANCED, PROFILES, ROUTES, Profile
-from memsense.recall import Filters, RecallRequest, run_recall, shape_of
-from memsense.statement import Indexed, recall_text
+from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
+from memsense.search.recall import run as recall
+from memsense.search.recall.candidates import Candidate, Candidates
+from memsense.search.recall.run import Filters, RecallRequest, run_recall, shape_of
+from memsense.search.recall.statement import Indexed, recall_text
+from memsense.text.entities import question_keys
 
 OpenMemory = Callable[..., MemSense]
 

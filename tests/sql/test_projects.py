@@ -11,7 +11,7 @@ from traced import fill
 
 from memsense import MemSense
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 
 OpenMemory = Callable[..., MemSense]
 

@@ -8,15 +8,16 @@ from embedders import HashingEmbedder
 from plans import explain_recall, walk
 from psycopg import sql
 
-from memsense import MemSense, recall, store
+from memsense import MemSense, store
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
-from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
-from memsense.recall import Filters, RecallRequest, run_recall
-from memsense.statement import Indexed
-from memsense.store import promotion
-from memsense.store.promotion import PROMOTED_TABLES, optimise, should_promote
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
+from memsense.search.recall import run as recall
+from memsense.search.recall.run import Filters, RecallRequest, run_recall
+from memsense.search.recall.statement import Indexed
+from memsense.store import indexes
+from memsense.store.indexes import PROMOTED_TABLES, optimise, should_promote
 
 WORDS = (
     "lisbon",
@@ -164,7 +165,7 @@ def test_a_promotion_that_broke_off_leaves_exact_search_and_is_finished_by_the_n
     connection: Connection, namespace: store.Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(promotion, "PROMOTED_TABLES", (*PROMOTED_TABLES[:2], "no_such_table"))
+        patched.setattr(indexes, "PROMOTED_TABLES", (*PROMOTED_TABLES[:2], "no_such_table"))
         with pytest.raises(psycopg.errors.UndefinedTable):
             optimise(connection, namespace, 100)
     assert promoted_users(connection) == []

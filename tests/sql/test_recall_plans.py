@@ -16,9 +16,9 @@ from psycopg import sql
 
 from memsense import MemSense, Profile
 from memsense.db import open_pool, read
-from memsense.engine.drafting import Annotations
-from memsense.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
-from memsense.recall import Filters, RecallRequest
+from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
+from memsense.search.recall.run import Filters, RecallRequest
+from memsense.write.drafting import Annotations
 
 USERS = 12
 EXCHANGES = 300

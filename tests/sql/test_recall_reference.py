@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
 
 from memsense import MemSense, Profile
-from memsense.candidates import Candidate
 from memsense.db import open_pool, read
 from memsense.fusion import reciprocal_rank_fusion
-from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
-from memsense.recall import RecallRequest, run_recall
-from memsense.termcounts import MOST_CODED
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
+from memsense.search.recall.candidates import Candidate
+from memsense.search.recall.run import RecallRequest, run_recall
+from memsense.search.recall.termcounts import MOST_CODED
 
 OpenMemory = Callable[..., MemSense]
 Floats = NDArray[np.float64]

@@ -20,11 +20,11 @@ from pgvector.psycopg import register_vector
 from typer.testing import CliRunner
 
 from memsense.cli.sql import app
+from memsense.db.queries import as_sql, query, statement_names
 from memsense.errors import ConfigurationError
-from memsense.profiles import BALANCED, ROUTES, VECTOR_ROUTES
-from memsense.queries import as_sql, query, statement_names
-from memsense.recall import Filters, RecallRequest, query_values
-from memsense.statement import (
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES
+from memsense.search.recall.run import Filters, RecallRequest, query_values
+from memsense.search.recall.statement import (
     FILTER_NAMES,
     Indexed,
     Shape,

@@ -12,9 +12,9 @@ from embedders import BrokenEmbedder, Vectors
 from psycopg import sql
 
 from memsense import MemSense
-from memsense.engine.searching import SearchGranularity
 from memsense.errors import EmbeddingError, InvalidInputError, NotFoundError
-from memsense.profiles import BALANCED, ROUTES
+from memsense.search.profiles import BALANCED, ROUTES
+from memsense.search.search import SearchGranularity
 
 OpenMemory = Callable[..., MemSense]
 

@@ -17,14 +17,14 @@ from test_searching import recorded_statements
 from traced import fill
 
 from memsense import MemSense, Profile
+from memsense.client.settings import user_name
 from memsense.config import Settings
 from memsense.db import open_pool, read
-from memsense.doctor import Finding
-from memsense.engine.checkup import check_up
-from memsense.engine.tuner import user_name
+from memsense.doctor.checks import Finding
+from memsense.doctor.checkup import check_up
 from memsense.errors import ConfigurationError, ConflictError, InvalidInputError, NotFoundError
-from memsense.profiles import BALANCED, PROFILES, ROUTES, VECTOR_ROUTES, read_profile
-from memsense.recall import RecallRequest
+from memsense.search.profiles import BALANCED, PROFILES, ROUTES, VECTOR_ROUTES, read_profile
+from memsense.search.recall.run import RecallRequest
 
 OpenMemory = Callable[..., MemSense]
 

@@ -22,12 +22,12 @@ from traced import fill, random_searches
 
 from memsense import MemSense, SearchResult, Settings
 from memsense.db import read
-from memsense.engine import tracing
-from memsense.engine.outcomes import Outcome, trace_outcomes
-from memsense.engine.tracing import LONGEST_QUEUE, Recording, TraceRecorder
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.explanation import SessionSupport
-from memsense.profiles import BALANCED, PROFILES
+from memsense.explain import recorder as tracing
+from memsense.explain.outcomes import Outcome, trace_outcomes
+from memsense.explain.recorder import LONGEST_QUEUE, Recording, TraceRecorder
+from memsense.search.explanation import SessionSupport
+from memsense.search.profiles import BALANCED, PROFILES
 from memsense.store.traces import TraceCandidate, _ArrayDumper
 
 OpenMemory = Callable[..., MemSense]

@@ -10,7 +10,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from memsense import Chunk, MemSense
-from memsense.profiles import ROUTES
+from memsense.search.profiles import ROUTES
 
 VIEWS = (
     "recall_routes",

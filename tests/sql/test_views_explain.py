@@ -19,8 +19,8 @@ from views_doc import fill as fill_examples
 
 from memsense import MemSense, SearchResult
 from memsense.db import open_pool
-from memsense.profiles import BALANCED
-from memsense.recall import RecallRequest, run_recall
+from memsense.search.profiles import BALANCED
+from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.store.traces import Trace
 
 OpenMemory = Callable[..., MemSense]

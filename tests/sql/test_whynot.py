@@ -17,11 +17,11 @@ from traced import WORDS, fill
 
 from memsense import MemSense, Profile
 from memsense.db.connection import Connection
-from memsense.engine import searching
-from memsense.engine.whynot import Verdict, judge
 from memsense.errors import NotFoundError
-from memsense.profiles import Route
-from memsense.recall import Filters, query_values, shape_of
+from memsense.explain.why_not import Verdict, judge
+from memsense.search import search as searching
+from memsense.search.profiles import Route
+from memsense.search.recall.run import Filters, query_values, shape_of
 from memsense.store import traces
 
 OpenMemory = Callable[..., MemSense]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.candidates import Candidate, Candidates, Held, RouteHit
-from memsense.profiles import BALANCED, Profile
-from memsense.question import analyse_question, find_phrase
-from memsense.question.identifiers import as_lexemes, find_identifiers, index_identifiers
-from memsense.question.wording import wording_pattern
-from memsense.signals import score_terms
+from memsense.search.profiles import BALANCED, Profile
+from memsense.search.question import analyse_question, find_phrase
+from memsense.search.question.wording import wording_pattern
+from memsense.search.rank.signals import score_terms
+from memsense.search.recall.candidates import Candidate, Candidates, Held, RouteHit
+from memsense.text.identifiers import as_lexemes, find_identifiers, index_identifiers
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.chunking import (
+from memsense.types import ChunkDraft
+from memsense.write.chunking import (
     CONTEXT_AFTER,
     CONTEXT_BEFORE,
     LARGEST_CHUNK,
@@ -19,7 +20,6 @@ from memsense.chunking import (
     split_exchange,
     split_text,
 )
-from memsense.types import ChunkDraft
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

@@ -18,8 +18,14 @@ from memsense.cli.errors import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
 from memsense.cli.target import shown_url
-from memsense.explanation import Explanation, RouteContribution, Selection, SessionSupport, Term
-from memsense.profiles import PROFILES, ROUTES
+from memsense.search.explanation import (
+    Explanation,
+    RouteContribution,
+    Selection,
+    SessionSupport,
+    Term,
+)
+from memsense.search.profiles import PROFILES, ROUTES
 
 finite = st.floats(min_value=-5, max_value=5, allow_nan=False)
 

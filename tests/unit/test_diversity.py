@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.candidates import Candidate, Candidates, RouteHit
-from memsense.explanation import Selection
-from memsense.profiles import Profile
-from memsense.question import Question
-from memsense.rerank import Ranked, Ranking, rank_candidates
+from memsense.search.explanation import Selection
+from memsense.search.profiles import Profile
+from memsense.search.question import Question
+from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
+from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 
 LIMITS = st.tuples(st.integers(0, 4), st.integers(0, 4))
 

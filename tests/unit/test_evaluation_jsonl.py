@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.errors import EvaluationError
 from memsense.evaluation import (
     evaluate,
@@ -17,7 +17,7 @@ from memsense.evaluation import (
     read_gold,
     summarise,
 )
-from memsense.profiles import BALANCED
+from memsense.search.profiles import BALANCED
 
 
 def turn(identity: str, role: str, content: str, **more: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from memsense.engine import MemSense
+from memsense.client.memory import MemSense
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.evaluation import (
     PARTS,
@@ -18,7 +18,7 @@ from memsense.evaluation import (
     tabulate,
     without,
 )
-from memsense.profiles import BALANCED, LEXICAL, MEMSENSE, ROUTES, Profile
+from memsense.search.profiles import BALANCED, LEXICAL, MEMSENSE, ROUTES, Profile
 
 
 def test_every_route_can_be_left_out() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memsense.explanation import Explanation, RouteContribution, SessionSupport, Term
+from memsense.search.explanation import Explanation, RouteContribution, SessionSupport, Term
 
 ROUTE = RouteContribution(
     route="lexical", rank=2, score=3.5, score_kind="bm25f", weight=2.0, contribution=2 / 17

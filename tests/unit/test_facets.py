@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsense.errors import ConfigurationError
-from memsense.facets import FACETS, RULES, Facet, Facets, FacetTagger, RuleTagger
-from memsense.facets.model import MAX_FACET_TEXT
-from memsense.facets.sentences import MAX_SENTENCE, split_sentences
+from memsense.write.facets import FACETS, RULES, Facet, Facets, FacetTagger, RuleTagger
+from memsense.write.facets.model import MAX_FACET_TEXT
+from memsense.write.facets.sentences import MAX_SENTENCE, split_sentences
 
 # One example per rule; test_every_rule_has_an_example keeps the table complete.
 EXAMPLES: dict[str, str] = {

@@ -10,8 +10,8 @@ from typing import ClassVar
 import pytest
 
 from memsense.errors import ConfigurationError
-from memsense.facets import Facets, FacetTagger
-from memsense.facets.llm import LLMTagger
+from memsense.write.facets import Facets, FacetTagger
+from memsense.write.facets.llm import LLMTagger
 
 EMPTY: dict[str, object] = {
     "personal_info": [],

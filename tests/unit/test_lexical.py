@@ -2,9 +2,9 @@ import dataclasses
 
 import pytest
 
-from memsense.lexical import Bm25f, TsRank, text_index
-from memsense.profiles import BALANCED, MEMSENSE, Profile
-from memsense.statement import Shape, recall_text
+from memsense.search.profiles import BALANCED, MEMSENSE, Profile
+from memsense.search.recall.lexical import Bm25f, TsRank, text_index
+from memsense.search.recall.statement import Shape, recall_text
 
 
 def test_the_profile_chooses_the_text_index() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memsense.engine.messages import clean_text, read_messages, read_time
 from memsense.errors import InvalidInputError
+from memsense.write.messages import clean_text, read_messages, read_time
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

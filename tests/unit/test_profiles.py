@@ -5,7 +5,7 @@ import math
 import pytest
 
 from memsense.errors import ConfigurationError, NotFoundError
-from memsense.profiles import (
+from memsense.search.profiles import (
     BALANCED,
     PROFILES,
     ROUTES,

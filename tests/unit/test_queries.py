@@ -2,8 +2,7 @@
 
 import pytest
 
-from memsense.errors import ConfigurationError
-from memsense.queries import (
+from memsense.db.queries import (
     SQL_ROOT,
     fill,
     load_views,
@@ -11,6 +10,7 @@ from memsense.queries import (
     query,
     statement_names,
 )
+from memsense.errors import ConfigurationError
 
 
 def test_a_named_statement_is_found_without_its_name() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.question import analyse_question
+from memsense.search.question import analyse_question
 
 PLAIN_WORDS = st.sampled_from(
     [

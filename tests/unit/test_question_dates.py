@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memsense.question import DateRange, DateScores, analyse_question, date_proximity
-from memsense.question.dates import find_dates
+from memsense.search.question import DateRange, DateScores, analyse_question, date_proximity
+from memsense.search.question.dates import find_dates
 
 ASKED_AT = datetime(2023, 6, 14, 12, tzinfo=UTC)  # a Wednesday
 Days = tuple[str, str]

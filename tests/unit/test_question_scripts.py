@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.question.scripts import is_unspaced, segment_scripts
+from memsense.text.scripts import is_unspaced, segment_scripts
 
 UNSPACED = st.text("中国人東京に行きたいカメラไทยพูดได้ລາວខ្មែរမြန်မာ", min_size=1)
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.candidates import Candidate, Candidates, RouteHit
-from memsense.profiles import PROFILES, ROUTES, Profile
-from memsense.question import Question, analyse_question
-from memsense.rerank import Ranked, rank_candidates
+from memsense.search.profiles import PROFILES, ROUTES, Profile
+from memsense.search.question import Question, analyse_question
+from memsense.search.rank.ranking import Ranked, rank_candidates
+from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 from memsense.types import Granularity
 
 QUESTION = Question(text="tea", search_text="tea")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memsense import rerankers
 from memsense.errors import ConfigurationError, RerankerError
-from memsense.rerankers import HttpReranker, Reranker
+from memsense.search.rank import reranker as rerankers
+from memsense.search.rank.reranker import HttpReranker, Reranker
 
 Respond = Callable[[int, dict[str, Any]], tuple[int, object]]
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import get_args
 
-from memsense.candidates import RouteHit
-from memsense.explanation import Explanation, RouteContribution
-from memsense.profiles import PROFILES, Route
-from memsense.rerank import contributions
-from memsense.scores import SCORE_KINDS, describe_scores
+from memsense.search.explanation import Explanation, RouteContribution
+from memsense.search.profiles import PROFILES, Route
+from memsense.search.rank.ranking import contributions
+from memsense.search.recall.candidates import RouteHit
+from memsense.search.score_kinds import SCORE_KINDS, describe_scores
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "retrieval.md"
 FOUND_BY_EVERY_ROUTE = tuple(RouteHit(route, 1, 0.5) for route in get_args(Route))

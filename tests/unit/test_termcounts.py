@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from memsense.queries import SQL_ROOT
-from memsense.termcounts import (
+from memsense.db.queries import SQL_ROOT
+from memsense.search.recall.termcounts import (
     FIELD_WEIGHTS,
     MOST_CODED,
     Counts,

@@ -1,0 +1,133 @@
+"""The part of `MemSense` that shows entities, and finds them again in what is stored."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from memsense import store
+from memsense.client.context import Opened
+from memsense.db import read, transaction
+from memsense.errors import InvalidInputError, NotFoundError
+from memsense.types import Chunk, EntityKind
+
+if TYPE_CHECKING:
+    from memsense.db.connection import Connection
+    from memsense.store.entities import Entity, EntityMention, NearEntity
+
+DEFAULT_LISTED = 50
+DEFAULT_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityView:
+    """An entity with the chunks that mention it most and its strongest neighbours.
+
+    `chunks` are those of `mentions`, in the same order; `edges` are (id, id, weight) among the
+    entity and its neighbours: how many chunks mention both.
+    """
+
+    entity: "Entity"
+    mentions: "Sequence[EntityMention]"
+    chunks: Sequence[Chunk]
+    neighbours: "Sequence[NearEntity]"
+    edges: Sequence[tuple[int, int, int]]
+
+
+class EntityReader(Opened):
+    """Shows entities."""
+
+    def entities(
+        self,
+        *,
+        user_id: str | None = None,
+        kind: EntityKind | None = None,
+        limit: int = DEFAULT_LISTED,
+    ) -> "list[Entity]":
+        """The entities that memory mentions most often, each user's own."""
+        from memsense.store.entities import list_entities
+
+        _check_limit(limit)
+        with read(self._pool) as connection:
+            namespace = self._find_namespace(connection)
+            if namespace is None:
+                return []
+            return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
+
+    def entity(
+        self, name: str, *, user_id: str | None = None, limit: int = DEFAULT_SHOWN
+    ) -> EntityView:
+        """The entity of that name, in any spelling of its key; of the user who mentions it most.
+
+        Raises NotFoundError, which lists similar names.
+        """
+        from memsense.store.entities import fetch_neighbourhood
+
+        _check_limit(limit)
+        with read(self._pool) as connection:
+            namespace = self._require_namespace(connection)
+            entity = _find_entity(connection, namespace, name, user_id)
+            near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
+            chunk_ids = [mention.chunk_id for mention in near.mentions]
+            chunks = {
+                chunk.chunk_id: chunk
+                for chunk in store.fetch_chunks(connection, namespace, chunk_ids)
+            }
+        return EntityView(
+            entity=entity,
+            mentions=near.mentions,
+            chunks=[chunks[chunk_id] for chunk_id in chunk_ids],
+            neighbours=near.neighbours,
+            edges=near.edges,
+        )
+
+    def rebuild_entities(
+        self,
+        *,
+        user_id: str | None = None,
+        on_user: Callable[[str, int], object] = lambda _user, _chunks: None,
+    ) -> int:
+        """Find the entities of everything stored again; returns the number of chunks read.
+
+        For stores older than entities, and after a change of extractor. One transaction a user,
+        whose writes wait meanwhile; `on_user` gets the user and the number of their chunks.
+        """
+        from memsense.store.entities import list_users
+
+        with read(self._pool) as connection:
+            namespace = self._require_namespace(connection)
+            users = list_users(connection, namespace, user_id)
+        if user_id is not None and not users:
+            raise NotFoundError(f"nothing is stored for user {user_id!r}")
+        total = 0
+        for user in users:
+            chunks = self._rebuild_user(namespace, user)
+            total += chunks
+            on_user(user, chunks)
+        return total
+
+    def _rebuild_user(self, namespace: store.Namespace, user_id: str) -> int:
+        from memsense.store.entities import rebuild_entities
+
+        with transaction(self._pool) as connection:
+            scope = store.lock_scope(connection, namespace, user_id)
+            return rebuild_entities(connection, scope, self.extractor)
+
+
+def _check_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+
+
+def _find_entity(
+    connection: "Connection", namespace: store.Namespace, name: str, user_id: str | None
+) -> "Entity":
+    from memsense.store.entities import find_similar, list_entities
+    from memsense.text.entities import entity_key
+
+    key = entity_key(name)
+    found = list_entities(connection, namespace, user_id=user_id, keys=[key], limit=1)
+    if found:
+        return found[0]
+    similar = find_similar(connection, namespace, name, user_id) if key else []
+    hint = f"; similar: {', '.join(similar)}" if similar else "; see 'memsense entities'"
+    raise NotFoundError(f"no entity named {name!r}{hint}")

@@ -1,0 +1,46 @@
+"""Opens the database that the settings name: a server's, or the embedded one's."""
+
+from typing import TYPE_CHECKING
+
+from memsense.config import Settings
+from memsense.db import check_server, connect, migrate, open_pool
+from memsense.db.connection import Pool
+
+if TYPE_CHECKING:
+    from memsense.db.embedded import EmbeddedServer
+
+
+def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
+    """A pool over a checked database, and the embedded server if that is what was started.
+
+    Raises ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
+    """
+    if settings.database_url:
+        return _open_checked(settings, settings.database_url), None
+    from memsense.db.embedded import EmbeddedServer
+
+    server = EmbeddedServer(settings.data_dir)
+    try:
+        return _open_checked(settings, _start(server)), server
+    except BaseException:
+        server.release()
+        raise
+
+
+def _start(server: "EmbeddedServer") -> str:
+    address = server.start()
+    if migrate.schema_state(address).current is None:
+        migrate.upgrade(address)
+    return address
+
+
+def _open_checked(settings: Settings, address: str) -> Pool:
+    with connect(address) as connection:
+        check_server(connection)
+        migrate.require_current(connection)
+    return open_pool(
+        address,
+        min_size=settings.pool_min_size,
+        max_size=settings.pool_max_size,
+        timeout=settings.pool_timeout,
+    )

@@ -1,0 +1,128 @@
+"""Brings a database to this version's schema, and says how far it is from it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, LiteralString, cast
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from memsense.db import check_server, connect, database_errors, queries
+from memsense.errors import SchemaError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+_PACKAGED = Path(__file__).parents[1] / "_alembic"
+_SCRIPTS = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "alembic"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """The revision a database is at (None: no memsense schema) and the one this version needs."""
+
+    current: str | None
+    head: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether memsense can work with the database as it is."""
+        return self.current == self.head
+
+
+def _config(url: str) -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS))
+    config.set_main_option("sqlalchemy.url", _sqlalchemy_url(url).replace("%", "%%"))
+    return config
+
+
+def _sqlalchemy_url(url: str) -> str:
+    """The same server for SQLAlchemy's psycopg dialect; accepts libpq key=value strings too."""
+    from sqlalchemy import URL
+
+    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    return URL.create("postgresql+psycopg", query=parts).render_as_string(hide_password=False)
+
+
+def head_revision() -> str:
+    """The newest revision that this version of memsense ships."""
+    return max(path.name[:4] for path in (_SCRIPTS / "versions").glob("[0-9]*_*.py"))
+
+
+def schema_state(url: str) -> SchemaState:
+    """Which revision the database is at; raises ConnectionFailedError when it can't be reached."""
+    with connect(url) as connection:
+        return read_state(connection)
+
+
+def read_state(connection: psycopg.Connection[Any]) -> SchemaState:
+    """As `schema_state`, over an open connection."""
+    with database_errors():
+        found = connection.execute("SELECT to_regclass('memsense.alembic_version')").fetchone()
+        if found == (None,):
+            return SchemaState(None, head_revision())
+        row = connection.execute("SELECT version_num FROM memsense.alembic_version").fetchone()
+    return SchemaState(row[0] if row else None, head_revision())
+
+
+def require_current(connection: psycopg.Connection[Any]) -> None:
+    """Raise SchemaError, naming the remedy, unless the database is at this version's revision."""
+    state = read_state(connection)
+    if state.current is None:
+        raise SchemaError("the database has no memsense schema; run 'memsense init'")
+    _refuse_newer(state)
+    if not state.is_current:
+        raise SchemaError(
+            f"the schema is at {state.current}, this memsense needs {state.head};"
+            " run 'memsense db upgrade'"
+        )
+
+
+def _refuse_newer(state: SchemaState) -> None:
+    if state.current is not None and state.current > state.head:
+        raise SchemaError(
+            f"the schema is at {state.current}, newer than this memsense ({state.head});"
+            " upgrade memsense"
+        )
+
+
+def upgrade(url: str, revision: str = "head") -> SchemaState:
+    """Migrate to `revision` in one transaction, views included; safe to run twice and at once.
+
+    Raises ServerTooOldError or ConnectionFailedError before anything is changed.
+    """
+    from alembic import command
+
+    with connect(url) as connection:
+        check_server(connection)
+        _refuse_newer(read_state(connection))
+    with database_errors():
+        command.upgrade(_config(url), revision)
+    return schema_state(url)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Go back to an earlier revision; what its tables held is gone."""
+    from alembic import command
+
+    with database_errors():
+        command.downgrade(_config(url), revision)
+
+
+def run_file(bind: Any, path: Path) -> None:
+    """Run a revision's SQL file as it is, over Alembic's connection."""
+    run_text(bind, path.read_text(encoding="utf-8"))
+
+
+def run_text(bind: Any, text: str) -> None:
+    """Run several statements as they are, past SQLAlchemy's parameter handling."""
+    driver: psycopg.Connection[Any] = bind.connection.driver_connection
+    driver.execute(cast("LiteralString", text))
+
+
+def load_views() -> str:
+    """The views of this version, which every migration creates anew."""
+    return queries.load_views()

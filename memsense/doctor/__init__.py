@@ -1,0 +1,1 @@
+"""Finds what is wrong with a database, and mends what a recount can mend."""

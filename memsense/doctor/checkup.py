@@ -1,0 +1,118 @@
+"""Examines a database as `memsense doctor` does, whatever state it is in."""
+
+from collections.abc import Iterator
+
+from memsense import store
+from memsense.client.models import open_named_embedder
+from memsense.config import Settings
+from memsense.db import connect, migrate, open_pool, read, transaction
+from memsense.db.connection import Connection, Pool
+from memsense.db.queries import as_sql
+from memsense.doctor import checks
+from memsense.embed import Embedder
+from memsense.errors import ConfigurationError
+from memsense.search.profiles import ROUTES, Profile
+from memsense.search.recall.run import RecallRequest, query_values, shape_of
+from memsense.search.recall.statement import Indexed, recall_text
+from memsense.search.settings import default_profile, tuned_profile
+from memsense.text.entities import question_keys
+from memsense.text.scripts import segment_scripts
+
+
+def check_up(
+    url: str,
+    *,
+    settings: Settings,
+    profile: Profile | None = None,
+    embedder: Embedder | None = None,
+    repair: bool = False,
+) -> checks.Report:
+    """The findings on the database at `url`; with `repair`, after mending what can be mended.
+
+    Without a `profile` or an `embedder`, those of the settings. Raises ConnectionFailedError
+    if there is no connection to be had.
+    """
+    connect(url).close()
+    pool = open_pool(url, min_size=1, max_size=1, timeout=settings.pool_timeout)
+    try:
+        return checks.make_report(
+            list(
+                _examine(
+                    pool,
+                    settings,
+                    profile,
+                    embedder or open_named_embedder(settings),
+                    repair=repair,
+                )
+            )
+        )
+    finally:
+        pool.close()
+
+
+def _examine(
+    pool: Pool, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
+) -> Iterator[checks.Finding]:
+    with read(pool) as connection:
+        yield from checks.examine_server(connection)
+        state = migrate.read_state(connection)
+    yield checks.describe_revision(state.current, state.head)
+    if not state.is_current:
+        return
+    if repair:
+        with transaction(pool) as connection:
+            yield from checks.repair(connection)
+    expected = checks.Expected(
+        tenant=settings.tenant,
+        namespace=settings.namespace,
+        model=embedder.model,
+        dimension=embedder.dimension,
+        trace_days=settings.trace_days,
+        promotion_threshold=settings.promotion_threshold,
+    )
+    with read(pool) as connection:
+        yield from checks.examine_store(connection, expected)
+        try:
+            ranking = profile or _find_tuned(connection, settings)
+        except ConfigurationError as error:
+            yield checks.Finding(
+                check="settings",
+                severity="error",
+                text=f"no search can be ranked: {error}",
+                remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
+            )
+        else:
+            yield from _examine_recall(connection, ranking)
+
+
+def _find_tuned(connection: Connection, settings: Settings) -> Profile:
+    """The profile in force in the namespace that the settings name."""
+    tenant_id = store.find_tenant(connection, settings.tenant)
+    if tenant_id is not None:
+        namespace = store.find_namespace(connection, tenant_id, settings.namespace)
+        if namespace is not None:
+            return tuned_profile(namespace, settings.profile)
+    return default_profile(None, settings.profile)
+
+
+def _examine_recall(connection: Connection, profile: Profile) -> Iterator[checks.Finding]:
+    """How the server runs the recall query over its largest memory."""
+    scope = checks.find_largest_scope(connection)
+    if scope is None:
+        return
+    request = RecallRequest(
+        tenant_id=scope["tenant_id"],
+        namespace=scope["namespace"],
+        user_id=scope["user_id"],
+        granularities=("turn", "session"),
+        query_vector=scope["embedding"].to_numpy(),
+        terms=segment_scripts(scope["user_text"]),
+        profile=profile,
+        top_k=10,
+        indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
+        question_keys=question_keys(scope["user_text"]),
+    )
+    explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
+    row = connection.execute(explain, query_values(request)).fetchone()
+    if row is not None:
+        yield from checks.examine_plan(row[0], ROUTES)

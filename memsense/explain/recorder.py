@@ -1,0 +1,284 @@
+"""Records searches in the background: the answer never waits for its trace, nor fails with it."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.db.connection import Connection
+from memsense.errors import MemSenseError
+from memsense.explain.outcomes import Fates, judge_candidates
+from memsense.search.profiles import ROUTES, Route
+from memsense.search.rank.ranking import Ranking
+from memsense.search.rank.signals import ScoreTerms
+from memsense.search.recall.run import Filters
+from memsense.search.search import Search, describe_question
+from memsense.store.traces import PackedCandidates, Trace, write_trace
+
+logger = logging.getLogger("memsense.traces")
+
+LONGEST_QUEUE = 64
+"""Searches waiting to be written; each takes some 100 kB."""
+
+QUIET = 0.02
+"""Seconds without a search after which waiting traces are written."""
+
+LONGEST_DELAY = 1.0
+"""Seconds after which traces are written whether or not searches are running."""
+
+PAUSE = 0.005
+"""Seconds between two looks at what is going on."""
+
+_NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A search to be recorded; `shown` are the chunks of its hits, by candidate."""
+
+    trace_id: UUID
+    search: Search
+    shown: Mapping[int, int]
+    timings: Mapping[str, float]
+    notes: list[str]
+
+
+class TraceRecorder:
+    """Writes recordings one by one in a thread of its own, which starts with the first.
+
+        recorder = TraceRecorder(lambda: read(pool))
+        with recorder.search_running():
+            ...
+        recorder.submit(recording)
+        recorder.flush()
+
+    It waits for a moment without searches, so that none shares the processor with it. Where there
+    is no such moment for a second, or until half of the queue is full, it writes all that waits
+    in one go, which few searches meet. A recording that can't be written is logged, counted in
+    `failed`, and noted in its result.
+    """
+
+    def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
+        """`connect` gives a connection on which a statement is a transaction of its own."""
+        self._connect = connect
+        self._waiting: queue.Queue[tuple[float, Recording] | None] = queue.Queue(LONGEST_QUEUE)
+        self._lock = threading.Lock()
+        self._hurry = threading.Event()
+        self._is_emptying = False
+        self._thread: threading.Thread | None = None
+        self._running = 0
+        self._last_search = 0.0
+        self.written = 0
+        self.failed = 0
+
+    @contextmanager
+    def search_running(self) -> Generator[None]:
+        """Tells that a search, traced or not, is running as long as the block does."""
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._last_search = time.monotonic()
+
+    def submit(self, recording: Recording) -> bool:
+        """Take a recording over; False, with a note in its result, when too many wait already."""
+        self._start()
+        try:
+            self._waiting.put_nowait((time.monotonic(), _without_vectors(recording)))
+        except queue.Full:
+            self._give_up(recording, f"{LONGEST_QUEUE} traces are waiting to be written already")
+            return False
+        return True
+
+    def flush(self) -> None:
+        """Wait until everything submitted so far is written or given up."""
+        thread = self._thread
+        self._hurry.set()
+        while thread is not None and thread.is_alive() and self._waiting.unfinished_tasks:
+            time.sleep(PAUSE)
+        self._hurry.clear()
+
+    def close(self) -> None:
+        """Write what waits and end the thread."""
+        self.flush()
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None and thread.is_alive():
+            self._waiting.put(None)
+            thread.join()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="memsense-traces", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            try:
+                self._await_quiet(item[0])
+                self._write(item[1])
+            finally:
+                self._waiting.task_done()
+        self._waiting.task_done()
+
+    def _await_quiet(self, submitted_at: float) -> None:
+        while not self._is_due(submitted_at) and not self._is_quiet(time.monotonic()):
+            self._hurry.wait(PAUSE)
+
+    def _is_quiet(self, now: float) -> bool:
+        with self._lock:
+            return not self._running and now - self._last_search >= QUIET
+
+    def _is_due(self, submitted_at: float) -> bool:
+        waiting = self._waiting.qsize()
+        is_late = time.monotonic() - submitted_at >= LONGEST_DELAY
+        is_due = is_late or self._hurry.is_set() or self._is_emptying
+        is_due = is_due or waiting >= LONGEST_QUEUE // 2
+        self._is_emptying = is_due and waiting > 0
+        return is_due
+
+    def _write(self, recording: Recording) -> None:
+        packed = pack_candidates(recording.search, recording.shown)
+        try:
+            with self._connect() as connection:
+                write_trace(connection, build_trace(recording), packed)
+        except MemSenseError as error:
+            self._give_up(recording, str(error))
+        else:
+            self.written += 1
+
+    def _give_up(self, recording: Recording, reason: str) -> None:
+        self.failed += 1
+        recording.notes.append(f"this search was not traced: {reason}")
+        logger.warning("trace %s was not written: %s", recording.trace_id, reason)
+
+
+def _without_vectors(recording: Recording) -> Recording:
+    """The same without the candidates' embeddings, most of its size, which no trace holds."""
+    search = recording.search
+    candidates = replace(search.candidates, embeddings=_NO_VECTORS)
+    ranking = replace(search.ranking, candidates=candidates)
+    return replace(recording, search=replace(search, candidates=candidates, ranking=ranking))
+
+
+def build_trace(recording: Recording) -> Trace:
+    """What the trace says of the search as a whole."""
+    search, request = recording.search, recording.search.request
+    question = describe_question(search)
+    return Trace(
+        tenant_id=request.tenant_id,
+        trace_id=recording.trace_id,
+        namespace=request.namespace,
+        user_id=request.user_id,
+        question=request.query,
+        searched=search.question.search_text,
+        names=question["names"],
+        dates=question["dates"],
+        lexemes=search.state.lexemes,
+        top_k=request.top_k,
+        granularity=request.granularity,
+        returned="session" if search.sessions else "turn",
+        filters=filters_as_dict(request.filters),
+        asked_at=request.asked_at,
+        profile_name=request.profile.name,
+        profile=request.profile.as_dict(),
+        chunk_counts=search.state.counts,
+        lexical_matches=search.state.lexical_matches,
+        candidate_count=len(search.candidates),
+        hit_count=len(recording.shown),
+        timings_ms=recording.timings,
+        notes=tuple(recording.notes),
+    )
+
+
+def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidates:
+    """Every candidate with its fate, column by column; `shown` are the chunks shown for hits."""
+    candidates, profile, ranking = search.candidates, search.request.profile, search.ranking
+    found = np.flatnonzero(candidates.ranks.any(axis=0))
+    routes: list[Route] = [ROUTES[column] for column in found.tolist()]
+    shares = term_shares(ranking.terms)
+    fates = judge_candidates(ranking)
+    hits = [ranking.terms.chunk_ids[ranking.entries[place].row] for place, _ in ranking.picks]
+    return PackedCandidates(
+        rrf_k=profile.rrf_k,
+        rrf_weight=profile.rrf_weight,
+        mmr_lambda=profile.mmr_lambda,
+        routes=routes,
+        weights=np.array([profile.weights[route] for route in routes], dtype=np.float64),
+        terms=list(shares),
+        scope_ids=candidates.scope_ids.astype(np.int32),
+        chunk_ids=candidates.chunk_ids,
+        are_sessions=candidates.is_session,
+        ranks=candidates.ranks[:, found].astype(np.int32),
+        scores=candidates.scores[:, found],
+        memory_scores=candidates.memory_scores,
+        term_shares=np.column_stack([np.empty((len(candidates), 0)), *shares.values()]),
+        **{name: getattr(fates, name) for name in Fates.__slots__},
+        shown_chunk_ids=np.array([shown.get(hit, 0) for hit in hits], dtype=np.int64),
+        **_pack_support(ranking),
+    )
+
+
+def term_shares(terms: ScoreTerms) -> dict[str, NDArray[np.float64]]:
+    """What each term added to each candidate's score, (n,); NaN where there is no such term."""
+    shares = {
+        signal.name: np.where(signal.shown, signal.contributions(), np.nan)
+        for signal in terms.signals
+        if signal.shown.any()
+    }
+    for row, chunk_id in enumerate(terms.chunk_ids if terms.added else ()):
+        if further := terms.added.get(chunk_id):
+            column = shares.setdefault(further.name, np.full(len(terms.chunk_ids), np.nan))
+            column[row] = further.contribution
+    return shares
+
+
+def _pack_support(ranking: Ranking) -> dict[str, NDArray[Any]]:
+    """What stands behind the entries that their session's other chunks support."""
+    given = [(entry.row, entry.support) for entry in ranking.entries if entry.support]
+    best = np.array(
+        [-1 if item.best_turn is None else item.best_turn for _, item in given], dtype=int
+    )
+    known, candidates = best >= 0, ranking.candidates
+    return {
+        "supported": np.array([row + 1 for row, _ in given], dtype=np.int32),
+        "session_rrf_scores": np.array([item.session_rrf_score for _, item in given], dtype=float),
+        "turn_supports": np.array([item.turn_support for _, item in given], dtype=float),
+        "supporting_turns": np.array(
+            [item.supporting_turn_count for _, item in given], dtype=np.int32
+        ),
+        "best_turns": np.where(known, candidates.chunk_ids[best], 0),
+        "best_turn_rrf_scores": np.where(known, candidates.rrf_scores[best], 0.0),
+    }
+
+
+def filters_as_dict(filters: Filters) -> dict[str, Any]:
+    """The filters in use, as JSON holds them; `read_filters` undoes it."""
+    given = {name: value for name, value in asdict(filters).items() if value is not None}
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in given.items()
+    }
+
+
+def read_filters(stored: Mapping[str, Any]) -> Filters:
+    """The filters of a trace."""
+    values: dict[str, Any] = dict(stored)
+    for name in values.keys() & {"since", "until"}:
+        values[name] = datetime.fromisoformat(values[name])
+    return Filters(**values)

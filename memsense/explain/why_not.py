@@ -1,0 +1,269 @@
+"""Says why a chunk is not among a search's hits: the first step that lost it, with the numbers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from memsense.db.connection import Connection
+from memsense.explain.outcomes import Outcome, trace_outcomes
+from memsense.search.hits import SearchResult
+from memsense.search.profiles import Profile, Route
+from memsense.search.recall.candidates import Candidate
+from memsense.search.recall.run import RecallRequest, run_recall
+from memsense.search.recall.statement import PARTITIONS
+from memsense.search.search import Search
+from memsense.store.traces import Standing
+
+Step = Literal[
+    "hit",
+    "scope",
+    "inactive",
+    "not_embedded",
+    "no_route",
+    "pool",
+    "index",
+    "duplicate",
+    "mmr",
+    "session",
+    "limit",
+]
+
+WIDEST = 1000
+"""top_k and candidate factor of a recall that leaves nothing out (a million chunks)."""
+
+_FILTERS = {
+    "user_id": "it belongs to another user",
+    "granularity": "the search asks for the other granularity",
+    "session_ids": "its session is not one of those asked for",
+    "project": "its session is not in the project asked for",
+    "agent_id": "it is not of the agent asked for",
+    "since": "it happened before the time asked for",
+    "until": "it happened after the time asked for",
+    "tags": "it has none of the tags asked for",
+    "kinds": "it is not of the kinds asked for",
+    "metadata": "its metadata does not contain what is asked for",
+    "exclude_chunks": "it is among what the search excludes, or part of it",
+    "exclude_messages": "it holds a message that the search excludes",
+    "quoted": "it does not hold all that the question quotes",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Why a chunk is or is not among the hits: the deciding step, a sentence, its numbers."""
+
+    chunk_id: int
+    step: Step
+    text: str
+    numbers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, ready for JSON."""
+        return {
+            "chunk_id": self.chunk_id,
+            "step": self.step,
+            "text": self.text,
+            "numbers": dict(self.numbers),
+        }
+
+
+def judge(
+    connection: Connection,
+    *,
+    search: Search,
+    result: SearchResult,
+    chunk_id: int,
+    standing: Standing,
+) -> Verdict:
+    """The verdict on one chunk; asks the database again only if it is not among the candidates."""
+    early = _judge_standing(result, chunk_id, standing)
+    if early is not None:
+        return early
+    outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
+    if chunk_id in outcomes:
+        return _judge_outcome(search, outcomes, outcomes[chunk_id])
+    missing = _missing_vectors(search.request.profile, standing)
+    if missing:
+        text = f"it has no vector for {', '.join(missing)}; embed it again"
+        verdict = Verdict(
+            chunk_id=chunk_id, step="not_embedded", text=text, numbers={"routes": missing}
+        )
+    else:
+        everything = _recall_everything(connection, search.asked)
+        verdict = _judge_recall(search.asked, everything, chunk_id)
+    return _with_session(verdict, standing.session_id, outcomes.values())
+
+
+def _judge_standing(result: SearchResult, chunk_id: int, standing: Standing) -> Verdict | None:
+    for rank, hit in enumerate(result, start=1):
+        if chunk_id in (hit.chunk_id, hit.explain.chunk_id):
+            numbers = {"hit_rank": rank, "score": hit.score}
+            text = f"it is hit number {rank}, with a score of {hit.score:.4f}"
+            if chunk_id != hit.chunk_id:
+                text += f", shown as chunk {hit.chunk_id} of its session"
+            return Verdict(chunk_id=chunk_id, step="hit", text=text, numbers=numbers)
+    failed = [name for name in _FILTERS if not standing.passes.get(name, True)]
+    if failed:
+        reasons = "; ".join(f"{name}: {_FILTERS[name]}" for name in failed)
+        text = f"it is out of the search's scope: {reasons}"
+        return Verdict(chunk_id=chunk_id, step="scope", text=text, numbers={"filters": failed})
+    if standing.status != "active":
+        text = f"it is {standing.status}; `restore` brings it back"
+        numbers = {"status": standing.status}
+        return Verdict(chunk_id=chunk_id, step="inactive", text=text, numbers=numbers)
+    return None
+
+
+def describe_outcome(outcome: Outcome) -> str:
+    """What became of a candidate, as a sentence without a subject."""
+    if outcome.hit_rank is not None:
+        return f"is hit {outcome.hit_rank}"
+    step = outcome.selection
+    if step is None:
+        return f"left its session to chunk {outcome.lost_to}"
+    if outcome.dropped_by == "duplicate":
+        return f"duplicates hit chunk {outcome.lost_to} (redundancy {step.max_redundancy:.3f})"
+    if outcome.dropped_by == "limit":
+        return (
+            f"was barred with its session by max_per_session or min_sessions:"
+            f" place {outcome.score_rank} by score"
+        )
+    return (
+        f"was outranked: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
+        f" where the last hit had {outcome.bar or 0:.4f}"
+    )
+
+
+def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Outcome) -> Verdict:
+    chunk_id = outcome.candidate.chunk_id
+    numbers: dict[str, Any] = {
+        "position": outcome.position,
+        "candidates": len(outcomes),
+        "final_score": outcome.final_score,
+    }
+    step = outcome.selection
+    if step is None:
+        standing = outcomes[outcome.lost_to or 0]
+        numbers |= {"represented_by": outcome.lost_to, "session_hit_rank": standing.hit_rank}
+        text = f"chunk {outcome.lost_to} stands for its session, which {describe_outcome(standing)}"
+        return Verdict(chunk_id=chunk_id, step="session", text=text, numbers=numbers)
+    numbers |= {
+        "score_rank": outcome.score_rank,
+        "entries": len(search.ranking.scored),
+        "top_k": search.request.top_k,
+        "relevance": step.relevance,
+        "redundancy": step.max_redundancy,
+        "redundant_to": step.against,
+        "mmr_lambda": step.mmr_lambda,
+        "mmr_score": step.mmr_score,
+        "last_hit_mmr_score": outcome.bar,
+    }
+    found: Step = outcome.dropped_by or "hit"
+    text = f"it {describe_outcome(outcome)}"
+    if found == "mmr" and (outcome.score_rank or 0) <= search.request.top_k:
+        text += f"; what cost it the place is being close to chunk {step.against}"
+        text += f" (redundancy {step.max_redundancy:.3f})"
+    return Verdict(chunk_id=chunk_id, step=found, text=text, numbers=numbers)
+
+
+def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:
+    """The weighted routes that the chunk has a text for, but no vector."""
+    texts = {"full"} if standing.granularity == "session" else set(standing.texts)
+    absent = texts - set(standing.vectors)
+    return [
+        route
+        for route, partition in PARTITIONS.items()
+        if route != "vec_next_user" and profile.weights[route] and partition in absent
+    ]
+
+
+def _recall_everything(connection: Connection, asked: RecallRequest) -> Sequence[Candidate]:
+    """The same recall without limits and without approximate indexes."""
+    profile = asked.profile.override(candidate_factor=WIDEST)
+    wide = replace(asked, profile=profile, top_k=WIDEST, indexed=None)
+    _, candidates = run_recall(connection, wide)
+    return candidates
+
+
+def _judge_recall(asked: RecallRequest, everything: Sequence[Candidate], chunk_id: int) -> Verdict:
+    limit, pool = asked.route_limit, asked.candidate_limit
+    places = _place_in_routes(everything)
+    own: dict[Route, int] = {
+        route: found[chunk_id] for route, found in places.items() if chunk_id in found
+    }
+    if all(place > limit for place in own.values()):
+        return _judge_unfound(chunk_id, own, limit)
+    scores = _fuse(asked.profile, everything, places, limit)
+    order = sorted(scores, key=lambda item: (-scores[item], item))
+    position = order.index(chunk_id) + 1
+    numbers: dict[str, Any] = {
+        "places": own,
+        "rrf_score": scores[chunk_id],
+        "position": position,
+        "pool": pool,
+    }
+    if position <= pool:
+        text = f"the approximate index missed it; an exact search has it at place {position}"
+        return Verdict(chunk_id=chunk_id, step="index", text=text, numbers=numbers)
+    cut = scores[order[pool - 1]]
+    numbers |= {"cut": cut, "short_by": cut - scores[chunk_id]}
+    text = (
+        f"it is below the pool's cut: place {position} of fusion, which keeps {pool};"
+        f" its {scores[chunk_id]:.5f} is {cut - scores[chunk_id]:.5f} short of {cut:.5f}"
+    )
+    return Verdict(chunk_id=chunk_id, step="pool", text=text, numbers=numbers)
+
+
+def _judge_unfound(chunk_id: int, places: Mapping[Route, int], limit: int) -> Verdict:
+    if places:
+        ranks = ", ".join(f"{route} {place}" for route, place in places.items())
+        text = f"no route found it within its limit of {limit}; it would be at {ranks}"
+    else:
+        text = "no route can find it: no weighted vector of its own, no word or entity in common"
+    return Verdict(
+        chunk_id=chunk_id,
+        step="no_route",
+        text=text,
+        numbers={"places": dict(places), "route_limit": limit},
+    )
+
+
+def _place_in_routes(everything: Sequence[Candidate]) -> dict[Route, dict[int, int]]:
+    """Each chunk's place in each route's list, both granularities together."""
+    scores: dict[Route, list[tuple[float, int]]] = {}
+    for candidate in everything:
+        for hit in candidate.routes:
+            scores.setdefault(hit.route, []).append((-hit.score, candidate.chunk_id))
+    return {
+        route: {chunk_id: place for place, (_, chunk_id) in enumerate(sorted(found), start=1)}
+        for route, found in scores.items()
+    }
+
+
+def _fuse(
+    profile: Profile,
+    everything: Sequence[Candidate],
+    places: Mapping[Route, Mapping[int, int]],
+    limit: int,
+) -> dict[int, float]:
+    """The rrf_score of whatever at least one route keeps."""
+    scores: dict[int, float] = {}
+    for candidate in everything:
+        for hit in candidate.routes:
+            if places[hit.route][candidate.chunk_id] <= limit:
+                share = profile.weights[hit.route] / (profile.rrf_k + hit.rank)
+                scores[candidate.chunk_id] = scores.get(candidate.chunk_id, 0.0) + share
+    return scores
+
+
+def _with_session(verdict: Verdict, session_id: str, outcomes: Iterable[Outcome]) -> Verdict:
+    """The verdict with what became of the chunk's session, where another chunk stands for it."""
+    for outcome in outcomes:
+        if outcome.candidate.session_id == session_id and outcome.session is not None:
+            text = (
+                f"{verdict.text}; chunk {outcome.candidate.chunk_id} of its session"
+                f" {describe_outcome(outcome)}"
+            )
+            numbers = {**verdict.numbers, "session_hit_rank": outcome.hit_rank}
+            return replace(verdict, text=text, numbers=numbers)
+    return verdict

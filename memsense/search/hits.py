@@ -1,0 +1,119 @@
+"""What a search gives back: hits, and what is to be said about the answer as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+from uuid import UUID
+
+from memsense.search.explanation import Explanation
+from memsense.types import Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbor:
+    """A chunk beside a hit in its session; context only, it took no part in ranking."""
+
+    relation: Literal["previous", "next"]
+    chunk: Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One memory that a search found."""
+
+    chunk: Chunk
+    score: float
+    explain: Explanation
+    neighbors: Sequence[Neighbor] = ()
+
+    @property
+    def chunk_id(self) -> int:
+        """The id of the chunk, for `get`, `forget`, `promote` and the like."""
+        return self.chunk.chunk_id
+
+    @property
+    def score_kind(self) -> str:
+        """What `score` is: see `memsense.scores.SCORE_KINDS`."""
+        return "final"
+
+    @property
+    def content(self) -> str:
+        """The text, each side under its speaker's name."""
+        return self.chunk.content
+
+    @property
+    def message_ids(self) -> Sequence[str]:
+        """The ids of the log's messages that the chunk was made from."""
+        return self.chunk.message_ids
+
+    @property
+    def session_id(self) -> str:
+        """The session the chunk belongs to."""
+        return self.chunk.session_id
+
+    def as_dict(self) -> dict[str, Any]:
+        """The hit as plain values, ready for JSON."""
+        return {
+            "chunk_id": self.chunk_id,
+            "score": self.score,
+            "score_kind": self.score_kind,
+            "content": self.content,
+            "session_id": self.session_id,
+            "user_id": self.chunk.user_id,
+            "agent_id": self.chunk.agent_id,
+            "granularity": self.chunk.granularity,
+            "occurred_at": self.chunk.occurred_at,
+            "message_ids": list(self.message_ids),
+            "memory_kind": self.chunk.memory_kind,
+            "tags": list(self.chunk.tags),
+            "neighbors": [
+                {
+                    "relation": neighbor.relation,
+                    "chunk_id": neighbor.chunk.chunk_id,
+                    "content": neighbor.chunk.content,
+                    "message_ids": list(neighbor.chunk.message_ids),
+                }
+                for neighbor in self.neighbors
+            ],
+            "explain": self.explain.as_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult(Sequence[Hit]):
+    """The hits, best first, with notes on how the question was answered.
+
+    `timings_ms` holds the milliseconds of each phase: embed, recall, rerank, fetch, total.
+    `trace_id` is set when the search is being recorded; should that fail, a note says so later.
+    """
+
+    hits: Sequence[Hit] = ()
+    notes: Sequence[str] = ()
+    question: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    profile: str = ""
+    timings_ms: Mapping[str, float] = field(default_factory=dict[str, float])
+    trace_id: UUID | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
+        return self.hits[index]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The whole answer as plain values, ready for JSON."""
+        return {
+            "profile": self.profile,
+            "question": dict(self.question),
+            "notes": list(self.notes),
+            "timings_ms": dict(self.timings_ms),
+            "trace_id": str(self.trace_id) if self.trace_id else None,
+            "hits": [hit.as_dict() for hit in self.hits],
+        }

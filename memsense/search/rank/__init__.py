@@ -1,0 +1,1 @@
+"""What Python does after fusion: signals, sessions, a reranker, the choice of hits."""

@@ -1,0 +1,1 @@
+"""One statement that asks every route at once, and what it finds."""

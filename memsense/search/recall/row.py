@@ -1,0 +1,189 @@
+"""Reads the one row that the recall query gives: columns of candidates, as arrays.
+
+The payload and the vectors come in an order of their own; ids say whose they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg import RawCursor
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
+
+from memsense.search.profiles import ROUTES
+from memsense.search.question import Wording
+from memsense.search.recall.candidates import Candidates, Held
+
+_ELEMENTS: Mapping[str, tuple[int, str]] = {
+    "int4": (23, ">i4"),
+    "int8": (20, ">i8"),
+    "float8": (701, ">f8"),
+}
+"""Types of numbers: the id PostgreSQL gives each, and its binary form."""
+
+_BY_ID = {
+    number: np.dtype([("length", ">i4"), ("value", form)]) for number, form in _ELEMENTS.values()
+}
+_HEADER = 20
+
+
+def register_numbers(cursor: RawCursor[Any]) -> None:
+    """Make the cursor read arrays of numbers as numpy arrays."""
+    for name in _ELEMENTS:
+        array = cursor.adapters.types.get_oid(f"{name}[]")
+        cursor.adapters.register_loader(array, _NumberArray)
+
+
+class _NumberArray(Loader):
+    """Reads a one-dimensional array without nulls as a numpy array, all of it at once."""
+
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> NDArray[Any]:
+        """Dimensions, null flag, element type, length, lower bound; then each length and value."""
+        found = bytes(data)
+        element = _BY_ID[int.from_bytes(found[8:12], "big")]
+        values = np.frombuffer(found, dtype=element, offset=_HEADER)["value"]
+        return values.astype(values.dtype.newbyteorder("="))
+
+
+def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
+    """The result's one row without its state, all of it null when nothing was found."""
+    if columns[0] is None:
+        return Candidates.of(())
+    (
+        chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids,
+        scope_ids, granularities, session_ids, ordinals, parts, memory_scores, times,
+        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings,
+    ) = columns  # fmt: skip
+    places = _Places.of(chunk_ids)
+    ranks, scores = _read_hits(places, hit_routes, hit_counts, hit_chunk_ids, hit_scores)
+    order = _Places.of(payload_ids).find(chunk_ids)
+    listed: list[int] = order.tolist()
+    known = np.zeros(len(chunk_ids), dtype=bool)
+    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
+    if embedded is not None:
+        rows = places.find(embedded)
+        found = _read_embeddings(embeddings)
+        known[rows] = True
+        vectors = np.zeros((len(chunk_ids), found.shape[1]), dtype=np.float32)
+        vectors[rows] = found
+    return Candidates(
+        chunk_ids=chunk_ids,
+        rrf_scores=rrf_scores,
+        ranks=ranks,
+        scores=scores,
+        scope_ids=scope_ids[order].astype(np.int64),
+        is_session=np.array([granularities[row] == "session" for row in listed], dtype=bool),
+        session_ids=[session_ids[row] for row in listed],
+        ordinals=ordinals[order].astype(np.int64),
+        parts=parts[order].astype(np.int64),
+        memory_scores=memory_scores[order],
+        tags=_read_tags(tags or {}),
+        times=[times[row] for row in listed],
+        user_speakers=[user_speakers[row] for row in listed],
+        assistant_speakers=[assistant_speakers[row] for row in listed],
+        embedded=known,
+        embeddings=vectors,
+        held=_read_held(worded or {}, identified or {}, wording),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Finds the places of ids in an array of distinct ids, in whatever order that is."""
+
+    order: NDArray[np.int64]
+    ascending: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ids: NDArray[np.int64]) -> "_Places":
+        """The places of these ids."""
+        order = np.argsort(ids)
+        return cls(order, ids[order])
+
+    def find(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place of each wanted id, every one of which is there."""
+        return self.order[np.searchsorted(self.ascending, wanted)]
+
+    def look_up(self, wanted: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which of the wanted ids are there, and the places of those."""
+        near = np.minimum(np.searchsorted(self.ascending, wanted), len(self.ascending) - 1)
+        is_there = self.ascending[near] == wanted
+        return is_there, self.order[near[is_there]]
+
+
+def _read_hits(
+    places: _Places,
+    routes: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    chunk_ids: bytes,
+    scores: bytes,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rank and raw score of each candidate by route, (n, routes); lists are given best first."""
+    lengths: list[int] = counts.tolist()
+    is_kept, rows = places.look_up(_read_joined(chunk_ids, "int8", lengths))
+    columns = np.repeat(routes - 1, counts)[is_kept]
+    shape = len(places.order), len(ROUTES)
+    ranks, raw = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    ranks[rows, columns] = np.concatenate([np.arange(1, n + 1) for n in lengths])[is_kept]
+    raw[rows, columns] = _read_joined(scores, "float8", lengths)[is_kept]
+    return ranks, raw
+
+
+def _read_joined(found: bytes, element: str, lengths: Sequence[int]) -> NDArray[Any]:
+    """The values of arrays in binary, one after another, each with its header."""
+    form = _BY_ID[_ELEMENTS[element][0]]
+    arrays: list[NDArray[Any]] = []
+    start = 0
+    for length in lengths:
+        start += _HEADER
+        arrays.append(np.frombuffer(found, dtype=form, count=length, offset=start)["value"])
+        start += length * form.itemsize
+    joined = np.concatenate(arrays)
+    return joined.astype(joined.dtype.newbyteorder("="))
+
+
+def _read_held(
+    worded: Mapping[str, list[int]],
+    identified: Mapping[str, tuple[float, list[int]]],
+    wording: Wording,
+) -> dict[int, Held]:
+    """What each candidate holds, by chunk id; places count from 0."""
+    held: dict[int, Held] = {}
+    before = 1 + bool(wording.phrase)
+    for chunk_id in worded.keys() | identified.keys():
+        places = worded.get(chunk_id, [])
+        share, identifiers = identified.get(chunk_id, (0.0, ()))
+        held[int(chunk_id)] = Held(
+            phrase=bool(wording.phrase) and 1 in places,
+            quoted=tuple(place - before for place in places if place >= before),
+            identifiers=tuple(place - 1 for place in identifiers),
+            identifier_share=share,
+        )
+    return held
+
+
+def _read_tags(found: Mapping[str, Sequence[str | None]]) -> dict[int, frozenset[str]]:
+    """The tags of the chunks that have any, by chunk id; the task tag may be null."""
+    return {
+        int(chunk_id): frozenset(tag for tag in tags if tag is not None)
+        for chunk_id, tags in found.items()
+    }
+
+
+_VECTOR_HEADER = 4
+
+
+def _read_embeddings(found: bytes) -> NDArray[np.float32]:
+    """The vectors as rows, (n, d) float32, from halfvecs in binary, one after another.
+
+    Two bytes each: the dimension and a zero; then the components, big-endian.
+    """
+    width = int.from_bytes(found[:2], "big")
+    raw = np.frombuffer(found, dtype=np.uint8).reshape(-1, _VECTOR_HEADER + 2 * width)
+    return np.ascontiguousarray(raw[:, _VECTOR_HEADER:]).view(">f2").astype(np.float32)

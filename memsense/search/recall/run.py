@@ -1,0 +1,225 @@
+"""Runs THE recall query and gives back its candidates with their ranks and raw scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from psycopg import RawCursor
+from psycopg.types.json import Jsonb
+
+from memsense.db.connection import Connection
+from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
+from memsense.search.question import NO_WORDING, Wording
+from memsense.search.recall.candidates import Candidates
+from memsense.search.recall.lexical import TextIndex, text_index
+from memsense.search.recall.row import read_candidates, register_numbers
+from memsense.search.recall.statement import Indexed, Shape, recall_statement
+from memsense.types import Granularity, JsonValue
+
+FEW_SHARE, FEW_LEAST = 0.02, 200
+"""Filters let few chunks through when it is at most this share of all, and so many more.
+
+Their vectors are then looked up one by one: 2% of a scan's rows cost about as much as the scan, and
+an HNSW index, which goes by nearness alone, would have to read most of its rows to find them.
+"""
+
+HNSW_BREADTH: Mapping[Route, float] = MappingProxyType(
+    {
+        "vec_full": 6.0,
+        "vec_user": 2.5,
+        "vec_assistant": 2.5,
+        "vec_next_user": 2.5,
+        "facet_personal_info": 2.5,
+        "facet_preferences": 2.5,
+        "facet_events": 2.5,
+    }
+)
+"""An HNSW scan keeps so many chunks in view (hnsw.ef_search) for each that its route returns.
+
+Of the exact 80 nearest among 100,000, these find 97% or more of every route: whole texts lie
+closer together than their sides, and need twice as much. docs/benchmarks.md has the figures.
+"""
+
+LARGEST_EF_SEARCH = 1000
+"""What pgvector allows."""
+
+GRAPH_SIMILARITY = 0.8
+"""A misspelt name means an entity whose spelling is more similar than this."""
+
+GRAPH_HOPS, GRAPH_EDGES = 2, 16
+"""How far the graph route goes, and over how many of an entity's strongest edges each time."""
+
+GRAPH_DECAY = 0.5
+"""A mention counts so much less with every hop from the question's own entities."""
+
+GRAPH_BOOST = 1.5
+"""What a chunk's score is multiplied by when it mentions an entity of the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a chunk must satisfy to be ranked at all, by every route alike."""
+
+    session_ids: Sequence[str] | None = None
+    project: str | None = None
+    agent_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    tags: Sequence[str] | None = None
+    kinds: Sequence[str] | None = None
+    metadata: Mapping[str, JsonValue] | None = None
+    exclude_chunks: Sequence[int] | None = None
+    exclude_messages: Sequence[str] | None = None
+
+    def used(self) -> tuple[str, ...]:
+        """The names of the filters that are set, as in `sql/filters.sql`."""
+        return tuple(name for name in self.__slots__ if getattr(self, name) is not None)
+
+    def values(self) -> dict[str, Any]:
+        """Their parameters."""
+        return {
+            "session_ids": list(self.session_ids or ()),
+            "project": self.project,
+            "agent_id": self.agent_id,
+            "since": self.since,
+            "until": self.until,
+            "tags": list(self.tags or ()),
+            "kinds": list(self.kinds or ()),
+            "metadata": Jsonb(dict(self.metadata or {})),
+            "exclude_chunks": list(self.exclude_chunks or ()),
+            "exclude_messages": list(self.exclude_messages or ()),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """One question as the database gets it.
+
+    `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
+    `terms` is its text for the lexical route, `question_keys` what it may name for the graph
+    route, `wording` what texts may hold of it word for word.
+    """
+
+    tenant_id: int
+    namespace: str
+    user_id: str | None
+    granularities: Sequence[Granularity]
+    query_vector: NDArray[np.float32] | None
+    terms: str
+    profile: Profile
+    top_k: int
+    sessions: bool = False
+    filters: Filters = field(default_factory=Filters)
+    indexed: Indexed | None = None
+    question_keys: Sequence[str] = ()
+    wording: Wording = NO_WORDING
+
+    @property
+    def candidate_limit(self) -> int:
+        """How many chunks fusion keeps."""
+        return self.profile.candidate_limit(self.top_k, sessions=self.sessions)
+
+    @property
+    def route_limit(self) -> int:
+        """How many chunks each route keeps."""
+        return self.profile.route_limit(self.top_k, sessions=self.sessions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallState:
+    """What the query found out on its way: the scope's counts and the question's lexemes."""
+
+    scopes: int
+    model_id: int | None
+    settings_version: int
+    counts: Mapping[str, float]
+    lexemes: tuple[str, ...]
+    speakers: tuple[str, ...]
+    promoted: bool
+    ceiling: Mapping[str, float]
+    lexical_matches: int
+
+
+def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
+    """One round trip: the candidates by descending rrf_score, ties by chunk id."""
+    statement = recall_statement(shape_of(request))
+    arguments = statement.arguments(query_values(request))
+    cursor = RawCursor(connection)
+    register_numbers(cursor)
+    rows = cursor.execute(statement.text, arguments, prepare=True, binary=True).fetchall()
+    state, *columns = rows[0]
+    candidates = read_candidates(columns, request.wording)
+    return _read_state(state, text_index(request.profile)), candidates
+
+
+def shape_of(request: RecallRequest) -> Shape:
+    """Which statement this request needs."""
+    wording = request.wording
+    quoted = ("quoted",) if wording.required else ()
+    return Shape(
+        whose="all_users" if request.user_id is None else request.indexed or "one_user",
+        lexical=request.profile.lexical_mode,
+        filters=(*request.filters.used(), *quoted),
+        graph=bool(request.profile.weights["graph"] and request.question_keys),
+        identified=bool(wording.identifiers),
+        worded=bool(wording.phrase or wording.quoted),
+        one_granularity=len(request.granularities) == 1,
+    )
+
+
+def query_values(request: RecallRequest) -> dict[str, Any]:
+    """The parameters of recall.sql; a question without a vector or terms runs no such route."""
+    profile = request.profile
+    weights = dict(profile.weights)
+    if request.query_vector is None:
+        weights |= dict.fromkeys(VECTOR_ROUTES, 0.0)
+    if not request.terms.strip():
+        weights["lexical"] = 0.0
+    vector = request.query_vector
+    return {
+        "tenant_id": request.tenant_id,
+        "namespace": request.namespace,
+        "user_id": request.user_id,
+        "granularities": list(request.granularities),
+        "query_vector": HalfVector(vector.astype(np.float16)) if vector is not None else None,
+        "terms": request.terms,
+        "route_limit": request.route_limit,
+        "candidate_limit": request.candidate_limit,
+        **{
+            f"ef_search_{route}": str(min(round(breadth * request.route_limit), LARGEST_EF_SEARCH))
+            for route, breadth in HNSW_BREADTH.items()
+        },
+        "rrf_k": profile.rrf_k,
+        "few_share": FEW_SHARE,
+        "few_least": FEW_LEAST,
+        **text_index(profile).parameters(),
+        "question_keys": list(request.question_keys),
+        "graph_similarity": GRAPH_SIMILARITY,
+        "graph_edges": GRAPH_EDGES,
+        "graph_hops": GRAPH_HOPS,
+        "graph_decay": GRAPH_DECAY,
+        "graph_boost": GRAPH_BOOST,
+        **{f"weight_{route}": weight for route, weight in weights.items()},
+        "identifier_boost": profile.identifier_boost,
+        **request.wording.values(),
+        **request.filters.values(),
+    }
+
+
+def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
+    return RecallState(
+        scopes=found["scopes"],
+        model_id=found["model_id"],
+        settings_version=found["settings_version"] or 0,
+        counts=found["counts"] or {},
+        lexemes=tuple(found["question"] or ()),
+        speakers=tuple(found.get("speakers") or ()),
+        promoted=bool(found.get("promoted")),
+        ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
+        lexical_matches=found["matches"],
+    )

@@ -1,0 +1,271 @@
+"""Joins the parts of `sql/recall.sql` into the one statement that a search needs.
+
+`compose` is the algorithm, step by step; a `Shape` says all that may change the text.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from memsense.db.queries import Numbered, fill, fill_script, number_parameters, statement_names
+from memsense.errors import ConfigurationError
+from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
+
+PARTITIONS: Mapping[Route, str] = MappingProxyType(
+    {
+        route: "user" if route == "vec_next_user" else route.split("_", 1)[1]
+        for route in VECTOR_ROUTES
+    }
+)
+"""Which vectors a route compares: what the user said next is the next chunk's user text."""
+
+FILTER_NAMES = tuple(statement_names("filters.sql"))
+"""Every condition that a search may set, in the order in which the statement has them."""
+
+
+class Indexed(NamedTuple):
+    """One user's memory whose vectors, `dimension` wide, have HNSW indexes of their own."""
+
+    scope_id: int
+    dimension: int
+
+
+Whose = Literal["one_user", "all_users"] | Indexed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What changes the text of the recall statement; everything else is a parameter.
+
+    `filters` are names of conditions in `sql/filters.sql`. `graph`: the graph route runs.
+    `identified`: identifiers are a field of their own. `worded`: candidates tell which patterns
+    their text holds. `one_granularity`: not both turns and sessions are wanted.
+    """
+
+    whose: Whose = "one_user"
+    lexical: Literal["bm25f", "ts_rank"] = "bm25f"
+    filters: tuple[str, ...] = ()
+    graph: bool = False
+    identified: bool = False
+    worded: bool = False
+    one_granularity: bool = False
+
+    def __post_init__(self) -> None:
+        if unknown := set(self.filters) - set(FILTER_NAMES):
+            raise ConfigurationError(f"there is no filter {', '.join(sorted(unknown))}")
+
+    @property
+    def indexed(self) -> Indexed | None:
+        """The memory whose HNSW indexes are used, None where vectors are compared one by one."""
+        return self.whose if isinstance(self.whose, Indexed) else None
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """The routes that the statement holds."""
+        return tuple(route for route in ROUTES if route != "graph" or self.graph)
+
+
+@lru_cache(maxsize=256)
+def recall_statement(shape: Shape) -> Numbered:
+    """The statement as it is sent, and its parameters' names; some 20 kB are kept of each."""
+    return number_parameters(recall_text(shape))
+
+
+def recall_text(shape: Shape) -> str:
+    """The statement for people: its parameters under their names."""
+    return "WITH " + ",\n".join(compose(shape)) + "\n" + _part("answer")
+
+
+def compose(shape: Shape) -> Iterator[str]:
+    """Every CTE of the statement, in the order of computation."""
+    yield _part("scope", whose=_part(f"whose_{_whose(shape)}"))
+    yield _part("statistics")
+    yield _part("question")
+    if shape.filters:
+        yield from _filtered(shape)
+    for route in VECTOR_ROUTES:
+        yield _vector_route(route, shape)
+    yield from _words(shape)
+    yield _part("lexical")
+    if shape.graph:
+        yield from _graph(shape)
+    yield from _fusion(shape)
+    yield from _candidates(shape)
+    yield _state(shape)
+
+
+def load_functions() -> str:
+    """The functions that recall calls, and those for people at psql: what migrating creates.
+
+    `recall_lexical` takes recall's own steps, its arguments in place of recall's parameters.
+    """
+    everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
+    steps = [
+        _part("scope", whose=everyone_or_one),
+        _part("statistics"),
+        _part("question"),
+        *_bm25f("true"),
+    ]
+    text = ",\n".join(steps)
+    for parameter, argument in _FUNCTION_ARGUMENTS.items():
+        text = text.replace(f"%({parameter})s", argument)
+    return fill_script("termcounts.sql") + fill_script("functions.sql", steps=text)
+
+
+_FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
+    {
+        "tenant_id": (
+            "(SELECT t.tenant_id FROM memsense.tenants AS t WHERE t.name = recall_lexical.tenant)"
+        ),
+        "terms": "recall_lexical.question",
+        "granularities": (
+            "string_to_array(coalesce(recall_lexical.granularity, 'turn,session'), ',')"
+        ),
+        "weight_lexical": "1",
+        **{
+            name: f"recall_lexical.{name}"
+            for name in (
+                "namespace",
+                "k1",
+                "b",
+                "weight_user",
+                "weight_assistant",
+                "weight_tag",
+                "weight_context",
+                "postings_budget",
+            )
+        },
+    }
+)
+
+
+def _part(name: str, **holes: str) -> str:
+    return fill(name, "recall.sql", **holes)
+
+
+def _whose(shape: Shape) -> str:
+    return "all_users" if shape.whose == "all_users" else "one_user"
+
+
+def _filtered(shape: Shape) -> Iterator[str]:
+    conditions = [fill(name, "filters.sql") for name in FILTER_NAMES if name in shape.filters]
+    if "quoted" in shape.filters:
+        yield _part("quoted")
+        if shape.whose != "all_users":
+            conditions.append(_part("holds_quoted_words"))
+    kept = "NOT MATERIALIZED" if shape.indexed else "MATERIALIZED"
+    yield _part("filtered", kept=kept, conditions="\nAND ".join(conditions))
+    yield _part("few")
+    yield _part("near", of_granularity=_of_granularity(shape))
+
+
+def _of_granularity(shape: Shape) -> str:
+    """The predicate costs a twentieth of the search; where both are wanted, it says nothing."""
+    return "granularity = ANY (%(granularities)s::text[])" if shape.one_granularity else "true"
+
+
+def _takes_part(shape: Shape, chunk: str) -> str:
+    if not shape.filters:
+        return "true"
+    return _part("passes_looked_up" if shape.indexed else "passes_hashed", chunk=chunk)
+
+
+def _vector_route(route: Route, shape: Shape) -> str:
+    is_next = route == "vec_next_user"
+    table = f"embeddings_{PARTITIONS[route]}"
+    chunk = "previous_chunk_id" if is_next else "chunk_id"
+    looks_up_few = bool(shape.filters) and (not is_next or shape.indexed is not None)
+    conditions = [
+        "previous_chunk_id IS NOT NULL" if is_next else "true",
+        _of_granularity(shape) if route == "vec_full" else "true",
+        _takes_part(shape, f"{table}.{chunk}"),
+        "NOT (SELECT are_few FROM few)" if looks_up_few else "true",
+    ]
+    holes = {
+        "chunk": chunk,
+        "table": table,
+        "part": f"'{PARTITIONS[route]}'",
+        "weight": f"%(weight_{route})s",
+        "takes_part": _all(conditions),
+    }
+    if shape.indexed is not None:
+        holes["scope_id"] = str(shape.indexed.scope_id)
+        holes["dimension"] = str(shape.indexed.dimension)
+        holes["ef_search"] = f"%(ef_search_{route})s"
+    nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", **holes)
+    if looks_up_few:
+        nearest = _part("unless_few_next" if is_next else "unless_few", scan=nearest, **holes)
+    if shape.indexed is not None:
+        nearest = _part("in_order", scan=nearest)
+    return _part("vector_route", route=route, nearest=nearest)
+
+
+def _all(conditions: Sequence[str]) -> str:
+    return "\nAND ".join(found for found in conditions if found != "true") or "true"
+
+
+def _words(shape: Shape) -> Iterator[str]:
+    """The chunks that hold words of the question, or identifiers, with their scores."""
+    takes_part = _takes_part(shape, "c.chunk_id")
+    if shape.lexical == "bm25f":
+        yield from _bm25f(takes_part)
+    else:
+        yield _part("words_by_ts_rank", takes_part=takes_part)
+    if shape.identified:
+        yield _part("identifiers")
+        yield _part("identifier_matches", of_granularity=_of_granularity(shape))
+        yield _part("identifier_weights")
+        yield _part("identified", takes_part=_takes_part(shape, "m.chunk_id"))
+    if shape.lexical == "bm25f":
+        ceiling = _part("ceiling_of_identifiers") if shape.identified else "0"
+        yield _part("ceiling", of_identifiers=ceiling)
+    yield _part("matched_or_identified" if shape.identified else "matched")
+
+
+def _bm25f(takes_part: str) -> Iterator[str]:
+    yield _part("terms")
+    yield _part("drivers")
+    yield _part("postings", takes_part=takes_part)
+    yield _part("frequencies")
+    yield _part("words")
+
+
+def _graph(shape: Shape) -> Iterator[str]:
+    for step in ("graph_named", "graph_spellings", "graph_linked", "graph_reached"):
+        yield fill(step, "graph.sql")
+    yield fill("graph", "graph.sql", takes_part=_takes_part(shape, "m.chunk_id"))
+
+
+def _fusion(shape: Shape) -> Iterator[str]:
+    lists = [
+        _part("route_lists", number=str(number), route=route, weight=f"%(weight_{route})s")
+        for number, route in enumerate(ROUTES, start=1)
+        if route in shape.routes
+    ]
+    yield _part("routes", lists="\nUNION ALL\n".join(lists))
+    yield _part("ranked")
+    yield _part("fused")
+    yield _part("hits")
+
+
+def _candidates(shape: Shape) -> Iterator[str]:
+    chunks, worded, identified = ["memsense.chunks"], "NULL::jsonb", "NULL::jsonb"
+    if shape.identified:
+        chunks.append(_part("join_identified"))
+        identified = _part("identified_payload")
+    if shape.worded:
+        chunks.append(_part("join_worded"))
+        worded = _part("worded_payload")
+    yield _part("candidates", chunks="\n".join(chunks), worded=worded, identified=identified)
+    yield _part("vectors")
+
+
+def _state(shape: Shape) -> str:
+    facts = [_part("facts")]
+    if shape.whose != "all_users":
+        facts.append(_part("facts_of_one_user"))
+    if shape.lexical == "bm25f":
+        facts.append(_part("fact_ceiling"))
+    return _part("state", facts=",\n".join(facts))

@@ -1,0 +1,375 @@
+"""One search: question in, explained hits out, by two statements: recall, then the hits' texts."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.db.connection import Connection
+from memsense.embed import Embedder, check_vectors
+from memsense.errors import InvalidInputError
+from memsense.search.explanation import Term
+from memsense.search.hits import Hit, Neighbor, SearchResult
+from memsense.search.profiles import VECTOR_ROUTES, Profile
+from memsense.search.question import Question, Wording, analyse_question, find_phrase
+from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
+from memsense.search.rank.reranker import Reranker
+from memsense.search.rank.signals import NO_TERMS
+from memsense.search.recall.candidates import Candidates
+from memsense.search.recall.run import Filters, RecallRequest, RecallState, run_recall
+from memsense.search.recall.statement import Indexed
+from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
+from memsense.text.scripts import segment_scripts
+from memsense.types import Granularity, JsonValue, MemoryKind
+
+DEFAULT_TOP_K = 8
+LARGEST_TOP_K = 1000
+LONGEST_QUESTION = 100_000
+
+SearchGranularity = Literal["auto", "turn", "session"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """One search as the caller asks for it, within one tenant and namespace.
+
+    `unembedded` says why the question has no vector, where it is to be answered without one.
+    """
+
+    query: str
+    tenant_id: int
+    namespace: str
+    user_id: str | None
+    top_k: int
+    granularity: SearchGranularity
+    filters: Filters
+    profile: Profile
+    asked_at: datetime | None = None
+    unembedded: str = ""
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keyword arguments of `MemSense.search` that say what to search, and how."""
+
+    top_k: int
+    user_id: str | None
+    agent_id: str | None
+    session_ids: Sequence[str] | None
+    project: str | None
+    since: datetime | str | None
+    until: datetime | str | None
+    granularity: SearchGranularity
+    exclude: Sequence[int | str]
+    tags: Sequence[str] | None
+    kinds: Sequence[MemoryKind] | None
+    metadata: Mapping[str, JsonValue] | None
+    asked_at: datetime | str | None
+    profile: str | Profile | None
+    overrides: Mapping[str, object] | None
+
+
+@dataclass(slots=True)
+class Search:
+    """Everything that one search found out, kept for explanations and traces."""
+
+    request: SearchRequest
+    question: Question
+    asked: RecallRequest
+    state: RecallState
+    candidates: Candidates
+    ranking: Ranking
+    sessions: bool
+    notes: list[str] = field(default_factory=list[str])
+    timings: dict[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def ranked(self) -> Sequence[Ranked]:
+        """The final list, best first."""
+        return self.ranking.chosen
+
+
+def check_request(query: str, top_k: int, granularity: str) -> None:
+    """Raise InvalidInputError for a question or number that can't be searched with."""
+    if not query.strip():
+        raise InvalidInputError("the question is empty")
+    if len(query) > LONGEST_QUESTION:
+        raise InvalidInputError(f"the question is longer than {LONGEST_QUESTION} characters")
+    if "\x00" in query:
+        raise InvalidInputError("the question holds a NUL character")
+    if not 1 <= top_k <= LARGEST_TOP_K:
+        raise InvalidInputError(f"top_k must be 1 to {LARGEST_TOP_K}, not {top_k}")
+    if granularity not in ("auto", "turn", "session"):
+        raise InvalidInputError(f"granularity is auto, turn or session, not {granularity!r}")
+
+
+def analyse(request: SearchRequest, known: KnownScope | None) -> Question:
+    """The question with its names and dates, as far as the profile uses them."""
+    speakers = known.speakers if known and request.profile.names_removed else ()
+    return analyse_question(request.query, speakers=speakers, asked_at=request.asked_at)
+
+
+def embed_question(
+    embedder: Embedder, question: Question, profile: Profile
+) -> NDArray[np.float32] | None:
+    """The question's unit vector, (d,) float32; None when no vector route has weight."""
+    if not any(profile.weights[route] for route in VECTOR_ROUTES):
+        return None
+    vector = embedder.embed_query(question.search_text)
+    check_vectors(vector[np.newaxis, :], 1, embedder.dimension)
+    return vector
+
+
+def run_search(
+    connection: Connection,
+    request: SearchRequest,
+    known: KnownScope | None,
+    embedder: Embedder,
+    reranker: Reranker | None = None,
+) -> Search:
+    """Recall and rerank; the hits' texts are not fetched yet.
+
+    A `reranker` reads the texts of the best candidates, by one more statement.
+    """
+    started = time.perf_counter()
+    question = analyse(request, known)
+    vector = None
+    if not request.unembedded:
+        vector = embed_question(embedder, question, request.profile)
+    embedded = time.perf_counter()
+    asked = recall_request(request, known, question, vector)
+    state, candidates = run_recall(connection, asked)
+    recalled = time.perf_counter()
+    sessions = returns_sessions(request.granularity, state)
+    if not sessions and _has_turns(state) and candidates.is_session.any():
+        candidates = candidates.take(np.flatnonzero(~candidates.is_session))
+    ranking = rank_candidates(
+        candidates,
+        profile=request.profile,
+        question=question,
+        ceiling=state.ceiling,
+        top_k=request.top_k,
+        sessions=sessions,
+        added=ask_reranker(connection, request, candidates, reranker) if reranker else NO_TERMS,
+    )
+    timings = {
+        "embed": 1000 * (embedded - started),
+        "recall": 1000 * (recalled - embedded),
+        "rerank": 1000 * (time.perf_counter() - recalled),
+    }
+    return Search(
+        request=request,
+        question=question,
+        asked=asked,
+        state=state,
+        candidates=candidates,
+        ranking=ranking,
+        sessions=sessions,
+        notes=_notes(request, question, state, has_vector=vector is not None),
+        timings=timings,
+    )
+
+
+def ask_reranker(
+    connection: Connection,
+    request: SearchRequest,
+    candidates: Candidates,
+    reranker: Reranker,
+) -> dict[int, Term]:
+    """The reranker's opinion of the best candidates, min-max normalised to [0, 1], by chunk id."""
+    profile = request.profile
+    chunk_ids = candidates.chunk_ids[: profile.reranker_depth].tolist()
+    chunks = fetch_named_chunks(connection, request.tenant_id, request.namespace, chunk_ids)
+    if not chunks or not profile.reranker_weight:
+        return {}
+    scores = reranker.rerank(request.query, [chunk.content for chunk in chunks])
+    low, high = min(scores), max(scores)
+    return {
+        chunk.chunk_id: Term(
+            name="reranker",
+            value=(value := (score - low) / (high - low) if high > low else 1.0),
+            weight=profile.reranker_weight,
+            contribution=profile.reranker_weight * value,
+            because=f"{reranker.name} scored {score:.4g}",
+        )
+        for chunk, score in zip(chunks, scores, strict=True)
+    }
+
+
+def recall_request(
+    request: SearchRequest,
+    known: KnownScope | None,
+    question: Question,
+    vector: NDArray[np.float32] | None,
+) -> RecallRequest:
+    """What the recall query gets for this search."""
+    granularities: Sequence[Granularity] = (
+        ("turn",) if request.granularity == "turn" else ("turn", "session")
+    )
+    return RecallRequest(
+        tenant_id=request.tenant_id,
+        namespace=request.namespace,
+        user_id=request.user_id,
+        granularities=granularities,
+        query_vector=vector,
+        terms=segment_scripts(question.search_text),
+        profile=request.profile,
+        top_k=request.top_k,
+        sessions=may_return_sessions(request.granularity, known),
+        filters=request.filters,
+        indexed=_indexed(known),
+        question_keys=_question_keys(request),
+        wording=choose_wording(question, request.profile),
+    )
+
+
+def choose_wording(question: Question, profile: Profile) -> Wording:
+    """What recall looks for word for word, as far as the profile makes anything of it."""
+    return Wording(
+        phrase=find_phrase(question.text) if profile.phrase_boost else "",
+        quoted=question.quoted if profile.quoted == "should" and profile.quoted_boost else (),
+        required=question.quoted if profile.quoted == "must" else (),
+        identifiers=question.identifiers if profile.identifier_boost else (),
+    )
+
+
+def _question_keys(request: SearchRequest) -> Sequence[str]:
+    """What the question may name, names of speakers included; nothing without a graph route."""
+    if not request.profile.weights["graph"]:
+        return ()
+    from memsense.text.entities import question_keys
+
+    return question_keys(request.query)
+
+
+def _indexed(known: KnownScope | None) -> Indexed | None:
+    """The memory where HNSW indexes are to be used, else None: exact search.
+
+    Filters that let little through make the query itself look their chunks up instead.
+    """
+    if known is None or not known.promoted or known.dimension is None:
+        return None
+    return Indexed(known.scope_id, known.dimension)
+
+
+def update_known(known: KnownScope, state: RecallState) -> KnownScope:
+    """What is known of the scope after a recall."""
+    return replace(
+        known,
+        speakers=state.speakers,
+        promoted=state.promoted,
+        has_sessions=bool(state.counts.get("session")),
+    )
+
+
+def asks_alike(request: SearchRequest, one: KnownScope, other: KnownScope) -> bool:
+    """Whether the search asks the same of the database with either knowledge of the scope."""
+    granularity = request.granularity
+    return may_return_sessions(granularity, one) == may_return_sessions(
+        granularity, other
+    ) and analyse(request, one) == analyse(request, other)
+
+
+def may_return_sessions(granularity: SearchGranularity, known: KnownScope | None) -> bool:
+    """What `returns_sessions` will say, as far as it is known before recall; True if it isn't."""
+    if granularity == "auto":
+        return known is None or known.has_sessions
+    return granularity == "session"
+
+
+def returns_sessions(granularity: SearchGranularity, state: RecallState) -> bool:
+    """Session-first: sessions are returned when asked for, or when the scope has session chunks."""
+    if granularity == "auto":
+        return bool(state.counts.get("session"))
+    return granularity == "session"
+
+
+def _has_turns(state: RecallState) -> bool:
+    return bool(state.counts.get("turn"))
+
+
+def _notes(
+    request: SearchRequest, question: Question, state: RecallState, *, has_vector: bool
+) -> list[str]:
+    if not state.scopes:
+        return ["nothing is stored in this scope yet"]
+    notes: list[str] = []
+    if request.unembedded:
+        notes.append(f"ranked by words alone; {request.unembedded}")
+    elif not has_vector:
+        notes.append("no vector route has weight: ranked by words alone")
+    if required := choose_wording(question, request.profile).required:
+        texts = " and ".join(f"“{text}”" for text in required)
+        notes.append(f"only memories that hold {texts} take part")
+    if request.profile.weights["lexical"] and not state.lexemes:
+        means = "ranked by vectors alone" if has_vector else "nothing can be found"
+        notes.append(f"the question has no searchable words: {means}")
+    return notes
+
+
+def fetch_result(connection: Connection, search: Search) -> SearchResult:
+    """The hits with texts and neighbours, by one statement; none is sent when nothing was found."""
+    started = time.perf_counter()
+    wanted = [_as_wanted(search.candidates, item) for item in search.ranked]
+    found = _fetch_wanted(connection, search.request, wanted) if wanted else []
+    hits = [_as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown]
+    timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
+    return SearchResult(
+        hits=hits,
+        notes=search.notes,
+        question=describe_question(search),
+        profile=search.request.profile.name,
+        timings_ms={**timings, "total": sum(timings.values())},
+    )
+
+
+def _as_wanted(candidates: Candidates, item: Ranked) -> WantedHit:
+    row = item.row
+    return WantedHit(
+        scope_id=candidates.scope_ids.item(row),
+        chunk_id=candidates.chunk_ids.item(row),
+        session_id=candidates.session_ids[row],
+        ordinal=candidates.ordinals.item(row),
+        part=candidates.parts.item(row),
+        wanted=item.wanted,
+    )
+
+
+def _fetch_wanted(
+    connection: Connection, request: SearchRequest, wanted: Sequence[WantedHit]
+) -> list[FoundHit | None]:
+    return fetch_hits(
+        connection,
+        request.tenant_id,
+        wanted,
+        exclude_chunks=request.filters.exclude_chunks or (),
+        exclude_messages=request.filters.exclude_messages or (),
+    )
+
+
+def describe_question(search: Search) -> dict[str, Any]:
+    """What the analysis of the question found, as plain values."""
+    question = search.question
+    return {
+        "text": question.text,
+        "searched": question.search_text,
+        "names": list(question.named_speakers),
+        "dates": [found.text for found in question.dates],
+        "quoted": list(question.quoted),
+        "identifiers": list(question.identifiers),
+        "lexemes": list(search.state.lexemes),
+    }
+
+
+def _as_hit(item: Ranked, shown: FoundHit) -> Hit:
+    return Hit(
+        chunk=shown.chunk,
+        score=item.final_score,
+        explain=item.explanation,
+        neighbors=tuple(
+            Neighbor(relation=relation, chunk=chunk) for relation, chunk in shown.neighbors
+        ),
+    )

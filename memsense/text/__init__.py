@@ -1,0 +1,1 @@
+"""What writing and searching both read of a text; pure."""

@@ -1,0 +1,1 @@
+"""A conversation in, a draft out: messages, exchanges, chunks, facets, vectors."""

@@ -1,0 +1,180 @@
+"""Turns conversations into the drafts that the store writes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from memsense.embed import is_embeddable
+from memsense.ingest import content_hash as message_hash
+from memsense.ingest import joined_text, message_key, pair_exchanges
+from memsense.text.entities import EntityExtractor, RuleExtractor, find_mentions
+from memsense.types import (
+    ChunkDraft,
+    Conversation,
+    Exchange,
+    ExchangeDraft,
+    IngestMode,
+    JsonValue,
+    MemoryKind,
+    Mention,
+    Message,
+    SessionDraft,
+)
+from memsense.write.chunking import content_hash, dedup_window, split_exchange
+from memsense.write.facets import Facets, FacetTagger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotations:
+    """What the caller says about what is added; it wins over what rules find."""
+
+    agent_id: str | None = None
+    task_tag: str | None = None
+    tags: Sequence[str] = ()
+    facets: Mapping[str, str] = field(default_factory=dict[str, str])
+    memory_kind: MemoryKind | None = None
+    confidence: float = 1.0
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafter:
+    """Cuts conversations into exchange drafts with facets.
+
+    `ledger`: whether what is known already is decided by message keys (logs that are read again)
+    or by content within ten minutes of event time (calls).
+    """
+
+    tagger: FacetTagger
+    extractor: EntityExtractor = field(default_factory=RuleExtractor)
+    mode: IngestMode = "hybrid"
+    ledger: bool
+    user_speaker: str | None = None
+    annotations: Annotations = Annotations()
+
+    def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
+        """The session that a conversation adds to the user's memory."""
+        exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
+        keys = _name_messages(conversation)
+        speakers = {message.speaker for message in conversation.messages if message.speaker}
+        drafts = [self._draft_exchange(conversation, exchange, keys) for exchange in exchanges]
+        return SessionDraft(
+            user_id=user_id,
+            session_id=conversation.session_id,
+            exchanges=[draft for draft in drafts if draft.chunks],
+            mode=self.mode,
+            format=conversation.format if self.ledger else "",
+            speakers=sorted(speakers),
+        )
+
+    def _draft_exchange(
+        self, conversation: Conversation, exchange: Exchange, keys: Mapping[int, str]
+    ) -> ExchangeDraft:
+        user_text, assistant_text = _side(exchange.user), _side(exchange.assistant)
+        if not user_text and not assistant_text:
+            return ExchangeDraft(chunks=())
+        messages = [*exchange.user, *exchange.assistant]
+        ledger = {keys[id(message)]: message_hash(message) for message in messages}
+        identity = (
+            content_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
+            if self.ledger
+            else _content_identity(conversation.session_id, messages)
+        )
+        chunks = [
+            self._draft_chunk(conversation, exchange, sides, part, identity)
+            for part, sides in enumerate(split_exchange(user_text, assistant_text))
+        ]
+        return ExchangeDraft(chunks=chunks, messages=ledger if self.ledger else {})
+
+    def _draft_chunk(
+        self,
+        conversation: Conversation,
+        exchange: Exchange,
+        sides: tuple[str, str],
+        part: int,
+        identity: str,
+    ) -> ChunkDraft:
+        user_text, assistant_text = sides
+        given = self.annotations
+        facets = self._find_facets(user_text, assistant_text)
+        messages = [*exchange.user, *exchange.assistant]
+        first = next((message for message in messages if message.at), None)
+        occurred_at = first.at if first else conversation.started_at
+        return ChunkDraft(
+            granularity="turn",
+            session_id=conversation.session_id,
+            ordinal=exchange.ordinal,
+            last_ordinal=exchange.ordinal,
+            part=part,
+            agent_id=given.agent_id or conversation.agent_id,
+            user_text=user_text,
+            assistant_text=assistant_text,
+            user_speaker=_speaker(exchange.user),
+            assistant_speaker=_speaker(exchange.assistant),
+            task_tag=given.task_tag,
+            tags=tuple(given.tags),
+            memory_kind=given.memory_kind or facets.memory_kind,
+            personal_info=given.facets.get("personal_info", facets.personal_info),
+            preferences=given.facets.get("preferences", facets.preferences),
+            events=given.facets.get("events", facets.events),
+            facet_spans=_spans(facets),
+            confidence=given.confidence,
+            occurred_at=occurred_at,
+            occurred_zone_known=first.at_zone_known if first else True,
+            message_ids=tuple(message.external_id for message in messages if message.external_id),
+            source=f"{conversation.format}:{conversation.source}",
+            metadata={**_own_metadata(conversation), **given.metadata},
+            entities=self._find_entities(conversation, exchange, sides),
+            content_hash=content_hash(identity, part) if part else identity,
+            dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
+        )
+
+    def _find_entities(
+        self, conversation: Conversation, exchange: Exchange, sides: tuple[str, str]
+    ) -> tuple[Mention, ...]:
+        labels = (_speaker(exchange.user), _speaker(exchange.assistant))
+        participants = sorted({m.speaker for m in conversation.messages if m.speaker})
+        return find_mentions(self.extractor, zip(sides, labels, strict=True), participants)
+
+    def _find_facets(self, user_text: str, assistant_text: str) -> Facets:
+        return self.tagger.tag(user_text, assistant_text)
+
+
+def _name_messages(conversation: Conversation) -> dict[int, str]:
+    """Each message's key by its `id()`; a key that the log uses again is told apart by a count."""
+    used: Counter[str] = Counter()
+    keys: dict[int, str] = {}
+    for index, message in enumerate(conversation.messages):
+        key = message_key(conversation, index, message)
+        keys[id(message)] = f"{key}#{used[key] + 1}" if used[key] else key
+        used[key] += 1
+    return keys
+
+
+def _side(messages: Sequence[Message]) -> str:
+    text = joined_text(messages)
+    return text if is_embeddable(text) else ""
+
+
+def _speaker(messages: Sequence[Message]) -> str | None:
+    names = dict.fromkeys(message.speaker for message in messages if message.speaker)
+    return ", ".join(names) or None
+
+
+def _content_identity(session_id: str, messages: Sequence[Message]) -> str:
+    said = [
+        (message.role, message.speaker, message.external_id, message.text) for message in messages
+    ]
+    return content_hash(session_id, said)
+
+
+def _own_metadata(conversation: Conversation) -> Mapping[str, JsonValue]:
+    return {name: value for name, value in conversation.metadata.items() if name != "user_id"}
+
+
+def _spans(facets: Facets) -> list[Mapping[str, JsonValue]]:
+    return [
+        {"facet": s.facet, "rule": s.rule, "side": s.side, "start": s.start, "end": s.end}
+        for s in facets.spans
+    ]

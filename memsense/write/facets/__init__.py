@@ -1,0 +1,21 @@
+"""Facets of an exchange: who the speaker is, what they prefer, what happened; by rules."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from memsense.write.facets.model import FACETS, Facet, Facets, FacetSpan, FacetTagger
+
+if TYPE_CHECKING:
+    from memsense.write.facets.rules import RULES, Rule
+    from memsense.write.facets.tagger import RuleTagger
+
+_HOMES = {"RULES": "rules", "Rule": "rules", "RuleTagger": "tagger"}
+
+__all__ = ["FACETS", "RULES", "Facet", "FacetSpan", "FacetTagger", "Facets", "Rule", "RuleTagger"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use: only tagging needs the rules."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

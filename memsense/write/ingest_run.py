@@ -1,0 +1,227 @@
+"""Bulk ingestion: read, draft, embed and write as a pipeline, one transaction per session."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, BinaryIO, cast
+
+from memsense.errors import IngestError
+from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
+from memsense.types import Conversation, SessionDraft, SessionWrite
+from memsense.write.drafting import Drafter
+from memsense.write.vectors import BatchVectors, texts_of
+
+BATCH_CHUNKS = 256
+"""Exchanges embedded together: enough to sort by length, little enough to keep memory small."""
+
+DEFAULT_USER = "default"
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What an ingest run did. `read` counts what reading met; the rest counts exchanges."""
+
+    read: ReadReport = field(default_factory=ReadReport)
+    sources: int = 0
+    sessions: int = 0
+    exchanges: int = 0
+    stored: int = 0
+    replaced: int = 0
+    repeated: int = 0
+    users: set[str] = field(default_factory=set[str])
+    failed: list[str] = field(default_factory=list[str])
+    dry_run: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether anything was stored, or was there already."""
+        return self.exchanges > 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        return {
+            "sources": self.sources,
+            "sessions": self.sessions,
+            "exchanges": self.exchanges,
+            "stored": self.stored,
+            "replaced": self.replaced,
+            "repeated": self.repeated,
+            "users": sorted(self.users),
+            "conversations_read": self.read.conversations_read,
+            "messages_read": self.read.messages_read,
+            "messages_kept": self.read.messages_kept,
+            "skipped": dict(self.read.skip_counts),
+            "examples": {
+                reason: [{"source": source, "line": line} for source, line in tally.examples]
+                for reason, tally in self.read.skipped.items()
+            },
+            "replaced_characters": self.read.replaced_characters,
+            "reencoded_lines": self.read.reencoded_lines.count,
+            "unusable_times": self.read.unusable_times,
+            "detected": {
+                label: {"format": name, "because": reason}
+                for label, (name, reason) in self.read.detected.items()
+            },
+            "warnings": list(self.read.warnings),
+            "failed": list(self.failed),
+            "first_at": _iso(self.read.earliest),
+            "last_at": _iso(self.read.latest),
+            "dry_run": self.dry_run,
+        }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestJob:
+    """One ingest run: what to read, whose memory it becomes, and what to tell while it runs.
+
+    `missing` says which of a session's exchanges are new or changed, `write` stores a session
+    in one transaction. `on_bytes` gets the total bytes read, `on_session` the report so far.
+    """
+
+    drafter: Drafter
+    options: ReadOptions
+    user_id: str | None
+    missing: Callable[[SessionDraft], SessionDraft]
+    write: Callable[[SessionDraft, BatchVectors], SessionWrite]
+    vectors: Callable[[], BatchVectors]
+    on_bytes: Callable[[int], object] = lambda _: None
+    on_session: Callable[[IngestReport], object] = lambda _: None
+
+
+def find_sources(paths: Iterable[str], report: IngestReport) -> list[Source]:
+    """The logs behind the paths; raises IngestError for a path that is not there."""
+    return expand_paths(paths, report.read)
+
+
+def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
+    """Ingest the sources: while one batch is written, the next one is read and embedded.
+
+    A source given by name that can't be read fails the run when it is the only one; otherwise
+    it is listed in `report.failed` and the others go on.
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="memsense-write") as writer:
+        pending: Future[None] | None = None
+        for batch in _batches(_drafts(sources, job, report)):
+            vectors = job.vectors()
+            wanted = [job.missing(draft) for draft in batch]
+            vectors.prepare(texts_of(wanted))
+            if pending is not None:
+                pending.result()
+            pending = writer.submit(_write_batch, batch, vectors, job, report)
+        if pending is not None:
+            pending.result()
+    if report.failed and not report.usable:
+        raise IngestError("; ".join(report.failed))
+    return report
+
+
+def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
+    """What `run_ingest` would do, without writing: `stored` counts what is new or changed."""
+    for draft in _drafts(sources, job, report):
+        missing = len(job.missing(draft).exchanges)
+        report.stored += missing
+        report.repeated += len(draft.exchanges) - missing
+        job.on_session(report)
+    if report.failed and not report.usable:
+        raise IngestError("; ".join(report.failed))
+    return report
+
+
+def _drafts(
+    sources: Sequence[Source], job: IngestJob, report: IngestReport
+) -> Iterator[SessionDraft]:
+    done = 0
+    for source in sources:
+        counted = _count_bytes(source, done, job.on_bytes)
+        try:
+            for conversation in read_source(counted, job.options, report.read):
+                yield _draft(conversation, job, report)
+        except IngestError as error:
+            report.failed.append(str(error))
+        report.sources += 1
+        done += source.size or 0
+        job.on_bytes(done)
+
+
+def _draft(conversation: Conversation, job: IngestJob, report: IngestReport) -> SessionDraft:
+    own = conversation.metadata.get("user_id")
+    user_id = job.user_id or (str(own) if own else DEFAULT_USER)
+    draft = job.drafter.draft(conversation, user_id)
+    report.sessions += 1
+    report.exchanges += len(draft.exchanges)
+    report.users.add(user_id)
+    return draft
+
+
+def _batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
+    batch: list[SessionDraft] = []
+    size = 0
+    for draft in drafts:
+        for piece in _pieces(draft):
+            batch.append(piece)
+            size += sum(len(exchange.chunks) for exchange in piece.exchanges)
+            if size >= BATCH_CHUNKS:
+                yield batch
+                batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _pieces(draft: SessionDraft) -> Iterator[SessionDraft]:
+    """A long session in pieces that follow each other, each a transaction of its own."""
+    if draft.mode == "session":
+        yield draft  # replacing needs the whole conversation
+        return
+    for start in range(0, max(len(draft.exchanges), 1), BATCH_CHUNKS):
+        yield replace(draft, exchanges=draft.exchanges[start : start + BATCH_CHUNKS])
+
+
+def _write_batch(
+    batch: Sequence[SessionDraft], vectors: BatchVectors, job: IngestJob, report: IngestReport
+) -> None:
+    for draft in batch:
+        done = job.write(draft, vectors)
+        report.stored += done.added
+        report.replaced += done.replaced
+        report.repeated += done.repeated
+        job.on_session(report)
+
+
+def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
+    """The same source, telling how far it has been read."""
+    if source.kind == "slack":
+        return source
+    return replace(source, opener=lambda: _open_counted(source, before, on_bytes))
+
+
+@contextmanager
+def _open_counted(
+    source: Source, before: int, on_bytes: Callable[[int], object]
+) -> Generator[BinaryIO]:
+    with source.opener() as file:
+        yield cast("BinaryIO", _CountingFile(file, before, on_bytes))
+
+
+class _CountingFile:
+    """A binary file that tells how many bytes of the whole run have been read."""
+
+    def __init__(self, file: BinaryIO, before: int, on_bytes: Callable[[int], object]) -> None:
+        self._file = file
+        self._read = before
+        self._on_bytes = on_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        """As the file's read, counted."""
+        data = self._file.read(size)
+        self._read += len(data)
+        self._on_bytes(self._read)
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
