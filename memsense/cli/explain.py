@@ -32,7 +32,7 @@ from memsense.errors import NotFoundError
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
-    from memsense.doctor.checks import Report
+    from memsense.doctor.findings import Report
     from memsense.explain.replay import Comparison, Replay
     from memsense.store.traces import Trace
 

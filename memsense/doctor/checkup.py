@@ -8,7 +8,11 @@ from memsense.config import Settings
 from memsense.db import connect, migrate, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.db.queries import as_sql
-from memsense.doctor import checks
+from memsense.doctor import repairs
+from memsense.doctor.checks import describe_revision, examine_store
+from memsense.doctor.findings import Expected, Finding, Report, make_report
+from memsense.doctor.plan import examine_plan, find_largest_scope
+from memsense.doctor.server import examine_server
 from memsense.embed import Embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
@@ -26,7 +30,7 @@ def check_up(
     profile: Profile | None = None,
     embedder: Embedder | None = None,
     repair: bool = False,
-) -> checks.Report:
+) -> Report:
     """The findings on the database at `url`; with `repair`, after mending what can be mended.
 
     Without a `profile` or an `embedder`, those of the settings. Raises ConnectionFailedError
@@ -35,7 +39,7 @@ def check_up(
     connect(url).close()
     pool = open_pool(url, min_size=1, max_size=1, timeout=settings.pool_timeout)
     try:
-        return checks.make_report(
+        return make_report(
             list(
                 _examine(
                     pool,
@@ -52,17 +56,17 @@ def check_up(
 
 def _examine(
     pool: Pool, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
-) -> Iterator[checks.Finding]:
+) -> Iterator[Finding]:
     with read(pool) as connection:
-        yield from checks.examine_server(connection)
+        yield from examine_server(connection)
         state = migrate.read_state(connection)
-    yield checks.describe_revision(state.current, state.head)
+    yield describe_revision(state.current, state.head)
     if not state.is_current:
         return
     if repair:
         with transaction(pool) as connection:
-            yield from checks.repair(connection)
-    expected = checks.Expected(
+            yield from repairs.repair(connection)
+    expected = Expected(
         tenant=settings.tenant,
         namespace=settings.namespace,
         model=embedder.model,
@@ -71,11 +75,11 @@ def _examine(
         promotion_threshold=settings.promotion_threshold,
     )
     with read(pool) as connection:
-        yield from checks.examine_store(connection, expected)
+        yield from examine_store(connection, expected)
         try:
             ranking = profile or _find_tuned(connection, settings)
         except ConfigurationError as error:
-            yield checks.Finding(
+            yield Finding(
                 check="settings",
                 severity="error",
                 text=f"no search can be ranked: {error}",
@@ -95,9 +99,9 @@ def _find_tuned(connection: Connection, settings: Settings) -> Profile:
     return default_profile(None, settings.profile)
 
 
-def _examine_recall(connection: Connection, profile: Profile) -> Iterator[checks.Finding]:
+def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Finding]:
     """How the server runs the recall query over its largest memory."""
-    scope = checks.find_largest_scope(connection)
+    scope = find_largest_scope(connection)
     if scope is None:
         return
     request = RecallRequest(
@@ -115,4 +119,4 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[checks
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
     row = connection.execute(explain, query_values(request)).fetchone()
     if row is not None:
-        yield from checks.examine_plan(row[0], ROUTES)
+        yield from examine_plan(row[0], ROUTES)

@@ -14,15 +14,21 @@ from traced import fill
 
 from memsense import MemSense, load_settings
 from memsense.db import migrate, open_pool
-from memsense.doctor import checks
+from memsense.doctor import repairs, sizes
+from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.checkup import check_up
+from memsense.doctor.findings import Expected, Finding, Report, make_report
+from memsense.doctor.indexes import INDEXES
+from memsense.doctor.plan import examine_plan
+from memsense.doctor.server import examine_server
+from memsense.doctor.sizes import describe_huge_pages
 from memsense.errors import ConnectionFailedError
 from memsense.search.profiles import BALANCED, ROUTES
 from memsense.store.indexes import PROMOTED_TABLES
 
 OpenMemory = Callable[..., MemSense]
 
-EXPECTED = checks.Expected(
+EXPECTED = Expected(
     tenant="default",
     namespace="default",
     model="hashing",
@@ -44,19 +50,17 @@ def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[A
                 yield connection
 
 
-def examine(
-    store: psycopg.Connection[Any], expected: checks.Expected = EXPECTED
-) -> list[checks.Finding]:
+def examine(store: psycopg.Connection[Any], expected: Expected = EXPECTED) -> list[Finding]:
     state = migrate.read_state(store)
     findings = [
-        *checks.examine_server(store),
-        checks.describe_revision(state.current, state.head),
-        *(checks.examine_store(store, expected) if state.is_current else ()),
+        *examine_server(store),
+        describe_revision(state.current, state.head),
+        *(examine_store(store, expected) if state.is_current else ()),
     ]
-    return checks.make_report(findings).problems()
+    return make_report(findings).problems()
 
 
-def only(findings: list[checks.Finding], check: str) -> checks.Finding:
+def only(findings: list[Finding], check: str) -> Finding:
     """The one problem there is, which must be of that check and have a remedy."""
     assert [finding.check for finding in findings] == [check]
     assert findings[0].remedy
@@ -98,7 +102,7 @@ def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
     assert row is not None
     for threshold, expected in ((int(row[0]), 1), (int(row[0]) + 1, 0)):
         examined = replace(EXPECTED, promotion_threshold=threshold)
-        found = [f for f in checks.examine_store(store, examined) if f.check == "promotion"]
+        found = [f for f in examine_store(store, examined) if f.check == "promotion"]
         assert len(found) == expected
         assert all("memsense db optimise" in finding.remedy for finding in found)
 
@@ -146,7 +150,7 @@ def test_stale_document_frequencies_are_found_and_repaired(store: psycopg.Connec
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
     assert len(findings) == 2
-    assert checks.repair(store)
+    assert repairs.repair(store)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
@@ -155,14 +159,14 @@ def test_stale_counts_are_found_and_repaired(store: psycopg.Connection[Any]) -> 
     store.execute("UPDATE memsense.scope_statistics SET user_length = user_length + 7")
     findings = examine(store)
     assert {finding.check for finding in findings} == {"statistics"}
-    checks.repair(store)
+    repairs.repair(store)
     assert examine(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == recount(store)
 
 
 def test_repairing_a_healthy_store_changes_nothing(store: psycopg.Connection[Any]) -> None:
     before = (kept_statistics(store), kept_frequencies(store))
-    assert checks.repair(store) == []
+    assert repairs.repair(store) == []
     assert (kept_statistics(store), kept_frequencies(store)) == before
 
 
@@ -178,7 +182,7 @@ def test_a_newer_revision_and_a_missing_schema_are_told_apart(
 ) -> None:
     store.execute("UPDATE memsense.alembic_version SET version_num = '9999'")
     assert "upgrade memsense" in only(examine(store), "schema").remedy
-    assert "memsense init" in checks.describe_revision(None, "0002").remedy
+    assert "memsense init" in describe_revision(None, "0002").remedy
 
 
 def test_a_wrong_text_search_configuration_is_found(store: psycopg.Connection[Any]) -> None:
@@ -228,7 +232,7 @@ def test_what_retired_chunks_left_behind_is_found_and_repaired(
     store.execute("UPDATE memsense.chunks SET status = 'deleted' WHERE chunk_id = 1")
     findings = examine(store)
     assert {finding.check for finding in findings} == {"retired", "statistics"}
-    checks.repair(store)
+    repairs.repair(store)
     assert examine(store) == []
     assert store.execute("SELECT FROM memsense.embeddings WHERE chunk_id = 1").fetchall() == []
 
@@ -255,14 +259,14 @@ def test_too_little_work_mem_is_found(store: psycopg.Connection[Any]) -> None:
 def test_a_large_memory_without_huge_pages_is_told_how_many_it_needs(
     store: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "LEAST_HUGE", 0)
+    monkeypatch.setattr(sizes, "LEAST_HUGE", 0)
     row = store.execute(
         "SELECT current_setting('huge_pages_status', true),"
         " current_setting('shared_memory_size_in_huge_pages')::integer"
     ).fetchone()
     assert row
     status, needed = row
-    told = [f for f in checks.examine_store(store, EXPECTED) if f.check == "huge_pages"]
+    told = [f for f in examine_store(store, EXPECTED) if f.check == "huge_pages"]
     assert len(told) == (status == "off" and needed > 0)
     for finding in told:
         assert f"={needed}'" in finding.remedy
@@ -281,7 +285,7 @@ def test_a_large_memory_without_huge_pages_is_told_how_many_it_needs(
 def test_huge_pages_are_advised_where_they_help(
     used: int, status: str | None, needed: int | None, told: int
 ) -> None:
-    findings = list(checks.describe_huge_pages(used, status, needed))
+    findings = list(describe_huge_pages(used, status, needed))
     assert [finding.severity for finding in findings] == ["info"] * told
 
 
@@ -300,7 +304,7 @@ def test_old_traces_are_mentioned_but_no_problem(store: psycopg.Connection[Any])
         " 'q', 'q', '{}', '{}', '{}', 3, 'auto', 'turn', '{}', now(), 'p', '{}', '{}', 0, 0, 0,"
         " '{}', '{}', now() - interval '31 days' FROM memsense.tenants"
     )
-    found = [item for item in checks.examine_store(store, EXPECTED) if item.check == "traces"]
+    found = [item for item in examine_store(store, EXPECTED) if item.check == "traces"]
     assert [item.severity for item in found] == ["info"]
     assert "prune" in found[0].remedy
 
@@ -312,8 +316,8 @@ def test_every_index_of_the_schema_that_is_no_reference_is_expected(
     small = {"tenants", "models", "namespaces", "alembic_version"}
     parents = {"embeddings_pkey"}
     found = {name: table for name, table in rows if table not in small and name not in parents}
-    assert checks.INDEXES.items() <= found.items()
-    assert found.keys() - checks.INDEXES.keys() <= {"events_pkey"}
+    assert INDEXES.items() <= found.items()
+    assert found.keys() - INDEXES.keys() <= {"events_pkey"}
 
 
 @contextmanager
@@ -343,7 +347,7 @@ def test_a_check_up_repairs_when_told_to(open_memory: OpenMemory, database_url: 
     with filled(open_memory), psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("UPDATE memsense.scope_statistics SET chunk_count = 99")
 
-        def run(*, repair: bool) -> checks.Report:
+        def run(*, repair: bool) -> Report:
             return check_up(
                 database_url,
                 settings=settings,
@@ -395,7 +399,7 @@ def test_a_wasteful_plan_is_a_warning() -> None:
         "Plans": [scan],
     }
     plan = [{"Plan": root, "Execution Time": 90.0}]
-    told, route = checks.examine_plan(plan, ["vec_full"])
+    told, route = examine_plan(plan, ["vec_full"])
     assert told.severity == "info"
     assert route.severity == "warning"
     assert "250000 rows of others" in route.text

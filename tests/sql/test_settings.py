@@ -20,8 +20,8 @@ from memsense import MemSense, Profile
 from memsense.client.settings import user_name
 from memsense.config import Settings
 from memsense.db import open_pool, read
-from memsense.doctor.checks import Finding
 from memsense.doctor.checkup import check_up
+from memsense.doctor.findings import Finding
 from memsense.errors import ConfigurationError, ConflictError, InvalidInputError, NotFoundError
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, VECTOR_ROUTES, read_profile
 from memsense.search.recall.run import RecallRequest

@@ -1,0 +1,128 @@
+"""Examines what is stored: vectors, words, statistics, models, traces."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memsense.db.connection import Connection
+from memsense.doctor.findings import Expected, Finding
+from memsense.doctor.rows import fetch_row, fetch_rows
+from memsense.text.scripts import segment_scripts
+
+SAMPLED_CHUNKS = 50
+
+
+def examine_vectors(connection: Connection) -> Iterator[Finding]:
+    """Chunks that lack a vector."""
+    for found in fetch_rows(connection, "count_pending", {}):
+        examples = ", ".join(str(chunk_id) for chunk_id in found["examples"])
+        yield Finding(
+            check="embeddings",
+            severity="error" if found["route"] == "full" else "warning",
+            text=f"{found['chunks']} chunks of {found['tenant']}/{found['namespace']}"
+            f" have no {found['route']} vector (such as {examples})",
+            remedy="archive and restore them, which embeds them again",
+        )
+
+
+def examine_retired(connection: Connection) -> Iterator[Finding]:
+    """What retired chunks left behind, and active ones that no word finds."""
+    found = fetch_row(connection, "count_retired_vectors")
+    if found["vectors"] or found["entries"]:
+        yield Finding(
+            check="retired",
+            severity="error",
+            text=f"archived or deleted chunks can be found: {found['vectors']} vectors and"
+            f" {found['entries']} index entries of theirs are left",
+            remedy="run 'memsense doctor --repair'",
+        )
+    if found["unindexed"]:
+        yield Finding(
+            check="retired",
+            severity="error",
+            text=f"{found['unindexed']} active chunks are in no word index",
+            remedy="run 'memsense db reindex'",
+        )
+
+
+def examine_drift(connection: Connection) -> Iterator[Finding]:
+    """Statistics that a recount would change."""
+    for found in fetch_rows(connection, "find_drift", {}):
+        yield Finding(
+            check="statistics",
+            severity="error",
+            text=f"the statistics of {found['user_id']!r} are wrong for {found['lexemes']} lexemes"
+            f" and {found['counts']} counts; its lexical scores are off",
+            remedy="run 'memsense doctor --repair'",
+        )
+
+
+def examine_languages(connection: Connection) -> Iterator[Finding]:
+    """Text-search configurations that are missing, or that texts aren't indexed with."""
+    for found in fetch_rows(connection, "list_namespaces", {}):
+        place = f"{found['tenant']}/{found['namespace']}"
+        if not found["has_configuration"]:
+            yield Finding(
+                check="language",
+                severity="error",
+                text=f"{place} uses text-search configuration {found['language']!r},"
+                " which the server lacks",
+                remedy="create it: CREATE TEXT SEARCH CONFIGURATION ...",
+            )
+            continue
+        mismatched = _count_mismatched(connection, found)
+        if mismatched:
+            yield Finding(
+                check="language",
+                severity="error",
+                text=f"{mismatched} of the newest {SAMPLED_CHUNKS} chunks of {place} are not"
+                f" indexed as {found['language']!r} does it; questions will miss them",
+                remedy="run 'memsense db reindex'",
+            )
+
+
+def _count_mismatched(connection: Connection, namespace: Mapping[str, Any]) -> int:
+    sample = fetch_rows(connection, "sample_texts", {**namespace, "limit": SAMPLED_CHUNKS})
+    values = {
+        **namespace,
+        "scope_ids": [found["scope_id"] for found in sample],
+        "chunk_ids": [found["chunk_id"] for found in sample],
+        "texts": [segment_scripts(found["text"]) for found in sample],
+    }
+    return fetch_row(connection, "count_mismatched", values)["chunks"]
+
+
+def examine_models(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Vectors of another model, or of another length, than the namespace's."""
+    for found in fetch_rows(connection, "list_namespaces", {}):
+        here = (found["tenant"], found["namespace"]) == (expected.tenant, expected.namespace)
+        stored = found["model"], found["dimension"]
+        if here and found["model"] and stored != (expected.model, expected.dimension):
+            yield Finding(
+                check="model",
+                severity="error",
+                text=f"namespace {found['namespace']!r} holds vectors of {found['model']}"
+                f" ({found['dimension']}), the embedder is {expected.model}"
+                f" ({expected.dimension})",
+                remedy="use the same embedder, or another namespace",
+            )
+    for found in fetch_rows(connection, "list_foreign_vectors", {}):
+        yield Finding(
+            check="model",
+            severity="error",
+            text=f"{found['vectors']} vectors of {found['tenant']}/{found['namespace']} are of"
+            f" {found['model']}, or of another length than it has ({found['wrong_width']})",
+            remedy="embed these chunks again: archive and restore them",
+        )
+
+
+def examine_traces(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Traces older than they are to be kept."""
+    found = fetch_row(connection, "count_old_traces", {"seconds": 86400 * expected.trace_days})
+    if found["old"]:
+        yield Finding(
+            check="traces",
+            severity="info",
+            text=f"{found['old']} of {found['traces']} traces are older than"
+            f" {expected.trace_days:g} days",
+            remedy="run 'memsense trace prune'",
+        )

@@ -1,0 +1,65 @@
+"""What an examination finds, its report, and what it knows beforehand."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Severity = Literal["info", "warning", "error"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that the examination found: what, how bad, and what to do about it."""
+
+    check: str
+    severity: Severity
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All findings, the worst first."""
+
+    findings: Sequence[Finding]
+
+    @property
+    def severity(self) -> Severity:
+        """The worst severity found; info on a healthy database."""
+        worst = max((SEVERITIES.index(item.severity) for item in self.findings), default=0)
+        return SEVERITIES[worst]
+
+    @property
+    def exit_code(self) -> int:
+        """0 on a healthy database, 1 with warnings, 2 with errors."""
+        return SEVERITIES.index(self.severity)
+
+    def problems(self) -> list[Finding]:
+        """The findings that call for something to be done."""
+        return [item for item in self.findings if item.severity != "info"]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        return {
+            "severity": self.severity,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+
+def make_report(findings: Sequence[Finding]) -> Report:
+    """A report of the findings, the worst first."""
+    ordered = sorted(findings, key=lambda item: -SEVERITIES.index(item.severity))
+    return Report(findings=ordered)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the examiner knows beforehand of the namespace that is in use."""
+
+    tenant: str
+    namespace: str
+    model: str
+    dimension: int
+    trace_days: float
+    promotion_threshold: int

@@ -1,0 +1,102 @@
+"""Examines the indexes that searches and writes rely on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memsense.db.connection import Connection
+from memsense.doctor.findings import Expected, Finding
+from memsense.doctor.rows import fetch_rows
+
+INDEXES: Mapping[str, str] = {
+    "chunks_pkey": "chunks",
+    "chunks_scope_lexemes": "chunks",
+    "chunks_scope_tags": "chunks",
+    "chunks_occurred_at": "chunks",
+    "chunks_tenant_id_scope_id_session_id_granularity_ordinal_pa_key": "chunks",
+    "chunks_tenant_id_scope_id_content_hash_dedup_window_key": "chunks",
+    "lexemes_pkey": "lexemes",
+    "scope_statistics_pkey": "scope_statistics",
+    "scopes_pkey": "scopes",
+    "scopes_tenant_id_namespace_id_user_id_key": "scopes",
+    "embeddings_full_pkey": "embeddings_full",
+    "embeddings_user_pkey": "embeddings_user",
+    "embeddings_assistant_pkey": "embeddings_assistant",
+    "embeddings_personal_info_pkey": "embeddings_personal_info",
+    "embeddings_preferences_pkey": "embeddings_preferences",
+    "embeddings_events_pkey": "embeddings_events",
+    "entities_pkey": "entities",
+    "entities_tenant_id_scope_id_key_key": "entities",
+    "entities_scope_spellings": "entities",
+    "mentions_pkey": "mentions",
+    "mentions_chunk": "mentions",
+    "edges_pkey": "edges",
+    "edges_entity_b": "edges",
+    "events_chunk": "events",
+    "ingested_messages_pkey": "ingested_messages",
+    "traces_pkey": "traces",
+    "traces_recorded_at": "traces",
+    "packed_candidates_pkey": "packed_candidates",
+    "settings_pkey": "settings",
+    "profiles_pkey": "profiles",
+    "settings_history_pkey": "settings_history",
+    "projects_pkey": "projects",
+    "project_sessions_pkey": "project_sessions",
+}
+"""The indexes that searches and writes rely on, and their tables."""
+
+VECTOR_TABLES = [table for table in INDEXES.values() if table.startswith("embeddings_")]
+"""Where a promoted memory has HNSW indexes of its own."""
+
+
+def examine_indexes(connection: Connection) -> Iterator[Finding]:
+    """Indexes that are missing or invalid."""
+    indexes = fetch_rows(connection, "list_indexes", {})
+    names = {found["index_name"] for found in indexes}
+    for name, table in INDEXES.items():
+        if name not in names:
+            yield Finding(
+                check="indexes",
+                severity="error",
+                text=f"index {name} of memsense.{table} is missing",
+                remedy="create it as alembic/versions defines it",
+            )
+    for found in indexes:
+        if not found["is_usable"]:
+            yield Finding(
+                check="indexes",
+                severity="error",
+                text=f"index {found['index_name']} of memsense.{found['table_name']} is invalid",
+                remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{found['index_name']}'",
+            )
+    yield from _examine_promoted(connection, indexes)
+
+
+def _examine_promoted(
+    connection: Connection, indexes: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    usable = [found for found in indexes if found["method"] == "hnsw" and found["is_usable"]]
+    for scope in fetch_rows(connection, "list_promoted", {}):
+        covered = f"scope_id = {scope['scope_id']})"
+        served = {found["table_name"] for found in usable if covered in found["predicate"]}
+        missing = [table for table in VECTOR_TABLES if table not in served]
+        if missing:
+            yield Finding(
+                check="indexes",
+                severity="error",
+                text=f"the promoted memory of {scope['user_id']!r} has no usable HNSW index on"
+                f" {', '.join(missing)}",
+                remedy="run 'memsense db optimise', which builds what is missing",
+            )
+
+
+def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Large memories without indexes of their own."""
+    values = {"threshold": expected.promotion_threshold}
+    for scope in fetch_rows(connection, "list_large_unpromoted", values):
+        yield Finding(
+            check="promotion",
+            severity="warning",
+            text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
+            " and is searched without indexes of its own",
+            remedy="run 'memsense db optimise'",
+        )

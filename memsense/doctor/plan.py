@@ -1,0 +1,74 @@
+"""Says in words how the server runs the routes of the recall query."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from memsense.db.connection import Connection
+from memsense.doctor.findings import Finding
+from memsense.doctor.rows import fetch_rows
+
+WASTED_ROWS = 10_000
+"""Rows of others that a route may read in vain before its plan is worth a warning."""
+
+
+def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
+    """The largest memory, with a text and a vector to try recall with; None where there is none."""
+    return next(iter(fetch_rows(connection, "find_largest_scope", {})), None)
+
+
+def examine_plan(plan: Any, routes: Sequence[str]) -> Iterator[Finding]:
+    """Each route's plan in words, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query."""
+    top = json.loads(plan) if isinstance(plan, str) else plan
+    nodes = list(_walk(top[0]["Plan"]))
+    yield Finding(
+        check="plan",
+        severity="info",
+        text=f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms",
+    )
+    for route in routes:
+        root = _root_of(nodes, route)
+        if root is not None:
+            yield _describe_route(route, root)
+
+
+def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _walk(child)
+
+
+def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
+    names = {"CTE matched"} if route == "lexical" else set[str]()
+    for node in nodes:
+        is_route = node.get("Subplan Name") in names or node.get("Alias") == route
+        if is_route and any(_is_source(child) for child in _walk(node)):
+            return node
+    return None
+
+
+def _is_source(node: Mapping[str, Any]) -> bool:
+    name = node.get("Relation Name", "")
+    has_rows = name.startswith(("embeddings_", "chunks", "mentions"))
+    return has_rows or node.get("One-Time Filter") == "false"
+
+
+def _describe_route(route: str, root: Mapping[str, Any]) -> Finding:
+    source = next(node for node in _walk(root) if _is_source(node))
+    if "Relation Name" not in source:
+        return Finding(check="plan", severity="info", text=f"{route}: not run")
+    rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
+    index = next((node["Index Name"] for node in _walk(source) if "Index Name" in node), None)
+    way = f"by {index}" if index else "read whole"
+    text = (
+        f"{route}: {source['Relation Name']} {way}, {rows:.0f} rows,"
+        f" {root['Actual Total Time']:.1f} ms"
+    )
+    if index is None and wasted > WASTED_ROWS:
+        return Finding(
+            check="plan",
+            severity="warning",
+            text=f"{text}, {wasted:.0f} rows of others read in vain",
+            remedy="run 'ANALYZE'; if that does not help, see the indexes above",
+        )
+    return Finding(check="plan", severity="info", text=text)

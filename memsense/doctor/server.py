@@ -1,0 +1,98 @@
+"""Examines the server: versions and settings."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
+from memsense.doctor.findings import Finding
+from memsense.doctor.rows import fetch_row
+from memsense.doctor.sizes import in_units
+
+LEAST_WORK_MEM = 4 << 20
+
+
+def examine_server(connection: Connection) -> Iterator[Finding]:
+    """Versions and settings; needs no schema."""
+    yield from _examine_versions(connection)
+    yield from _examine_settings(connection)
+
+
+def _examine_versions(connection: Connection) -> Iterator[Finding]:
+    found = fetch_row(connection, "fetch_server")
+    yield Finding(
+        check="server",
+        severity="info",
+        text=f"PostgreSQL {found['server']}, pgvector {found['pgvector'] or 'not installed'}",
+    )
+    if found["server_number"] < OLDEST_SERVER:
+        yield Finding(
+            check="server",
+            severity="error",
+            text=f"PostgreSQL {found['server']} is older than 15",
+            remedy="upgrade the server",
+        )
+    if found["encoding"] != "UTF8":
+        yield Finding(
+            check="server",
+            severity="warning",
+            text=f"the database is encoded in {found['encoding']}",
+            remedy="create a database with ENCODING 'UTF8'",
+        )
+    yield from _examine_extension(found["pgvector"], found["pgvector_available"])
+
+
+def _examine_extension(installed: str | None, available: str | None) -> Iterator[Finding]:
+    if installed is None:
+        remedy = "run 'memsense init'" if available else "install pgvector on the server"
+        yield Finding(
+            check="pgvector", severity="error", text="pgvector is not installed", remedy=remedy
+        )
+    elif _version(installed) < OLDEST_PGVECTOR:
+        yield Finding(
+            check="pgvector",
+            severity="error",
+            text=f"pgvector {installed} is older than 0.8",
+            remedy="install a newer one, then run 'ALTER EXTENSION vector UPDATE'",
+        )
+    elif available and _version(installed) < _version(available):
+        yield Finding(
+            check="pgvector",
+            severity="warning",
+            text=f"pgvector {available} is on the server, the database still uses {installed}",
+            remedy="run 'ALTER EXTENSION vector UPDATE'",
+        )
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
+
+
+def _examine_settings(connection: Connection) -> Iterator[Finding]:
+    found = fetch_row(connection, "fetch_settings")
+    if found["work_mem"] < LEAST_WORK_MEM:
+        yield Finding(
+            check="work_mem",
+            severity="warning",
+            text=f"work_mem is {in_units(found['work_mem'])}; sorts and bitmaps of a recall spill",
+            remedy="set it to 16MB or more: ALTER DATABASE ... SET work_mem = '16MB'",
+        )
+    if found["autovacuum"] != "on":
+        yield Finding(
+            check="autovacuum",
+            severity="warning",
+            text="autovacuum is off: tables bloat and the planner's statistics go stale",
+            remedy="turn autovacuum on",
+        )
+    lost = _lost_session_settings(found)
+    if lost:
+        yield Finding(
+            check="session",
+            severity="warning",
+            text=f"a connection of memsense's has {', '.join(lost)}, against sql/session.sql",
+            remedy="connect without a pooler, or let the pooler keep sessions (session mode)",
+        )
+
+
+def _lost_session_settings(found: Mapping[str, Any]) -> list[str]:
+    wanted = {"jit": "off", "plan_cache_mode": "force_generic_plan", "parallel_workers": 0}
+    return [f"{name} {found[name]}" for name, value in wanted.items() if found[name] != value]
