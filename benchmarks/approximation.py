@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from memsense import store
 from memsense.db import open_pool, read
 from memsense.db.connection import Connection
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
-from memsense.search.recall.run import Filters, RecallRequest, run_recall
+from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
-from memsense.search.search import SearchRequest, run_search
+from memsense.search.request import SearchRequest
+from memsense.search.search import SearchPlan, run_search
 
 DEPTH = 80
 HITS = 10
@@ -89,18 +91,15 @@ def _hit_overlap(asked: Asked) -> float:
     embedder = question_embedder(asked.corpus)
     shares: list[float] = []
     for question in asked.corpus.questions:
-        request = SearchRequest(
-            query=question,
+        plan = SearchPlan(
+            request=SearchRequest(query=question, user_id="ada", top_k=HITS),
             tenant_id=asked.namespace.tenant_id,
             namespace=NAMESPACE,
-            user_id="ada",
-            top_k=HITS,
-            granularity="auto",
-            filters=Filters(),
             profile=BALANCED,
+            asked_at=datetime.now(UTC),
         )
         exact, approximate = (
-            run_search(asked.connection, request, known, embedder).ranked
+            run_search(asked.connection, plan, known, embedder).ranked
             for known in (replace(asked.known, promoted=False), asked.known)
         )
         shares.append(

@@ -86,11 +86,11 @@ def measure(memory: MemSense, meter: Meter, searches: int, load: Load) -> dict[s
     spent = {True: np.zeros(2), False: np.zeros(2)}
     for start in range(0, searches, load.block):
         for trace in source.sample([True, False], k=2):
-            memory.flush_traces()
+            memory.traces.flush()
             before = np.array(meter.read())
             asked = questions[start : start + load.block]
             times = [ask(memory, question, trace=trace) for question in asked]
-            memory.flush_traces()
+            memory.traces.flush()
             spent[trace] += np.array(meter.read()) - before
             taken[trace].append(times[load.skip :])
     pairs = [
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = {
                 "bursts_of_10": measure(memory, meter, chosen.searches, BURSTS),
                 "sustained": measure(memory, meter, chosen.searches, SUSTAINED),
-                "failed": memory.trace_failures,
+                "failed": memory.traces.failures,
             }
     finally:
         remove(chosen.database_url, tenant)

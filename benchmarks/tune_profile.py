@@ -13,6 +13,7 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -30,8 +31,8 @@ from memsense.search.profiles import BALANCED, ROUTES, Profile
 from memsense.search.question import Question
 from memsense.search.rank.ranking import rank_candidates
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
-from memsense.search.recall.run import Filters
-from memsense.search.search import SearchRequest, run_search
+from memsense.search.request import SearchRequest
+from memsense.search.search import SearchPlan, run_search
 from memsense.store import find_scope, find_tenant
 
 WIDE = 10_000
@@ -82,17 +83,14 @@ def recall_all(connection: Connection, questions: Sequence[GoldQuestion]) -> Ite
         raise SystemExit("nothing is stored: run 'memsense ingest' on the file first")
     for gold in questions:
         known = find_scope(connection, tenant_id, NAMESPACE, gold.user_id)
-        request = SearchRequest(
-            query=gold.question,
+        plan = SearchPlan(
+            request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=20),
             tenant_id=tenant_id,
             namespace=NAMESPACE,
-            user_id=gold.user_id,
-            top_k=20,
-            granularity="auto",
-            filters=Filters(),
             profile=wide,
+            asked_at=datetime.now(UTC),
         )
-        search = run_search(connection, request, known, embedder)
+        search = run_search(connection, plan, known, embedder)
         shared = [
             replace(item, embedding=vectors.setdefault(item.chunk_id, item.embedding))
             for item in search.candidates

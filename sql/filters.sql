@@ -2,7 +2,8 @@
 -- own name. Recall joins those in use with AND over all chunks; why-not asks each of one chunk.
 --
 -- c is the chunk; the CTE scope holds the memories searched, with their language and namespace; the
--- CTE quoted the words of what the question quotes. Each parameter has its filter's name.
+-- CTE quoted the words of what the question quotes. Each parameter has its filter's name; what is
+-- excluded comes apart, as chunks and as messages.
 
 -- name: session_ids
 c.session_id = ANY (%(session_ids)s::text[])
@@ -35,7 +36,7 @@ c.memory_kind = ANY (%(kinds)s::text[])
 -- name: metadata
 c.metadata @> %(metadata)s::jsonb
 
--- name: exclude_chunks
+-- name: exclude
 -- An excluded session takes its exchanges along.
 c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
 AND NOT EXISTS (
@@ -47,9 +48,7 @@ AND NOT EXISTS (
       AND x.session_id = c.session_id
       AND (c.ordinal, c.part) >= (x.ordinal, x.part)
       AND c.ordinal <= x.last_ordinal)
-
--- name: exclude_messages
-NOT c.message_ids && %(exclude_messages)s::text[]
+AND NOT c.message_ids && %(exclude_messages)s::text[]
 
 -- name: quoted
 -- The words are looked at before the text, which lies out of line.

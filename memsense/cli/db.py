@@ -68,7 +68,7 @@ def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     searches and writes go on meanwhile, and a broken-off run is completed by the next one.
     """
     with target_of(ctx).open() as memory:
-        changes = memory.optimise(
+        changes = memory.indexes.optimise(
             lambda change: as_json or typer.echo(f"{change.action}: {change.user_id}")
         )
     if as_json:
@@ -97,7 +97,7 @@ def reindex(
     writes wait. `memsense db psql -c '\\dF'` lists the languages.
     """
     with target_of(ctx).open() as memory:
-        done = memory.reindex(language)
+        done = memory.indexes.rebuild(language)
     if as_json:
         print_json(asdict(done))
     else:

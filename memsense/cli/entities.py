@@ -46,7 +46,7 @@ def entities(
     if ctx.invoked_subcommand is not None:
         return
     with target_of(ctx).open() as memory:
-        found = memory.entities(user_id=user, kind=kind, limit=limit)
+        found = memory.entities.list(user_id=user, kind=kind, limit=limit)
     if as_json:
         print_json([entity_fields(entity) for entity in found])
     elif not found:
@@ -101,7 +101,7 @@ def show(
 
         check_picture(picture)
     with target_of(ctx).open() as memory:
-        view = memory.entity(name, user_id=user, limit=limit)
+        view = memory.entities.get(name, user_id=user, limit=limit)
     if picture is not None:
         from memsense.cli.picture import draw_neighbourhood
 
@@ -168,6 +168,6 @@ def rebuild(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -
             typer.echo(f"{plain(user_id)}: read {chunks} memories")
 
     with target_of(ctx).open() as memory:
-        memory.rebuild_entities(user_id=user, on_user=tell)
+        memory.entities.rebuild(user_id=user, on_user=tell)
     if as_json:
         print_json(done)

@@ -222,7 +222,7 @@ def _read_choice(
 
 def _find_profile(memory: MemSense, name: str | None) -> Profile:
     check_profile(memory, name)
-    return memory.profile(name)
+    return memory.profiles.get(name)
 
 
 def _tell(families: Sequence[Family], as_json: bool) -> None:

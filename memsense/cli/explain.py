@@ -145,7 +145,7 @@ def replay(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, profile)
-        found = memory.replay(trace_id, profile=profile, **overrides)
+        found = memory.traces.replay(trace_id, profile=profile, **overrides)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -194,7 +194,7 @@ def compare(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
         check_profile(memory, profile)
-        found = memory.compare_traces(count, profile=profile, user_id=user, **overrides)
+        found = memory.traces.compare(count, profile=profile, user_id=user, **overrides)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -231,7 +231,7 @@ def list_traces(
 ) -> None:
     """List recorded searches, the latest first."""
     with target_of(ctx).open() as memory:
-        found = memory.traces(limit=limit, user_id=user)
+        found = memory.traces.list(limit=limit, user_id=user)
     if as_json:
         names = found[0].__slots__ if found else ()
         print_json(
@@ -268,7 +268,7 @@ def show_trace(
       memsense trace show 0b4c… --format html > why.html
     """
     with target_of(ctx).open() as memory:
-        found = memory.trace(trace_id)
+        found = memory.traces.get(trace_id)
         texts = _texts_of(memory, found)
     if as_json or output == "json":
         print_json(trace_fields(found))
@@ -301,7 +301,7 @@ def prune_traces(
 ) -> None:
     """Delete old traces."""
     with target_of(ctx).open() as memory:
-        count = memory.prune_traces(days)
+        count = memory.traces.prune(days)
     console().print(f"{count} {'trace' if count == 1 else 'traces'} deleted.")
 
 

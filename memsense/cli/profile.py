@@ -15,7 +15,7 @@ from memsense.cli.target import check_profile, target_of
 from memsense.search.profiles import BALANCED, Profile
 
 if TYPE_CHECKING:
-    from memsense.client.settings import KnownProfile
+    from memsense.client.profiles import KnownProfile
 
 app = new_app(
     no_args_is_help=True, help="Profiles: named sets of all weights and constants of a search."
@@ -32,8 +32,8 @@ def list_profiles(ctx: typer.Context, *, as_json: AsJson = False) -> None:
       memsense profile list
     """
     with target_of(ctx).open() as memory:
-        found = memory.profiles()
-        in_use = memory.settings()["profile"].value
+        found = memory.profiles.list()
+        in_use = memory.settings.show()["profile"].value
     if as_json:
         print_json([_fields(item, in_use) for item in found])
         return
@@ -78,7 +78,7 @@ def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
       memsense profile show vector_heavy
     """
     with target_of(ctx).open() as memory:
-        found = memory.profile(name)
+        found = memory.profiles.get(name)
     _tell(found, as_json=as_json)
 
 
@@ -118,7 +118,7 @@ def create(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
         check_profile(memory, base)
-        made = memory.create_profile(name, base, by=by, **overrides)
+        made = memory.profiles.create(name, base, by=by, **overrides)
     _tell(made, as_json=as_json)
 
 
@@ -130,5 +130,5 @@ def delete(ctx: typer.Context, name: Name, *, by: By = None) -> None:
       memsense profile delete mine
     """
     with target_of(ctx).open() as memory:
-        memory.delete_profile(name, by=by)
+        memory.profiles.delete(name, by=by)
     console().print(Text(f"profile {name} is deleted"))

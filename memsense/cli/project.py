@@ -32,7 +32,7 @@ def list_projects(ctx: typer.Context, *, as_json: AsJson = False) -> None:
       memsense project list
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects()
+        found = memory.projects.list()
     if as_json:
         print_json([asdict(project) for project in found])
         return
@@ -54,7 +54,7 @@ def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
       memsense project show kitchen
     """
     with target_of(ctx).open() as memory:
-        found = memory.project(name)
+        found = memory.projects.get(name)
     if as_json:
         print_json(asdict(found))
         return
@@ -79,7 +79,7 @@ def create(
       memsense search "Which colour?" --project kitchen
     """
     with target_of(ctx).open() as memory:
-        found = memory.create_project(name, sessions or ())
+        found = memory.projects.create(name, sessions or ())
     _tell(found, as_json=as_json)
 
 
@@ -91,7 +91,7 @@ def delete(ctx: typer.Context, name: Name) -> None:
       memsense project delete kitchen
     """
     with target_of(ctx).open() as memory:
-        memory.delete_project(name)
+        memory.projects.delete(name)
     console().print(Text(f"project {plain(name)} is deleted"))
 
 
@@ -103,7 +103,7 @@ def add(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson =
       memsense project add kitchen s05-20250401
     """
     with target_of(ctx).open() as memory:
-        found = memory.add_to_project(name, sessions)
+        found = memory.projects.add(name, sessions)
     _tell(found, as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJso
       memsense project remove kitchen s05-20250401
     """
     with target_of(ctx).open() as memory:
-        found = memory.remove_from_project(name, sessions)
+        found = memory.projects.remove(name, sessions)
     _tell(found, as_json=as_json)
 
 

@@ -44,7 +44,7 @@ def show(
       memsense --namespace work settings show --all
     """
     with target_of(ctx).open() as memory:
-        found = memory.settings()
+        found = memory.settings.show()
     _tell(found, every=every, as_json=as_json)
 
 
@@ -104,7 +104,7 @@ def set_values(
     """
     changes = read_settings(assignments)
     with target_of(ctx).open() as memory:
-        found = memory.set_settings(by=by, expected_version=expected_version, **changes)
+        found = memory.settings.set(by=by, expected_version=expected_version, **changes)
     _tell(found, every=False, as_json=as_json)
 
 
@@ -129,7 +129,7 @@ def reset(
     if bool(names) == every:
         raise typer.BadParameter("name the settings to take back, or give --all")
     with target_of(ctx).open() as memory:
-        found = memory.reset_settings(*(names or ()), by=by, expected_version=expected_version)
+        found = memory.settings.reset(*(names or ()), by=by, expected_version=expected_version)
     _tell(found, every=False, as_json=as_json)
 
 
@@ -146,7 +146,7 @@ def history(
       memsense settings history -n 5
     """
     with target_of(ctx).open() as memory:
-        found = memory.settings_history(limit=limit)
+        found = memory.settings.history(limit=limit)
     if as_json:
         print_json([asdict(change) for change in found])
     elif not found:

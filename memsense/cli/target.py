@@ -74,7 +74,7 @@ def check_profile(memory: "MemSense", name: str | None) -> None:
     if name is None or name in import_module("memsense.search.profiles").PROFILES:
         return
     try:
-        memory.profile(name)
+        memory.profiles.get(name)
     except NotFoundError as error:
         raise ConfigurationError(str(error)) from error
 

@@ -1,25 +1,24 @@
-"""An opened store: its pool, its namespace and its models, which all parts of `MemSense` share.
+"""An opened store: its pool, its namespace and its models, which every resource is given.
 
-Here and in those parts, what only some processes need is imported where it is used, so that one
+Here and in the resources, what only some processes need is imported where it is used, so that one
 search starts quickly.
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from memsense import store
 from memsense.client.models import open_named_embedder, open_reranker, open_tagger
-from memsense.client.place import open_place
-from memsense.config import Settings, load_settings
+from memsense.config import Settings
 from memsense.db import read
 from memsense.db.connection import Connection, Pool
 from memsense.embed import CachedQueries, Embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.known import KnownScopes
-from memsense.search.profiles import PROFILES, Profile
+from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
-from memsense.search.settings import find_profile
+from memsense.search.settings import find_profile, tuned_profile
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from memsense.write.facets import FacetTagger
 
 
-class Opened:
-    """What `MemSense.open` opened; `MemSense` itself is its one subclass that users make."""
+class Context:
+    """What `MemSense.open` opened: one tenant and one namespace of a database."""
 
     def __init__(
         self,
@@ -42,91 +41,38 @@ class Opened:
         reranker: Reranker | None = None,
         server: "EmbeddedServer | None" = None,
     ) -> None:
-        """Use `MemSense.open`; this takes over an open pool and, if given, an embedded server."""
-        self._pool = pool
-        self._settings = settings
-        self._profile = profile
+        """Takes over an open pool and, if given, an embedded server; models win over settings."""
+        self.pool = pool
+        self.settings = settings
+        self.profile = profile
+        self.known = KnownScopes()
+        self.recorder = TraceRecorder(lambda: read(pool))
         self._given_embedder = embedder
         self._given_tagger = tagger
         self._given_extractor = extractor
         self._given_reranker = reranker
         self._server = server
-        self._known = KnownScopes()
         self._namespace: store.Namespace | None = None
-        self._recorder = TraceRecorder(lambda: read(pool))
-
-    @classmethod
-    def open(
-        cls,
-        url: str | None = None,
-        *,
-        profile: str | Profile | None = None,
-        embedder: Embedder | None = None,
-        tenant: str | None = None,
-        namespace: str | None = None,
-        settings: Settings | None = None,
-        tagger: "FacetTagger | None" = None,
-        extractor: "EntityExtractor | None" = None,
-        reranker: Reranker | None = None,
-    ) -> Self:
-        """Connect to `url`, else to MEMSENSE_DATABASE_URL, else to the embedded server.
-
-        The embedded server is started and its database prepared on first use; a database of
-        yours needs `memsense init` once. A `profile` given here is taken as it is, whatever the
-        namespace's settings say. Raises ConnectionFailedError, ServerTooOldError, SchemaError,
-        NotFoundError for an unknown `profile`, or ConfigurationError, each naming the remedy.
-        """
-        chosen = settings or load_settings()
-        changes = {"database_url": url, "tenant": tenant, "namespace": namespace}
-        chosen = chosen.model_copy(update={k: v for k, v in changes.items() if v is not None})
-        pool, server = open_place(chosen)
-        opened = cls(
-            pool,
-            settings=chosen,
-            profile=profile,
-            embedder=embedder,
-            tagger=tagger,
-            extractor=extractor,
-            reranker=reranker,
-            server=server,
-        )
-        try:
-            opened._check_profile()
-        except BaseException:
-            opened.close()
-            raise
-        return opened
-
-    def _check_profile(self) -> None:
-        """Raise now, not at the first search, for a profile that nobody knows."""
-        if isinstance(self._profile, str) and self._profile not in PROFILES:
-            with read(self._pool) as connection:
-                find_profile(self._find_namespace(connection), self._profile)
+        self._tuned: tuple[store.Namespace, Profile] | None = None
 
     def close(self) -> None:
         """Write waiting traces and close; the embedded server stops when nobody else uses it."""
-        self._recorder.close()
-        self._pool.close()
+        self.recorder.close()
+        self.pool.close()
         if self._server is not None:
             self._server.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors, made at first use, with a cache of questions."""
-        inner = self._given_embedder or open_named_embedder(self._settings)
-        size = self._settings.query_cache_size
+        inner = self._given_embedder or open_named_embedder(self.settings)
+        size = self.settings.query_cache_size
         return CachedQueries(inner, size) if size else inner
 
     @cached_property
     def tagger(self) -> "FacetTagger":
         """What finds facets in what is added, made at first use."""
-        return self._given_tagger or open_tagger(self._settings)
+        return self._given_tagger or open_tagger(self.settings)
 
     @cached_property
     def extractor(self) -> "EntityExtractor":
@@ -138,36 +84,71 @@ class Opened:
     @cached_property
     def reranker(self) -> Reranker | None:
         """What reads question and texts together after fusion; None unless one was given or set."""
-        return self._given_reranker or open_reranker(self._settings)
+        return self._given_reranker or open_reranker(self.settings)
 
-    def _find_namespace(self, connection: Connection) -> store.Namespace | None:
+    def find_namespace(self, connection: Connection) -> store.Namespace | None:
         """The namespace for reading, as it was last seen; None before it holds anything."""
-        return self._namespace or self._reload_namespace(connection)
+        return self._namespace or self.reload_namespace(connection)
 
-    def _reload_namespace(self, connection: Connection) -> store.Namespace | None:
+    def reload_namespace(self, connection: Connection) -> store.Namespace | None:
         """The namespace with its settings as they are now; remembered once it has a model."""
-        tenant_id = store.find_tenant(connection, self._settings.tenant)
+        tenant_id = store.find_tenant(connection, self.settings.tenant)
         if tenant_id is None:
             return None
-        found = store.find_namespace(connection, tenant_id, self._settings.namespace)
+        found = store.find_namespace(connection, tenant_id, self.settings.namespace)
         if found is not None and found.model_id is not None:
             self._namespace = found
         return found
 
-    def _require_namespace(self, connection: Connection) -> store.Namespace:
-        namespace = self._find_namespace(connection)
+    def require_namespace(self, connection: Connection) -> store.Namespace:
+        """The namespace for reading; raises NotFoundError before it holds anything."""
+        namespace = self.find_namespace(connection)
         if namespace is None:
-            raise NotFoundError(f"nothing is stored in namespace {self._settings.namespace!r} yet")
+            raise NotFoundError(f"nothing is stored in namespace {self.settings.namespace!r} yet")
         return namespace
 
-    def _claim_namespace(self, connection: Connection) -> store.Namespace:
+    def claim_namespace(self, connection: Connection) -> store.Namespace:
         """The namespace for what is set before anything is written; made if new."""
         return self._namespace or store.claim_namespace(
             connection,
-            tenant=self._settings.tenant,
-            name=self._settings.namespace,
-            language=self._settings.language,
+            tenant=self.settings.tenant,
+            name=self.settings.namespace,
+            language=self.settings.language,
         )
+
+    def open_namespace(self, connection: Connection) -> store.Namespace:
+        """The namespace for writing, made if new; only reads, which see it committed, keep it."""
+        if self._namespace is not None:
+            store.check_model(self._namespace, self.embedder.model, self.embedder.dimension)
+            return self._namespace
+        return store.open_namespace(
+            connection,
+            tenant=self.settings.tenant,
+            name=self.settings.namespace,
+            language=self.settings.language,
+            model=self.embedder.model,
+            dimension=self.embedder.dimension,
+        )
+
+    def find_profile(
+        self, connection: Connection, namespace: store.Namespace | None, name: str
+    ) -> Profile:
+        """The shipped or stored profile, which may be newer than what is known.
+
+        Raises NotFoundError.
+        """
+        try:
+            return find_profile(namespace, name)
+        except NotFoundError:
+            return find_profile(self.reload_namespace(connection), name)
+
+    def tune(self, namespace: store.Namespace) -> Profile:
+        """The profile of the namespace's settings, worked out once per version of them."""
+        known = self._tuned
+        if known is None or known[0] is not namespace:
+            known = (namespace, tuned_profile(namespace, self.settings.profile))
+            self._tuned = known
+        return known[1]
 
 
 def no_chunk(chunk_id: int) -> NotFoundError:

@@ -1,11 +1,11 @@
-"""The part of `MemSense` that shows entities, and finds them again in what is stored."""
+"""`memory.entities`: what memory mentions, and finding it again in what is stored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from memsense import store
-from memsense.client.context import Opened
+from memsense.client.context import Context
 from memsense.db import read, transaction
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.types import Chunk, EntityKind
@@ -33,10 +33,13 @@ class EntityView:
     edges: Sequence[tuple[int, int, int]]
 
 
-class EntityReader(Opened):
+class EntitiesResource:
     """Shows entities."""
 
-    def entities(
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def list(
         self,
         *,
         user_id: str | None = None,
@@ -47,13 +50,13 @@ class EntityReader(Opened):
         from memsense.store.entities import list_entities
 
         _check_limit(limit)
-        with read(self._pool) as connection:
-            namespace = self._find_namespace(connection)
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
             if namespace is None:
                 return []
             return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
 
-    def entity(
+    def get(
         self, name: str, *, user_id: str | None = None, limit: int = DEFAULT_SHOWN
     ) -> EntityView:
         """The entity of that name, in any spelling of its key; of the user who mentions it most.
@@ -63,8 +66,8 @@ class EntityReader(Opened):
         from memsense.store.entities import fetch_neighbourhood
 
         _check_limit(limit)
-        with read(self._pool) as connection:
-            namespace = self._require_namespace(connection)
+        with read(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
             entity = _find_entity(connection, namespace, name, user_id)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
@@ -80,7 +83,7 @@ class EntityReader(Opened):
             edges=near.edges,
         )
 
-    def rebuild_entities(
+    def rebuild(
         self,
         *,
         user_id: str | None = None,
@@ -93,8 +96,8 @@ class EntityReader(Opened):
         """
         from memsense.store.entities import list_users
 
-        with read(self._pool) as connection:
-            namespace = self._require_namespace(connection)
+        with read(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
             users = list_users(connection, namespace, user_id)
         if user_id is not None and not users:
             raise NotFoundError(f"nothing is stored for user {user_id!r}")
@@ -108,9 +111,9 @@ class EntityReader(Opened):
     def _rebuild_user(self, namespace: store.Namespace, user_id: str) -> int:
         from memsense.store.entities import rebuild_entities
 
-        with transaction(self._pool) as connection:
+        with transaction(self._context.pool) as connection:
             scope = store.lock_scope(connection, namespace, user_id)
-            return rebuild_entities(connection, scope, self.extractor)
+            return rebuild_entities(connection, scope, self._context.extractor)
 
 
 def _check_limit(limit: int) -> None:

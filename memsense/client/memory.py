@@ -1,15 +1,61 @@
 """MemSense: the one class that users of the Python API need."""
 
-from memsense.client.curator import Curator
-from memsense.client.entities import EntityReader
-from memsense.client.explainer import Explainer
-from memsense.client.projects import ProjectKeeper
-from memsense.client.reader import Reader
-from memsense.client.settings import Tuner
-from memsense.client.writer import Writer
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import psycopg
+
+from memsense import store
+from memsense.client.context import Context, no_chunk
+from memsense.client.place import open_place
+from memsense.client.searches import Searches
+from memsense.client.writes import Writes
+from memsense.config import Settings, load_settings
+from memsense.db import read, transaction
+from memsense.db.connection import Connection
+from memsense.embed import Embedder
+from memsense.errors import InvalidInputError
+from memsense.inputs import clean_text
+from memsense.search.hits import SearchResult
+from memsense.search.profiles import PROFILES, Profile
+from memsense.search.rank.reranker import Reranker
+from memsense.search.request import DEFAULT_TOP_K, Filters, SearchGranularity, SearchRequest
+from memsense.search.search import fetch_result
+from memsense.types import (
+    Chunk,
+    Event,
+    Granularity,
+    IngestMode,
+    JsonValue,
+    MemoryKind,
+    ScopeStatistics,
+)
+from memsense.write.messages import read_messages
+from memsense.write.vectors import BatchVectors, texts_of
+
+if TYPE_CHECKING:
+    from memsense.client.entities import EntitiesResource
+    from memsense.client.indexes import IndexesResource
+    from memsense.client.profiles import ProfilesResource
+    from memsense.client.projects import ProjectsResource
+    from memsense.client.settings import SettingsResource
+    from memsense.client.traces import TracesResource
+    from memsense.explain.why_not import Verdict
+    from memsense.ingest import ReadOptions
+    from memsense.text.entities import EntityExtractor
+    from memsense.write.drafting import Annotations
+    from memsense.write.facets import FacetTagger
+    from memsense.write.ingest_run import IngestReport
+
+SCORE_STEP = 0.15
+"""How much promote and demote change a memory score."""
 
 
-class MemSense(Writer, Explainer, Reader, Curator, Tuner, ProjectKeeper, EntityReader):
+class MemSense:
     """An agent's memory in PostgreSQL.
 
         with MemSense.open() as memory:
@@ -17,5 +63,461 @@ class MemSense(Writer, Explainer, Reader, Curator, Tuner, ProjectKeeper, EntityR
                        user_id="ada", session_id="monday")
             hits = memory.search("Where does Ada live?", user_id="ada")
 
-    Safe to share between threads. Everything happens within one tenant and one namespace.
+    Safe to share between threads. Everything happens within one tenant and one namespace. Beside
+    its verbs it has the resources `settings`, `profiles`, `projects`, `traces`, `entities` and
+    `indexes`.
     """
+
+    def __init__(self, context: Context) -> None:
+        """Use `MemSense.open`; this takes over what is open."""
+        self._context = context
+        self._searches = Searches(context)
+        self._writes = Writes(context)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | None = None,
+        *,
+        profile: str | Profile | None = None,
+        embedder: Embedder | None = None,
+        tenant: str | None = None,
+        namespace: str | None = None,
+        settings: Settings | None = None,
+        tagger: "FacetTagger | None" = None,
+        extractor: "EntityExtractor | None" = None,
+        reranker: Reranker | None = None,
+    ) -> Self:
+        """Connect to `url`, else to MEMSENSE_DATABASE_URL, else to the embedded server.
+
+        The embedded server is started and its database prepared on first use; a database of
+        yours needs `memsense init` once. A `profile` given here is taken as it is, whatever the
+        namespace's settings say. Raises ConnectionFailedError, ServerTooOldError, SchemaError,
+        NotFoundError for an unknown `profile`, or ConfigurationError, each naming the remedy.
+        """
+        chosen = settings or load_settings()
+        changes = {"database_url": url, "tenant": tenant, "namespace": namespace}
+        chosen = chosen.model_copy(update={k: v for k, v in changes.items() if v is not None})
+        pool, server = open_place(chosen)
+        context = Context(
+            pool,
+            settings=chosen,
+            profile=profile,
+            embedder=embedder,
+            tagger=tagger,
+            extractor=extractor,
+            reranker=reranker,
+            server=server,
+        )
+        try:
+            _check_profile(context)
+        except BaseException:
+            context.close()
+            raise
+        return cls(context)
+
+    def close(self) -> None:
+        """Write waiting traces and close; the embedded server stops when nobody else uses it."""
+        self._context.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors, made at first use, with a cache of questions."""
+        return self._context.embedder
+
+    # What stands beside the verbs ----------------------------------------------------------------
+
+    @cached_property
+    def settings(self) -> "SettingsResource":
+        """What the namespace's searches use, changed while they go on."""
+        from memsense.client.settings import SettingsResource
+
+        return SettingsResource(self._context)
+
+    @cached_property
+    def profiles(self) -> "ProfilesResource":
+        """The named sets of constants that a search may rank by."""
+        from memsense.client.profiles import ProfilesResource
+
+        return ProfilesResource(self._context)
+
+    @cached_property
+    def projects(self) -> "ProjectsResource":
+        """Named pools of sessions to search in."""
+        from memsense.client.projects import ProjectsResource
+
+        return ProjectsResource(self._context)
+
+    @cached_property
+    def traces(self) -> "TracesResource":
+        """Recorded searches: to look at, to run again, to prune."""
+        from memsense.client.traces import TracesResource
+
+        return TracesResource(self._context, self._searches)
+
+    @cached_property
+    def entities(self) -> "EntitiesResource":
+        """What memory mentions."""
+        from memsense.client.entities import EntitiesResource
+
+        return EntitiesResource(self._context)
+
+    @cached_property
+    def indexes(self) -> "IndexesResource":
+        """The indexes of large memories, and the text index."""
+        from memsense.client.indexes import IndexesResource
+
+        return IndexesResource(self._context)
+
+    # A conversation in ---------------------------------------------------------------------------
+
+    def add(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        user_id: str,
+        session_id: str,
+        agent_id: str | None = None,
+        mode: IngestMode = "hybrid",
+        task_tag: str | None = None,
+        tags: Sequence[str] = (),
+        facets: Mapping[str, str] | None = None,
+        memory_kind: MemoryKind | None = None,
+        confidence: float = 1.0,
+        metadata: Mapping[str, JsonValue] | None = None,
+        conn: psycopg.Connection[Any] | None = None,
+    ) -> list[Chunk]:
+        """Store messages `{"role", "content", "id"?, "at"?, "name"?}` as exchanges, in order.
+
+        All or nothing: one transaction, or a savepoint in the caller's `conn`. The same
+        exchange within ten minutes of event time is stored once, and its first chunk returned.
+        Facets (`personal_info`, `preferences`, `events`), tags and task_tag win over the rules'.
+        """
+        from memsense.write.drafting import Annotations, Drafter
+
+        now = datetime.now(UTC)
+        conversation = read_messages(messages, session_id=_name(session_id, "session_id"), now=now)
+        annotations = Annotations(
+            agent_id=agent_id,
+            task_tag=task_tag,
+            tags=tuple(tags),
+            facets=_check_facets(facets or {}),
+            memory_kind=memory_kind,
+            confidence=_check_share(confidence, "confidence"),
+            metadata=dict(metadata or {}),
+        )
+        drafter = Drafter(
+            tagger=self._context.tagger,
+            extractor=self._context.extractor,
+            mode=mode,
+            ledger=False,
+            annotations=annotations,
+        )
+        draft = drafter.draft(conversation, _name(user_id, "user_id"))
+        vectors = BatchVectors(self._context.embedder)
+        vectors.prepare(texts_of([draft]))
+        if conn is not None:
+            self._writes.begin(conn)
+        with transaction(self._context.pool, conn) as connection:
+            namespace, write = self._writes.write(connection, draft, vectors)
+            return store.fetch_chunks(connection, namespace, write.chunk_ids)
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        user_id: str | None = None,
+        mode: IngestMode = "hybrid",
+        options: "ReadOptions | None" = None,
+        annotations: "Annotations | None" = None,
+        dry_run: bool = False,
+        on_start: Callable[[int], object] = lambda _: None,
+        on_bytes: Callable[[int], object] = lambda _: None,
+        on_session: "Callable[[IngestReport], object]" = lambda _: None,
+    ) -> "IngestReport":
+        """Read logs of any known format (files, folders, globs, archives) into memory, once.
+
+        What was ingested before is left alone, what grew is completed, what was edited is
+        replaced; every session is a transaction of its own, so an interrupted run is resumed by
+        running it again. `user_id` owns what is read, unless the log names a user of its own;
+        without either it is "default". `dry_run` stores nothing. Raises IngestError.
+        """
+        from memsense.ingest import ReadOptions
+        from memsense.write import ingest_run
+        from memsense.write.drafting import Annotations, Drafter
+
+        report = ingest_run.IngestReport(dry_run=dry_run)
+        sources = ingest_run.find_sources([str(path) for path in paths], report)
+        on_start(sum(source.size or 0 for source in sources))
+        reading = options or ReadOptions()
+        drafter = Drafter(
+            tagger=self._context.tagger,
+            extractor=self._context.extractor,
+            mode=mode,
+            ledger=True,
+            user_speaker=reading.user_speaker,
+            annotations=annotations or Annotations(),
+        )
+        job = ingest_run.IngestJob(
+            drafter=drafter,
+            options=reading,
+            user_id=user_id,
+            missing=self._writes.missing,
+            write=self._writes.write_draft,
+            vectors=lambda: BatchVectors(self._context.embedder),
+            on_bytes=on_bytes,
+            on_session=on_session,
+        )
+        run = ingest_run.plan_ingest if dry_run else ingest_run.run_ingest
+        return run(sources, job, report)
+
+    # A question in, hits out ---------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_ids: Sequence[str] | None = None,
+        project: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        granularity: SearchGranularity = "auto",
+        exclude: Sequence[int | str] = (),
+        tags: Sequence[str] | None = None,
+        kinds: Sequence[MemoryKind] | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        asked_at: datetime | str | None = None,
+        profile: str | Profile | None = None,
+        overrides: Mapping[str, object] | None = None,
+        trace: bool | None = None,
+    ) -> SearchResult:
+        """The `top_k` memories that answer the question best, each with its arithmetic.
+
+        Without `user_id`, every user of the namespace is searched. Filters hold inside every
+        route, so they never thin out the result: `project` stands for its sessions, `since`
+        (inclusive) and `until` (exclusive) limit event time, `exclude` names chunks (int) or
+        messages (str) that are in the prompt already, `tags` asks for one in common, `metadata`
+        for containment. `asked_at` is the moment that "last week" in the question counts from
+        (default: now). `granularity`: "turn", "session", or "auto": sessions where session
+        chunks are stored.
+
+        A `profile` (shipped, stored, or of your own) is taken as it is; without one, the
+        namespace's settings decide, as they are at this moment. `overrides` changes single
+        weights and constants of either, for this search alone. `trace` records the search for
+        `traces` and the views (default: the share of searches that the setting trace_sample says).
+        """
+        request = SearchRequest.read(
+            query=query,
+            filters=Filters.read(
+                session_ids=session_ids,
+                project=project,
+                agent_id=agent_id,
+                since=since,
+                until=until,
+                tags=tags,
+                kinds=kinds,
+                metadata=metadata,
+                exclude=exclude or None,
+            ),
+            user_id=user_id,
+            top_k=top_k,
+            granularity=granularity,
+            asked_at=asked_at,
+            profile=profile,
+            overrides=overrides or {},
+        )
+        return self._searches.answer(request, trace=trace)
+
+    def why_not(
+        self,
+        query: str,
+        chunk_id: int,
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_ids: Sequence[str] | None = None,
+        project: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        granularity: SearchGranularity = "auto",
+        exclude: Sequence[int | str] = (),
+        tags: Sequence[str] | None = None,
+        kinds: Sequence[MemoryKind] | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        asked_at: datetime | str | None = None,
+        profile: str | Profile | None = None,
+        overrides: Mapping[str, object] | None = None,
+    ) -> "Verdict":
+        """Why a search with these options does not return a chunk, or as which hit it does.
+
+        The first step that lost it decides. Raises NotFoundError for a chunk that is not in
+        this namespace.
+        """
+        from memsense.explain.why_not import explain_absence
+
+        request = SearchRequest.read(
+            query=query,
+            filters=Filters.read(
+                session_ids=session_ids,
+                project=project,
+                agent_id=agent_id,
+                since=since,
+                until=until,
+                tags=tags,
+                kinds=kinds,
+                metadata=metadata,
+                exclude=exclude or None,
+            ),
+            user_id=user_id,
+            top_k=top_k,
+            granularity=granularity,
+            asked_at=asked_at,
+            profile=profile,
+            overrides=overrides or {},
+        )
+        with read(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
+            search = self._searches.run(connection, namespace, request)
+            verdict = explain_absence(
+                connection, search, fetch_result(connection, search), chunk_id
+            )
+        if verdict is None:
+            raise no_chunk(chunk_id)
+        return verdict
+
+    # What is stored ------------------------------------------------------------------------------
+
+    def recent(
+        self,
+        *,
+        limit: int = 10,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        session_id: str | None = None,
+        granularity: Granularity = "turn",
+    ) -> list[Chunk]:
+        """The latest chunks by event time, newest first."""
+        if limit < 1:
+            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            if namespace is None:
+                return []
+            return store.fetch_recent(
+                connection,
+                namespace,
+                limit=limit,
+                user_id=user_id,
+                agent_id=agent_id,
+                session_id=session_id,
+                granularity=granularity,
+            )
+
+    def get(self, chunk_id: int) -> Chunk:
+        """One chunk, whatever its status; raises NotFoundError."""
+        with read(self._context.pool) as connection:
+            found = store.fetch_chunks(
+                connection, self._context.require_namespace(connection), [chunk_id]
+            )
+        if not found:
+            raise no_chunk(chunk_id)
+        return found[0]
+
+    def stats(self, *, user_id: str | None = None) -> list[ScopeStatistics]:
+        """What each user's memory in this namespace holds."""
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            return store.fetch_statistics(connection, namespace, user_id) if namespace else []
+
+    # What becomes of it --------------------------------------------------------------------------
+
+    def forget(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
+        """Take a chunk out of every search and out of its neighbours' context; `restore` undoes it.
+
+        A session chunk takes its turns along. Returns the ids of the chunks that changed.
+        """
+        return self._retire(chunk_id, "deleted", reason)
+
+    def archive(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
+        """As `forget`, for what is outdated rather than unwanted."""
+        return self._retire(chunk_id, "archived", reason)
+
+    def _retire(self, chunk_id: int, status: Any, reason: str | None) -> list[int]:
+        with self._changing(chunk_id) as (connection, _, place):
+            return store.retire(
+                connection, place, status, reason, BatchVectors(self._context.embedder)
+            )
+
+    def restore(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
+        """Bring a forgotten or archived chunk back, its turns included."""
+        with self._changing(chunk_id) as (connection, namespace, place):
+            vectors = BatchVectors(self._context.embedder)
+            return store.restore(connection, namespace, place, reason, vectors)
+
+    def promote(self, chunk_id: int) -> float:
+        """Raise a chunk's memory score by 0.15, at most to 1; returns the new score."""
+        with self._changing(chunk_id) as (connection, _, place):
+            return store.change_memory_score(connection, place, SCORE_STEP)
+
+    def demote(self, chunk_id: int) -> float:
+        """Lower a chunk's memory score by 0.15, at least to 0; returns the new score."""
+        with self._changing(chunk_id) as (connection, _, place):
+            return store.change_memory_score(connection, place, -SCORE_STEP)
+
+    def feedback(
+        self, chunk_id: int, *, helpful: bool, question: str | None = None, note: str | None = None
+    ) -> None:
+        """Record whether a hit helped; it goes into the chunk's history and changes no score."""
+        with self._changing(chunk_id) as (connection, _, place):
+            store.record_feedback(connection, place, helpful, question, note)
+
+    def history(self, chunk_id: int) -> list[Event]:
+        """Everything that happened to a chunk, oldest first; raises NotFoundError."""
+        with self._changing(chunk_id) as (connection, _, place):
+            scope = place.scope
+            return store.fetch_history(connection, scope.tenant_id, scope.scope_id, chunk_id)
+
+    @contextmanager
+    def _changing(
+        self, chunk_id: int
+    ) -> Generator[tuple[Connection, store.Namespace, store.ChunkPlace]]:
+        with transaction(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
+            place = store.find_chunk_scope(connection, namespace, chunk_id)
+            yield connection, namespace, place
+
+
+def _check_profile(context: Context) -> None:
+    """Raise now, not at the first search, for a profile that nobody knows."""
+    if isinstance(context.profile, str) and context.profile not in PROFILES:
+        with read(context.pool) as connection:
+            context.find_profile(connection, context.find_namespace(connection), context.profile)
+
+
+def _name(value: str, what: str) -> str:
+    if not value.strip():
+        raise InvalidInputError(f"{what} is empty")
+    return clean_text(value)
+
+
+def _check_facets(facets: Mapping[str, str]) -> Mapping[str, str]:
+    from memsense.write.facets import FACETS
+
+    if unknown := facets.keys() - set(FACETS):
+        raise InvalidInputError(f"no facet {', '.join(sorted(unknown))}; there are {FACETS}")
+    return facets
+
+
+def _check_share(value: float, what: str) -> float:
+    if not 0 <= value <= 1:
+        raise InvalidInputError(f"{what} must be between 0 and 1, not {value}")
+    return value

@@ -1,62 +1,67 @@
-"""The part of `MemSense` that keeps projects: named pools of sessions to search in."""
+"""`memory.projects`: named pools of sessions to search in."""
 
 from collections.abc import Sequence
 
-from memsense.client.context import Opened
+from memsense.client.context import Context
 from memsense.db import read, transaction
 from memsense.errors import InvalidInputError
+from memsense.inputs import clean_text
 from memsense.store import projects
 from memsense.store.projects import Project
-from memsense.write.messages import clean_text
 
 LONGEST_NAME = 200
 
 
-class ProjectKeeper(Opened):
+class ProjectsResource:
     """Pools sessions."""
 
-    def create_project(self, name: str, session_ids: Sequence[str] = ()) -> Project:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def create(self, name: str, session_ids: Sequence[str] = ()) -> Project:
         """A new project of these sessions, which needn't hold anything yet.
 
-            memory.create_project("kitchen", ["monday", "friday"])
+            memory.projects.create("kitchen", ["monday", "friday"])
             memory.search("Which colour?", project="kitchen")
 
         Raises InvalidInputError if the name is taken.
         """
-        with transaction(self._pool) as connection:
-            namespace = self._claim_namespace(connection)
+        with transaction(self._context.pool) as connection:
+            namespace = self._context.claim_namespace(connection)
             wanted = _check_sessions(session_ids)
             return projects.insert_project(connection, namespace, _check_name(name), wanted)
 
-    def add_to_project(self, name: str, session_ids: Sequence[str]) -> Project:
+    def add(self, name: str, session_ids: Sequence[str]) -> Project:
         """Put sessions into a project; returns it as it is then. Raises NotFoundError."""
-        with transaction(self._pool) as connection:
-            namespace = self._require_namespace(connection)
+        with transaction(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
             wanted = _check_sessions(session_ids)
             return projects.add_sessions(connection, namespace, name, wanted)
 
-    def remove_from_project(self, name: str, session_ids: Sequence[str]) -> Project:
+    def remove(self, name: str, session_ids: Sequence[str]) -> Project:
         """Take sessions out of a project; returns it as it is then. Raises NotFoundError."""
-        with transaction(self._pool) as connection:
-            namespace = self._require_namespace(connection)
+        with transaction(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
             wanted = _check_sessions(session_ids)
             return projects.remove_sessions(connection, namespace, name, wanted)
 
-    def delete_project(self, name: str) -> None:
+    def delete(self, name: str) -> None:
         """Dissolve a project; its sessions stay. Raises NotFoundError."""
-        with transaction(self._pool) as connection:
-            projects.delete_project(connection, self._require_namespace(connection), name)
+        with transaction(self._context.pool) as connection:
+            projects.delete_project(connection, self._context.require_namespace(connection), name)
 
-    def projects(self) -> list[Project]:
+    def list(self) -> Sequence[Project]:
         """The namespace's projects, by name."""
-        with read(self._pool) as connection:
-            namespace = self._find_namespace(connection)
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
             return projects.list_projects(connection, namespace) if namespace else []
 
-    def project(self, name: str) -> Project:
+    def get(self, name: str) -> Project:
         """The project of that name; raises NotFoundError."""
-        with read(self._pool) as connection:
-            return projects.fetch_project(connection, self._require_namespace(connection), name)
+        with read(self._context.pool) as connection:
+            return projects.fetch_project(
+                connection, self._context.require_namespace(connection), name
+            )
 
 
 def _check_name(name: str) -> str:

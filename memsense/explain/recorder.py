@@ -6,8 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from memsense.explain.outcomes import Fates, judge_candidates
 from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.ranking import Ranking
 from memsense.search.rank.signals import ScoreTerms
-from memsense.search.recall.run import Filters
 from memsense.search.search import Search, describe_question
 from memsense.store.traces import PackedCandidates, Trace, write_trace
 
@@ -181,9 +179,9 @@ def build_trace(recording: Recording) -> Trace:
     search, request = recording.search, recording.search.request
     question = describe_question(search)
     return Trace(
-        tenant_id=request.tenant_id,
+        tenant_id=search.plan.tenant_id,
         trace_id=recording.trace_id,
-        namespace=request.namespace,
+        namespace=search.plan.namespace,
         user_id=request.user_id,
         question=request.query,
         searched=search.question.search_text,
@@ -193,10 +191,10 @@ def build_trace(recording: Recording) -> Trace:
         top_k=request.top_k,
         granularity=request.granularity,
         returned="session" if search.sessions else "turn",
-        filters=filters_as_dict(request.filters),
-        asked_at=request.asked_at,
-        profile_name=request.profile.name,
-        profile=request.profile.as_dict(),
+        filters=request.filters.model_dump(mode="json", exclude_none=True),
+        asked_at=search.plan.asked_at,
+        profile_name=search.plan.profile.name,
+        profile=search.plan.profile.as_dict(),
         chunk_counts=search.state.counts,
         lexical_matches=search.state.lexical_matches,
         candidate_count=len(search.candidates),
@@ -208,7 +206,7 @@ def build_trace(recording: Recording) -> Trace:
 
 def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidates:
     """Every candidate with its fate, column by column; `shown` are the chunks shown for hits."""
-    candidates, profile, ranking = search.candidates, search.request.profile, search.ranking
+    candidates, profile, ranking = search.candidates, search.plan.profile, search.ranking
     found = np.flatnonzero(candidates.ranks.any(axis=0))
     routes: list[Route] = [ROUTES[column] for column in found.tolist()]
     shares = term_shares(ranking.terms)
@@ -265,20 +263,3 @@ def _pack_support(ranking: Ranking) -> dict[str, NDArray[Any]]:
         "best_turns": np.where(known, candidates.chunk_ids[best], 0),
         "best_turn_rrf_scores": np.where(known, candidates.rrf_scores[best], 0.0),
     }
-
-
-def filters_as_dict(filters: Filters) -> dict[str, Any]:
-    """The filters in use, as JSON holds them; `read_filters` undoes it."""
-    given = {name: value for name, value in asdict(filters).items() if value is not None}
-    return {
-        name: value.isoformat() if isinstance(value, datetime) else value
-        for name, value in given.items()
-    }
-
-
-def read_filters(stored: Mapping[str, Any]) -> Filters:
-    """The filters of a trace."""
-    values: dict[str, Any] = dict(stored)
-    for name in values.keys() & {"since", "until"}:
-        values[name] = datetime.fromisoformat(values[name])
-    return Filters(**values)

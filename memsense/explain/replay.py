@@ -7,11 +7,11 @@ from uuid import UUID
 
 from memsense.errors import InvalidInputError
 from memsense.explain.outcomes import trace_outcomes
-from memsense.explain.recorder import read_filters
 from memsense.explain.why_not import describe_outcome
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile, read_profile
-from memsense.search.search import Search, SearchRequest
+from memsense.search.request import Filters, SearchRequest
+from memsense.search.search import Search
 from memsense.store.traces import Trace, TraceCandidate
 
 SMALLEST_CHANGE = 1e-6
@@ -145,14 +145,12 @@ def read_trace_id(value: UUID | str) -> UUID:
 
 def make_request(trace: Trace, profile: Profile) -> SearchRequest:
     """The recorded search as a request of now."""
-    return SearchRequest(
+    return SearchRequest.read(
         query=trace.question,
-        tenant_id=trace.tenant_id,
-        namespace=trace.namespace,
         user_id=trace.user_id,
         top_k=trace.top_k,
-        granularity=trace.granularity,  # pyright: ignore[reportArgumentType] (the table checks it)
-        filters=read_filters(trace.filters),
+        granularity=trace.granularity,
+        filters=Filters.read(**trace.filters),
         profile=profile,
         asked_at=trace.asked_at,
     )

@@ -9,10 +9,10 @@ from memsense.explain.outcomes import Outcome, trace_outcomes
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile, Route
 from memsense.search.recall.candidates import Candidate
-from memsense.search.recall.run import RecallRequest, run_recall
+from memsense.search.recall.run import RecallRequest, query_values, run_recall, shape_of
 from memsense.search.recall.statement import PARTITIONS
 from memsense.search.search import Search
-from memsense.store.traces import Standing
+from memsense.store.traces import Standing, fetch_standing
 
 Step = Literal[
     "hit",
@@ -42,8 +42,7 @@ _FILTERS = {
     "tags": "it has none of the tags asked for",
     "kinds": "it is not of the kinds asked for",
     "metadata": "its metadata does not contain what is asked for",
-    "exclude_chunks": "it is among what the search excludes, or part of it",
-    "exclude_messages": "it holds a message that the search excludes",
+    "exclude": "it is among what the search excludes, or part of it",
     "quoted": "it does not hold all that the question quotes",
 }
 
@@ -67,6 +66,17 @@ class Verdict:
         }
 
 
+def explain_absence(
+    connection: Connection, search: Search, result: SearchResult, chunk_id: int
+) -> Verdict | None:
+    """The verdict on a chunk after a search, None if its namespace has no such chunk."""
+    asked = search.asked
+    standing = fetch_standing(connection, chunk_id, shape_of(asked).filters, query_values(asked))
+    if standing is None:
+        return None
+    return judge(connection, search=search, result=result, chunk_id=chunk_id, standing=standing)
+
+
 def judge(
     connection: Connection,
     *,
@@ -82,7 +92,7 @@ def judge(
     outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
     if chunk_id in outcomes:
         return _judge_outcome(search, outcomes, outcomes[chunk_id])
-    missing = _missing_vectors(search.request.profile, standing)
+    missing = _missing_vectors(search.plan.profile, standing)
     if missing:
         text = f"it has no vector for {', '.join(missing)}; embed it again"
         verdict = Verdict(

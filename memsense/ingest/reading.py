@@ -8,10 +8,10 @@ from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.jsonstream import Broken, Record, scan_json
 from memsense.ingest.options import ReadOptions
 from memsense.ingest.report import ReadReport
-from memsense.ingest.sanitising import sanitise
 from memsense.ingest.sources import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject
+from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"

@@ -1,17 +1,16 @@
 """One search: question in, explained hits out, by two statements: recall, then the hits' texts."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
-from memsense.errors import InvalidInputError
 from memsense.search.explanation import Term
 from memsense.search.hits import Hit, Neighbor, SearchResult
 from memsense.search.profiles import VECTOR_ROUTES, Profile
@@ -20,63 +19,34 @@ from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
 from memsense.search.rank.reranker import Reranker
 from memsense.search.rank.signals import NO_TERMS
 from memsense.search.recall.candidates import Candidates
-from memsense.search.recall.run import Filters, RecallRequest, RecallState, run_recall
+from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
+from memsense.search.request import SearchGranularity, SearchRequest
 from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
 from memsense.text.scripts import segment_scripts
-from memsense.types import Granularity, JsonValue, MemoryKind
-
-DEFAULT_TOP_K = 8
-LARGEST_TOP_K = 1000
-LONGEST_QUESTION = 100_000
-
-SearchGranularity = Literal["auto", "turn", "session"]
+from memsense.types import Granularity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchRequest:
-    """One search as the caller asks for it, within one tenant and namespace.
+class SearchPlan:
+    """A request with what its namespace makes of it: whose tenant, which constants, when.
 
     `unembedded` says why the question has no vector, where it is to be answered without one.
     """
 
-    query: str
+    request: SearchRequest
     tenant_id: int
     namespace: str
-    user_id: str | None
-    top_k: int
-    granularity: SearchGranularity
-    filters: Filters
     profile: Profile
-    asked_at: datetime | None = None
+    asked_at: datetime
     unembedded: str = ""
-
-
-class SearchOptions(TypedDict, total=False):
-    """The keyword arguments of `MemSense.search` that say what to search, and how."""
-
-    top_k: int
-    user_id: str | None
-    agent_id: str | None
-    session_ids: Sequence[str] | None
-    project: str | None
-    since: datetime | str | None
-    until: datetime | str | None
-    granularity: SearchGranularity
-    exclude: Sequence[int | str]
-    tags: Sequence[str] | None
-    kinds: Sequence[MemoryKind] | None
-    metadata: Mapping[str, JsonValue] | None
-    asked_at: datetime | str | None
-    profile: str | Profile | None
-    overrides: Mapping[str, object] | None
 
 
 @dataclass(slots=True)
 class Search:
     """Everything that one search found out, kept for explanations and traces."""
 
-    request: SearchRequest
+    plan: SearchPlan
     question: Question
     asked: RecallRequest
     state: RecallState
@@ -87,29 +57,20 @@ class Search:
     timings: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
+    def request(self) -> SearchRequest:
+        """What the caller asked for."""
+        return self.plan.request
+
+    @property
     def ranked(self) -> Sequence[Ranked]:
         """The final list, best first."""
         return self.ranking.chosen
 
 
-def check_request(query: str, top_k: int, granularity: str) -> None:
-    """Raise InvalidInputError for a question or number that can't be searched with."""
-    if not query.strip():
-        raise InvalidInputError("the question is empty")
-    if len(query) > LONGEST_QUESTION:
-        raise InvalidInputError(f"the question is longer than {LONGEST_QUESTION} characters")
-    if "\x00" in query:
-        raise InvalidInputError("the question holds a NUL character")
-    if not 1 <= top_k <= LARGEST_TOP_K:
-        raise InvalidInputError(f"top_k must be 1 to {LARGEST_TOP_K}, not {top_k}")
-    if granularity not in ("auto", "turn", "session"):
-        raise InvalidInputError(f"granularity is auto, turn or session, not {granularity!r}")
-
-
-def analyse(request: SearchRequest, known: KnownScope | None) -> Question:
+def analyse(plan: SearchPlan, known: KnownScope | None) -> Question:
     """The question with its names and dates, as far as the profile uses them."""
-    speakers = known.speakers if known and request.profile.names_removed else ()
-    return analyse_question(request.query, speakers=speakers, asked_at=request.asked_at)
+    speakers = known.speakers if known and plan.profile.names_removed else ()
+    return analyse_question(plan.request.query, speakers=speakers, asked_at=plan.asked_at)
 
 
 def embed_question(
@@ -125,7 +86,7 @@ def embed_question(
 
 def run_search(
     connection: Connection,
-    request: SearchRequest,
+    plan: SearchPlan,
     known: KnownScope | None,
     embedder: Embedder,
     reranker: Reranker | None = None,
@@ -135,12 +96,13 @@ def run_search(
     A `reranker` reads the texts of the best candidates, by one more statement.
     """
     started = time.perf_counter()
-    question = analyse(request, known)
+    request = plan.request
+    question = analyse(plan, known)
     vector = None
-    if not request.unembedded:
-        vector = embed_question(embedder, question, request.profile)
+    if not plan.unembedded:
+        vector = embed_question(embedder, question, plan.profile)
     embedded = time.perf_counter()
-    asked = recall_request(request, known, question, vector)
+    asked = recall_request(plan, known, question, vector)
     state, candidates = run_recall(connection, asked)
     recalled = time.perf_counter()
     sessions = returns_sessions(request.granularity, state)
@@ -148,12 +110,12 @@ def run_search(
         candidates = candidates.take(np.flatnonzero(~candidates.is_session))
     ranking = rank_candidates(
         candidates,
-        profile=request.profile,
+        profile=plan.profile,
         question=question,
         ceiling=state.ceiling,
         top_k=request.top_k,
         sessions=sessions,
-        added=ask_reranker(connection, request, candidates, reranker) if reranker else NO_TERMS,
+        added=ask_reranker(connection, plan, candidates, reranker) if reranker else NO_TERMS,
     )
     timings = {
         "embed": 1000 * (embedded - started),
@@ -161,31 +123,31 @@ def run_search(
         "rerank": 1000 * (time.perf_counter() - recalled),
     }
     return Search(
-        request=request,
+        plan=plan,
         question=question,
         asked=asked,
         state=state,
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
-        notes=_notes(request, question, state, has_vector=vector is not None),
+        notes=_notes(plan, asked, state),
         timings=timings,
     )
 
 
 def ask_reranker(
     connection: Connection,
-    request: SearchRequest,
+    plan: SearchPlan,
     candidates: Candidates,
     reranker: Reranker,
 ) -> dict[int, Term]:
     """The reranker's opinion of the best candidates, min-max normalised to [0, 1], by chunk id."""
-    profile = request.profile
+    profile = plan.profile
     chunk_ids = candidates.chunk_ids[: profile.reranker_depth].tolist()
-    chunks = fetch_named_chunks(connection, request.tenant_id, request.namespace, chunk_ids)
+    chunks = fetch_named_chunks(connection, plan.tenant_id, plan.namespace, chunk_ids)
     if not chunks or not profile.reranker_weight:
         return {}
-    scores = reranker.rerank(request.query, [chunk.content for chunk in chunks])
+    scores = reranker.rerank(plan.request.query, [chunk.content for chunk in chunks])
     low, high = min(scores), max(scores)
     return {
         chunk.chunk_id: Term(
@@ -200,29 +162,30 @@ def ask_reranker(
 
 
 def recall_request(
-    request: SearchRequest,
+    plan: SearchPlan,
     known: KnownScope | None,
     question: Question,
     vector: NDArray[np.float32] | None,
 ) -> RecallRequest:
     """What the recall query gets for this search."""
+    request = plan.request
     granularities: Sequence[Granularity] = (
         ("turn",) if request.granularity == "turn" else ("turn", "session")
     )
     return RecallRequest(
-        tenant_id=request.tenant_id,
-        namespace=request.namespace,
+        tenant_id=plan.tenant_id,
+        namespace=plan.namespace,
         user_id=request.user_id,
         granularities=granularities,
         query_vector=vector,
         terms=segment_scripts(question.search_text),
-        profile=request.profile,
+        profile=plan.profile,
         top_k=request.top_k,
         sessions=may_return_sessions(request.granularity, known),
         filters=request.filters,
         indexed=_indexed(known),
-        question_keys=_question_keys(request),
-        wording=choose_wording(question, request.profile),
+        question_keys=_question_keys(plan),
+        wording=choose_wording(question, plan.profile),
     )
 
 
@@ -236,13 +199,13 @@ def choose_wording(question: Question, profile: Profile) -> Wording:
     )
 
 
-def _question_keys(request: SearchRequest) -> Sequence[str]:
+def _question_keys(plan: SearchPlan) -> Sequence[str]:
     """What the question may name, names of speakers included; nothing without a graph route."""
-    if not request.profile.weights["graph"]:
+    if not plan.profile.weights["graph"]:
         return ()
     from memsense.text.entities import question_keys
 
-    return question_keys(request.query)
+    return question_keys(plan.request.query)
 
 
 def _indexed(known: KnownScope | None) -> Indexed | None:
@@ -265,12 +228,12 @@ def update_known(known: KnownScope, state: RecallState) -> KnownScope:
     )
 
 
-def asks_alike(request: SearchRequest, one: KnownScope, other: KnownScope) -> bool:
+def asks_alike(plan: SearchPlan, one: KnownScope, other: KnownScope) -> bool:
     """Whether the search asks the same of the database with either knowledge of the scope."""
-    granularity = request.granularity
+    granularity = plan.request.granularity
     return may_return_sessions(granularity, one) == may_return_sessions(
         granularity, other
-    ) and analyse(request, one) == analyse(request, other)
+    ) and analyse(plan, one) == analyse(plan, other)
 
 
 def may_return_sessions(granularity: SearchGranularity, known: KnownScope | None) -> bool:
@@ -291,20 +254,19 @@ def _has_turns(state: RecallState) -> bool:
     return bool(state.counts.get("turn"))
 
 
-def _notes(
-    request: SearchRequest, question: Question, state: RecallState, *, has_vector: bool
-) -> list[str]:
+def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[str]:
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
     notes: list[str] = []
-    if request.unembedded:
-        notes.append(f"ranked by words alone; {request.unembedded}")
+    has_vector = asked.query_vector is not None
+    if plan.unembedded:
+        notes.append(f"ranked by words alone; {plan.unembedded}")
     elif not has_vector:
         notes.append("no vector route has weight: ranked by words alone")
-    if required := choose_wording(question, request.profile).required:
-        texts = " and ".join(f"“{text}”" for text in required)
+    if asked.wording.required:
+        texts = " and ".join(f"“{text}”" for text in asked.wording.required)
         notes.append(f"only memories that hold {texts} take part")
-    if request.profile.weights["lexical"] and not state.lexemes:
+    if plan.profile.weights["lexical"] and not state.lexemes:
         means = "ranked by vectors alone" if has_vector else "nothing can be found"
         notes.append(f"the question has no searchable words: {means}")
     return notes
@@ -314,14 +276,14 @@ def fetch_result(connection: Connection, search: Search) -> SearchResult:
     """The hits with texts and neighbours, by one statement; none is sent when nothing was found."""
     started = time.perf_counter()
     wanted = [_as_wanted(search.candidates, item) for item in search.ranked]
-    found = _fetch_wanted(connection, search.request, wanted) if wanted else []
+    found = _fetch_wanted(connection, search.plan, wanted) if wanted else []
     hits = [_as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown]
     timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
     return SearchResult(
         hits=hits,
         notes=search.notes,
         question=describe_question(search),
-        profile=search.request.profile.name,
+        profile=search.plan.profile.name,
         timings_ms={**timings, "total": sum(timings.values())},
     )
 
@@ -339,14 +301,15 @@ def _as_wanted(candidates: Candidates, item: Ranked) -> WantedHit:
 
 
 def _fetch_wanted(
-    connection: Connection, request: SearchRequest, wanted: Sequence[WantedHit]
+    connection: Connection, plan: SearchPlan, wanted: Sequence[WantedHit]
 ) -> list[FoundHit | None]:
+    filters = plan.request.filters
     return fetch_hits(
         connection,
-        request.tenant_id,
+        plan.tenant_id,
         wanted,
-        exclude_chunks=request.filters.exclude_chunks or (),
-        exclude_messages=request.filters.exclude_messages or (),
+        exclude_chunks=filters.excluded_chunks,
+        exclude_messages=filters.excluded_messages,
     )
 
 

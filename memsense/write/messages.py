@@ -1,11 +1,11 @@
 """Reads the messages that callers of the Python API hand over."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, get_args
 
 from memsense.errors import InvalidInputError
-from memsense.ingest.sanitising import sanitise
+from memsense.inputs import clean_text, read_time
 from memsense.types import Conversation, Message, Role
 
 KNOWN_KEYS = frozenset({"role", "content", "id", "at", "name"})
@@ -59,25 +59,6 @@ def _read_role(index: int, role: object) -> Role:
         if role == name:
             return name
     raise InvalidInputError(f"message {index} has role {role!r}; use {', '.join(known)}")
-
-
-def clean_text(text: str) -> str:
-    """The text as PostgreSQL can hold it: NUL and lone surrogates become U+FFFD."""
-    return sanitise(text)[0]
-
-
-def read_time(value: object, where: str) -> datetime | None:
-    """A datetime or an ISO 8601 text as an aware datetime; no zone means UTC."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError as error:
-            raise InvalidInputError(f"{where}: {value!r} is no ISO 8601 time") from error
-    if not isinstance(value, datetime):
-        raise InvalidInputError(f"{where}: a time is a datetime or an ISO 8601 text")
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _zone_known(value: object) -> bool:

@@ -221,7 +221,7 @@ def test_a_chunk_keeps_its_identifiers_through_everything_that_indexes_it_anew(
     assert found(memory, "main.py", profile) == []
     memory.restore(target)
     assert found(memory, "main.py", profile) == [target]
-    memory.reindex()
+    memory.indexes.rebuild()
     assert found(memory, "main.py", profile) == [target]
 
 
@@ -402,7 +402,7 @@ def test_boosts_may_be_set_for_one_search_or_for_all(memory: MemSense) -> None:
     overrides = {"identifier_boost": 0.5}
     [first, *_] = memory.search("abc-123", user_id="ada", overrides=overrides)
     assert boost_of(first, "identifier")
-    memory.set_settings(identifier_boost=0.5)
+    memory.settings.set(identifier_boost=0.5)
     by_setting = memory.search("abc-123", user_id="ada")
     assert boost_of(by_setting[0], "identifier")
     assert by_setting[0].chunk_id in (ids[0], ids[2])
@@ -467,6 +467,6 @@ def test_a_boosted_search_is_recorded_and_replayed_as_it_was(memory: MemSense) -
     question = "ABC-123 is fixed in v2.0?"
     result = memory.search(question, user_id="ada", profile=profile, trace=True)
     assert result.trace_id is not None
-    first = memory.trace(result.trace_id).hits()[0]
+    first = memory.traces.get(result.trace_id).hits()[0]
     assert {"phrase", "identifier"} <= first.terms.keys()
-    assert memory.replay(result.trace_id).is_unchanged
+    assert memory.traces.replay(result.trace_id).is_unchanged

@@ -76,7 +76,7 @@ def test_what_a_limit_kept_out_is_told(memory: MemSense) -> None:
     overrides = {**CLOSE, "max_per_session": 1}
     result = ask(memory, overrides={"max_per_session": 1}, trace=True)
     shown = {hit.chunk_id for hit in result}
-    trace = memory.trace(result.trace_id)
+    trace = memory.traces.get(result.trace_id)
     dropped = {item.chunk_id: item.dropped_by for item in trace.candidates}
     barred = [chunk_id for chunk_id, step in dropped.items() if step == "limit"]
     assert len(barred) >= 7
@@ -90,13 +90,13 @@ def test_what_a_limit_kept_out_is_told(memory: MemSense) -> None:
 
 def test_a_replay_with_a_limit_says_what_it_barred(memory: MemSense) -> None:
     before = ask(memory, trace=True)
-    replay = memory.replay(before.trace_id, max_per_session=1)
+    replay = memory.traces.replay(before.trace_id, max_per_session=1)
     gone = [move for move in replay.moves if move.new_rank is None]
     assert gone
     assert all("max_per_session" in move.why for move in gone)
 
 
 def test_limits_may_be_settings(memory: MemSense) -> None:
-    memory.set_settings(max_per_session=1, mmr_lambda=1.0, duplicate_threshold=2.0)
+    memory.settings.set(max_per_session=1, mmr_lambda=1.0, duplicate_threshold=2.0)
     result = memory.search("green tea with biscuits", user_id="ada", top_k=6)
     assert set(counts(result).values()) == {1}

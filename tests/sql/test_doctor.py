@@ -130,7 +130,7 @@ def test_an_invalid_index_of_a_promoted_memory_serves_nobody(
     open_memory: OpenMemory, store: psycopg.Connection[Any]
 ) -> None:
     promoting = open_memory(settings=load_settings(promotion_threshold=1))
-    promoting.optimise()
+    promoting.indexes.optimise()
     assert examine(store) == []
     row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None

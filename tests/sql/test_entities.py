@@ -155,14 +155,14 @@ def test_forgetting_takes_an_entity_away_and_restoring_brings_it_back(
 ) -> None:
     add(memory, 0, "we went to Lisbon with Ada")
     secret = add(memory, 1, "and then to Plagwitz with Ada")
-    before = [(item.key, item.mentions, item.chunks) for item in memory.entities()]
+    before = [(item.key, item.mentions, item.chunks) for item in memory.entities.list()]
     memory.forget(secret)
     with psycopg.connect(database_url) as conn:
         assert kept(conn) == recount(conn)
         assert "plagwitz" not in repr(kept(conn))
-    assert "plagwitz" not in [item.key for item in memory.entities()]
+    assert "plagwitz" not in [item.key for item in memory.entities.list()]
     memory.restore(secret)
-    assert sorted(before) == sorted((i.key, i.mentions, i.chunks) for i in memory.entities())
+    assert sorted(before) == sorted((i.key, i.mentions, i.chunks) for i in memory.entities.list())
     assert_true(database_url)
 
 
@@ -171,15 +171,15 @@ def test_an_edited_exchange_mentions_what_it_says_now(
 ) -> None:
     log = tmp_path / "log.jsonl"
     memory.ingest(write_log(log, [("I live in Lisbon now", "and I in Porto")]), user_id="ada")
-    assert {item.key: item.kind for item in memory.entities()} == {
+    assert {item.key: item.kind for item in memory.entities.list()} == {
         "ben": "speaker",
         "cleo": "speaker",
         "lisbon": "name",
         "porto": "name",
     }
     memory.ingest(write_log(log, [("I live in Plagwitz now", "and I in Porto")]), user_id="ada")
-    assert "plagwitz" in {item.key for item in memory.entities()}
-    assert "lisbon" not in {item.key for item in memory.entities()}
+    assert "plagwitz" in {item.key for item in memory.entities.list()}
+    assert "lisbon" not in {item.key for item in memory.entities.list()}
     assert_true(database_url)
 
 
@@ -187,56 +187,59 @@ def test_entities_are_listed_by_frequency_under_their_usual_spelling(memory: Mem
     add(memory, 0, 'it was the alchemist? I mean "The Alchemist", of course')
     add(memory, 1, 'I read "The Alchemist" in Lisbon')
     add(memory, 2, "and WAT-517 is still open in Lisbon and Lisbon")
-    listed = memory.entities()
+    listed = memory.entities.list()
     assert [(item.name, item.kind, item.mentions, item.chunks) for item in listed] == [
         ("Lisbon", "name", 3, 2),
         ("The Alchemist", "title", 2, 2),
         ("WAT-517", "identifier", 1, 1),
     ]
-    assert [item.name for item in memory.entities(kind="identifier")] == ["WAT-517"]
-    assert [item.name for item in memory.entities(limit=1)] == ["Lisbon"]
+    assert [item.name for item in memory.entities.list(kind="identifier")] == ["WAT-517"]
+    assert [item.name for item in memory.entities.list(limit=1)] == ["Lisbon"]
     with pytest.raises(InvalidInputError):
-        memory.entities(limit=0)
+        memory.entities.list(limit=0)
 
 
 def test_each_user_has_entities_of_their_own(memory: MemSense) -> None:
     add(memory, 0, "we met in Lisbon")
     add(memory, 0, "we met in Lisbon, yes, Lisbon", user_id="ben")
-    assert [(item.user_id, item.mentions) for item in memory.entities()] == [("ben", 2), ("ada", 1)]
-    assert [item.mentions for item in memory.entities(user_id="ada")] == [1]
-    assert memory.entity("lisbon").entity.user_id == "ben"
-    assert memory.entity("lisbon", user_id="ada").entity.user_id == "ada"
+    assert [(item.user_id, item.mentions) for item in memory.entities.list()] == [
+        ("ben", 2),
+        ("ada", 1),
+    ]
+    assert [item.mentions for item in memory.entities.list(user_id="ada")] == [1]
+    assert memory.entities.get("lisbon").entity.user_id == "ben"
+    assert memory.entities.get("lisbon", user_id="ada").entity.user_id == "ada"
 
 
 def test_another_tenant_sees_none_of_the_entities(open_memory: OpenMemory) -> None:
     ours, theirs = open_memory(tenant="one"), open_memory(tenant="two")
     add(ours, 0, "we met Ada in Lisbon")
     add(theirs, 0, "we met Ben in Porto")
-    assert {item.key for item in ours.entities()} == {"ada", "lisbon"}
-    assert {item.key for item in theirs.entities()} == {"ben", "porto"}
+    assert {item.key for item in ours.entities.list()} == {"ada", "lisbon"}
+    assert {item.key for item in theirs.entities.list()} == {"ben", "porto"}
     with pytest.raises(NotFoundError):
-        theirs.entity("Lisbon")
-    ours.rebuild_entities()
-    assert {item.key for item in theirs.entities()} == {"ben", "porto"}
+        theirs.entities.get("Lisbon")
+    ours.entities.rebuild()
+    assert {item.key for item in theirs.entities.list()} == {"ben", "porto"}
 
 
 def test_an_entity_is_shown_with_its_chunks_and_neighbours(memory: MemSense) -> None:
     once = add(memory, 0, "I saw Ada in Lisbon")
     twice = add(memory, 1, "I saw Lisbon, Lisbon and Porto")
     add(memory, 2, "today I saw Ada in Porto")
-    view = memory.entity("LISBON")
+    view = memory.entities.get("LISBON")
     assert [(item.chunk_id, item.mentions) for item in view.mentions] == [(twice, 2), (once, 1)]
     assert [chunk.chunk_id for chunk in view.chunks] == [twice, once]
     assert {near.key: near.weight for near in view.neighbours} == {"ada": 1, "porto": 1}
     assert sorted(weight for _, _, weight in view.edges) == [1, 1, 1]
-    assert len(memory.entity("lisbon", limit=1).neighbours) == 1
+    assert len(memory.entities.get("lisbon", limit=1).neighbours) == 1
 
 
 @pytest.mark.parametrize("name", ["Lissbon", "Lisbn", "Lisbons"])
 def test_a_misspelt_entity_is_answered_with_the_similar_one(memory: MemSense, name: str) -> None:
     add(memory, 0, "we went to Lisbon by train")
     with pytest.raises(NotFoundError, match="similar: lisbon"):
-        memory.entity(name)
+        memory.entities.get(name)
 
 
 def test_entities_of_an_older_store_are_found_by_a_rebuild(
@@ -251,16 +254,16 @@ def test_entities_of_an_older_store_are_found_by_a_rebuild(
         conn.execute("TRUNCATE memsense.edges, memsense.mentions, memsense.entities")
         conn.execute("UPDATE memsense.chunks SET entities = '[]'")
     seen: list[tuple[str, int]] = []
-    assert memory.rebuild_entities(on_user=lambda user, chunks: seen.append((user, chunks))) == 7
+    assert memory.entities.rebuild(on_user=lambda user, chunks: seen.append((user, chunks))) == 7
     assert seen == [("ada", 6), ("ben", 1)]
     with psycopg.connect(database_url) as conn:
         assert kept(conn) == before == recount(conn)
     memory.restore(gone)
-    assert "kyoto" in {item.key for item in memory.entities()}
-    assert memory.rebuild_entities(user_id="ada") == 6
+    assert "kyoto" in {item.key for item in memory.entities.list()}
+    assert memory.entities.rebuild(user_id="ada") == 6
     assert_true(database_url)
     with pytest.raises(NotFoundError):
-        memory.rebuild_entities(user_id="nobody")
+        memory.entities.rebuild(user_id="nobody")
 
 
 class Colours:
@@ -275,7 +278,10 @@ class Colours:
 def test_another_extractor_may_be_given(open_memory: OpenMemory) -> None:
     memory = open_memory(extractor=Colours())
     add(memory, 0, "a red door in Lisbon and a green one")
-    assert {item.key: item.kind for item in memory.entities()} == {"red": "tag", "green": "tag"}
+    assert {item.key: item.kind for item in memory.entities.list()} == {
+        "red": "tag",
+        "green": "tag",
+    }
 
 
 def run(url: str, *arguments: str) -> Any:
@@ -322,9 +328,9 @@ def test_a_picture_of_another_kind_or_without_its_libraries_is_refused(
 
     add(memory, 0, "I saw Ada in Lisbon")
     with pytest.raises(InvalidInputError, match="svg or .png"):
-        picture.draw_neighbourhood(tmp_path / "a.gif", memory.entity("Ada"))
+        picture.draw_neighbourhood(tmp_path / "a.gif", memory.entities.get("Ada"))
     with pytest.raises(InvalidInputError, match="can't be written"):
-        picture.draw_neighbourhood(tmp_path / "no" / "a.svg", memory.entity("Ada"))
+        picture.draw_neighbourhood(tmp_path / "no" / "a.svg", memory.entities.get("Ada"))
     monkeypatch.setitem(__import__("sys").modules, "networkx", None)
     with pytest.raises(ConfigurationError, match=r"memsense\[pictures\]"):
         picture.check_picture(tmp_path / "a.svg")

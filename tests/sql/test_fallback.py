@@ -129,7 +129,7 @@ def test_where_a_setting_allows_it_words_alone_answer_and_the_result_says_so(
     with serving() as server:
         other = open_memory(embedder=embedder_at(server.url))
         with_vectors = other.search("blue lantern", user_id="ada")
-        memory.set_settings(embedder_failure="lexical")
+        memory.settings.set(embedder_failure="lexical")
         fail(server)
         result = other.search("a green lantern", user_id="ada")
     assert "vec_full" in found_by(with_vectors)
@@ -143,7 +143,7 @@ def test_where_a_setting_allows_it_words_alone_answer_and_the_result_says_so(
 def test_words_alone_rank_as_the_same_profile_without_vectors(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     without: dict[str, object] = dict.fromkeys(VECTOR_ROUTES, 0.0)
     with serving() as server:
         server.status = 500
@@ -159,7 +159,7 @@ def test_words_alone_rank_as_the_same_profile_without_vectors(
 def test_the_search_after_the_embedder_is_back_uses_vectors_again(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     with serving() as server:
         other = open_memory(embedder=embedder_at(server.url))
         server.status = 500
@@ -173,7 +173,7 @@ def test_the_search_after_the_embedder_is_back_uses_vectors_again(
 def test_an_embedder_that_never_said_its_dimension_may_be_down_too(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     with serving() as server:
         server.status = 500
         other = open_memory(embedder=embedder_at(server.url, dimension=None))
@@ -184,12 +184,12 @@ def test_an_embedder_that_never_said_its_dimension_may_be_down_too(
 def test_taking_the_setting_back_makes_failures_errors_again(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     with serving() as server:
         server.status = 500
         other = open_memory(embedder=embedder_at(server.url))
         assert other.search("blue lantern", user_id="ada")
-        memory.reset_settings("embedder_failure")
+        memory.settings.reset("embedder_failure")
         with pytest.raises(EmbeddingError):
             other.search("blue lantern", user_id="ada")
 
@@ -197,7 +197,7 @@ def test_taking_the_setting_back_makes_failures_errors_again(
 def test_a_profile_without_words_can_not_do_without_the_embedder(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     with serving() as server:
         server.status = 500
         other = open_memory(embedder=embedder_at(server.url))
@@ -208,7 +208,7 @@ def test_a_profile_without_words_can_not_do_without_the_embedder(
 def test_another_models_vectors_are_no_failure_to_be_made_up_for(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     other = open_memory(embedder=HashingEmbedder(dimension=32, model="another"))
     with pytest.raises(ModelMismatchError):
         other.search("blue lantern", user_id="ada")
@@ -217,7 +217,7 @@ def test_another_models_vectors_are_no_failure_to_be_made_up_for(
 def test_neither_words_nor_a_vector_finds_nothing_and_says_so(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     with serving() as server:
         server.status = 500
         result = open_memory(embedder=embedder_at(server.url)).search("who is it?", user_id="ada")
@@ -228,7 +228,7 @@ def test_neither_words_nor_a_vector_finds_nothing_and_says_so(
 def test_a_working_embedder_costs_no_further_statement(
     memory: MemSense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     memory.search("blue lantern", user_id="ada")
     with recorded_statements(monkeypatch) as statements:
         memory.search("blue lantern", user_id="ada")
@@ -238,7 +238,7 @@ def test_a_working_embedder_costs_no_further_statement(
 def test_why_not_judges_the_search_that_words_alone_answered(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(embedder_failure="lexical")
+    memory.settings.set(embedder_failure="lexical")
     [tea] = [hit.chunk_id for hit in memory.search("tea in Lisbon", user_id="ada", top_k=1)]
     with serving() as server:
         server.status = 500

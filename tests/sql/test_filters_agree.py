@@ -19,8 +19,9 @@ from traced import START, WORDS, some_text
 
 from memsense import MemSense, Profile
 from memsense.search.profiles import BALANCED
-from memsense.search.recall.run import Filters, query_values, run_recall, shape_of
+from memsense.search.recall.run import query_values, run_recall, shape_of
 from memsense.search.recall.statement import FILTER_NAMES
+from memsense.search.request import Filters, SearchRequest
 from memsense.store.traces import fetch_standing
 from memsense.types import MemoryKind
 
@@ -76,7 +77,7 @@ def fill_at_random(memory: MemSense, source: random.Random) -> None:
                     memory_kind=source.choice([None, *get_args(MemoryKind)]),
                     metadata=source.choice([{}, {"colour": "green"}, {"colour": "red", "n": 1}]),
                 )
-    memory.create_project("kitchen", ["s1", "s4"])
+    memory.projects.create("kitchen", ["s1", "s4"])
     for chunk in memory.recent(user_id="ada", limit=3):
         memory.forget(chunk.chunk_id)
 
@@ -103,8 +104,7 @@ def filters_of(draw: st.DrawFn, store: Store) -> Filters:
         tags=maybe(some("river", "tea", "none")),
         kinds=maybe(some(*get_args(MemoryKind))),
         metadata=maybe(st.sampled_from([{}, {"colour": "green"}, {"n": 1}, {"n": 2}])),
-        exclude_chunks=maybe(some(*store.chunks)),
-        exclude_messages=maybe(some(*store.message_ids)),
+        exclude=maybe(some(*store.chunks, *store.message_ids)),
     )
 
 
@@ -121,16 +121,12 @@ def test_a_chunk_is_recalled_just_if_why_not_says_that_it_passes_every_filter(
     granularity: Any = data.draw(st.sampled_from(["turn", "auto"]))
     query = f"{' '.join(WORDS)} {quoted}"
     memory = store.memory
-    with memory._pool.connection() as connection:
-        namespace = memory._require_namespace(connection)
-        request = memory._make_request(
-            connection,
-            namespace,
-            query,
-            {"user_id": user_id, "granularity": granularity, "profile": EVERYTHING},
-            filters,
-        )
-        asked = memory._run_search(connection, request).asked
+    request = SearchRequest(
+        query=query, user_id=user_id, granularity=granularity, profile=EVERYTHING, filters=filters
+    )
+    with memory._context.pool.connection() as connection:
+        namespace = memory._context.require_namespace(connection)
+        asked = memory._searches.run(connection, namespace, request).asked
         _, candidates = run_recall(connection, asked)
         used, values = shape_of(asked).filters, query_values(asked)
         standings = {
@@ -165,4 +161,4 @@ def test_the_exchange_of_an_excluded_session_is_said_to_be_excluded(store: Store
         verdict = store.memory.why_not(
             word, row["chunk_id"], user_id=row["user_id"], exclude=[session["chunk_id"]]
         )
-        assert (verdict.step, verdict.numbers) == ("scope", {"filters": ["exclude_chunks"]})
+        assert (verdict.step, verdict.numbers) == ("scope", {"filters": ["exclude"]})

@@ -16,8 +16,9 @@ from memsense.db import open_pool, read
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
 from memsense.search.recall import run as recall
 from memsense.search.recall.candidates import Candidate, Candidates
-from memsense.search.recall.run import Filters, RecallRequest, run_recall, shape_of
+from memsense.search.recall.run import RecallRequest, run_recall, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
+from memsense.search.request import Filters
 from memsense.text.entities import question_keys
 
 OpenMemory = Callable[..., MemSense]
@@ -203,7 +204,7 @@ def test_filters_and_exclusions_hold_inside_the_route(memory: MemSense, database
     assert_route(
         database_url, found, expected(database_url, "Lisbon and Ada", [1], 16, set(ids[10:]))
     )
-    filters = Filters(exclude_chunks=ids[::2])
+    filters = Filters(exclude=ids[::2])
     _, found = ask(database_url, "Lisbon and Ada", filters=filters)
     assert_route(
         database_url, found, expected(database_url, "Lisbon and Ada", [1], 16, set(ids[1::2]))
@@ -215,7 +216,7 @@ def test_a_promoted_scope_has_the_same_route(memory: MemSense, database_url: str
     promoted: Any = {"indexed": Indexed(1, memory.embedder.dimension)}
     _, found = ask(database_url, "Lisbon and Ada", **promoted)
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16))
-    filters = Filters(exclude_chunks=ids[::2])
+    filters = Filters(exclude=ids[::2])
     _, found = ask(database_url, "Lisbon and Ada", filters=filters, **promoted)
     allowed = set(ids[1::2])
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16, allowed))
@@ -268,9 +269,9 @@ def test_a_setting_turns_the_route_on_for_the_next_search(memory: MemSense) -> N
         return any(part.route == "graph" for hit in hits for part in hit.explain.routes)
 
     assert not runs()
-    memory.set_settings(graph=0.5)
+    memory.settings.set(graph=0.5)
     assert runs()
-    memory.reset_settings("graph")
+    memory.settings.reset("graph")
     assert not runs()
 
 
@@ -339,11 +340,11 @@ def test_traces_replay_and_why_not_know_the_route(memory: MemSense) -> None:
         "Where is Lisbon?", user_id="ada", profile=profile, granularity="turn", top_k=2, trace=True
     )
     assert result.trace_id is not None
-    replay = memory.replay(result.trace_id)
+    replay = memory.traces.replay(result.trace_id)
     assert len(result) == 2
     assert replay.is_unchanged
     assert [hit.chunk_id for hit in replay.new] == [hit.chunk_id for hit in result]
-    trace = memory.trace(result.trace_id)
+    trace = memory.traces.get(result.trace_id)
     assert {route for item in trace.candidates for route in item.routes} == {"graph"}
     silent = next(chunk for chunk in ids if "nothing to say" in memory.get(chunk).content)
     options: Any = {"user_id": "ada", "profile": profile, "granularity": "turn", "top_k": 2}

@@ -23,7 +23,7 @@ def filled(memory: MemSense) -> MemSense:
     """Nine sessions of ada's, three of bob's, and a project of two of them."""
     fill(memory, sessions=9, mode="turn")
     fill(memory, user_id="bob", sessions=3, mode="turn")
-    memory.create_project("pool", ["s1", "s4"])
+    memory.projects.create("pool", ["s1", "s4"])
     return memory
 
 
@@ -35,9 +35,9 @@ def sessions_found(memory: MemSense, **options: Any) -> set[str]:
 def test_a_project_limits_the_search_to_its_sessions(filled: MemSense) -> None:
     assert len(sessions_found(filled)) == 9
     assert sessions_found(filled, project="pool") == {"s1", "s4"}
-    filled.add_to_project("pool", ["s2"])
+    filled.projects.add("pool", ["s2"])
     assert sessions_found(filled, project="pool") == {"s1", "s2", "s4"}
-    filled.remove_from_project("pool", ["s1", "s8"])
+    filled.projects.remove("pool", ["s1", "s8"])
     assert sessions_found(filled, project="pool") == {"s2", "s4"}
     assert sessions_found(filled, project="pool", session_ids=["s4", "s5"]) == {"s4"}
 
@@ -94,11 +94,11 @@ def test_an_unknown_project_is_no_empty_result(filled: MemSense) -> None:
 
 
 def test_a_project_without_hits_is_an_empty_result_that_says_why(filled: MemSense) -> None:
-    filled.create_project("empty")
+    filled.projects.create("empty")
     empty = filled.search(QUESTION, user_id="ada", project="empty")
     assert not empty
     assert "project 'empty' has no sessions yet" in empty.notes
-    filled.create_project("elsewhere", ["nothing-yet"])
+    filled.projects.create("elsewhere", ["nothing-yet"])
     result = filled.search(QUESTION, user_id="ada", project="elsewhere")
     assert not result
     assert not [note for note in result.notes if "project" in note]
@@ -117,24 +117,24 @@ def test_a_chunk_outside_the_project_is_told_so(filled: MemSense) -> None:
 def test_a_recorded_search_in_a_project_is_replayed_in_it(filled: MemSense) -> None:
     trace_id = filled.search(QUESTION, user_id="ada", project="pool", trace=True).trace_id
     assert trace_id is not None
-    assert filled.trace(trace_id).filters["project"] == "pool"
-    assert filled.replay(trace_id).is_unchanged
-    filled.remove_from_project("pool", ["s1"])
-    assert {hit.chunk_id for hit in filled.replay(trace_id).new} <= {
+    assert filled.traces.get(trace_id).filters["project"] == "pool"
+    assert filled.traces.replay(trace_id).is_unchanged
+    filled.projects.remove("pool", ["s1"])
+    assert {hit.chunk_id for hit in filled.traces.replay(trace_id).new} <= {
         chunk.chunk_id for chunk in filled.recent(user_id="ada", session_id="s4", limit=50)
     }
 
 
 def test_projects_are_listed_shown_and_deleted(filled: MemSense) -> None:
-    filled.create_project("attic", ["s9", "s0", "s0"])
-    assert [(found.name, found.session_ids) for found in filled.projects()] == [
+    filled.projects.create("attic", ["s9", "s0", "s0"])
+    assert [(found.name, found.session_ids) for found in filled.projects.list()] == [
         ("attic", ["s0", "s9"]),
         ("pool", ["s1", "s4"]),
     ]
-    filled.delete_project("attic")
-    assert [found.name for found in filled.projects()] == ["pool"]
+    filled.projects.delete("attic")
+    assert [found.name for found in filled.projects.list()] == ["pool"]
     with pytest.raises(NotFoundError, match="no project 'attic'"):
-        filled.project("attic")
+        filled.projects.get("attic")
     assert len(sessions_found(filled)) == 9
 
 
@@ -143,25 +143,25 @@ def test_an_unknown_project_cannot_be_changed(filled: MemSense, change: str) -> 
     with pytest.raises(NotFoundError, match="no project 'pond'"):
         getattr(filled, change)("pond", ["s1"])
     with pytest.raises(NotFoundError, match="no project 'pond'"):
-        filled.delete_project("pond")
+        filled.projects.delete("pond")
 
 
 def test_a_project_that_cannot_be_made_is_refused(filled: MemSense) -> None:
     with pytest.raises(InvalidInputError, match="there is a project 'pool' already"):
-        filled.create_project("pool")
+        filled.projects.create("pool")
     for name in ("", " ", "a\nb", "n" * 201):
         with pytest.raises(InvalidInputError, match="no name for a project"):
-            filled.create_project(name)
+            filled.projects.create(name)
     with pytest.raises(InvalidInputError, match="a list of texts, not one text"):
-        filled.create_project("attic", "s1")
+        filled.projects.create("attic", "s1")
     with pytest.raises(InvalidInputError, match="a session id is empty"):
-        filled.add_to_project("pool", ["s1", " "])
-    assert [found.name for found in filled.projects()] == ["pool"]
+        filled.projects.add("pool", ["s1", " "])
+    assert [found.name for found in filled.projects.list()] == ["pool"]
 
 
 def test_a_project_can_be_made_before_anything_is_stored(memory: MemSense) -> None:
-    assert memory.projects() == []
-    memory.create_project("pool", ["s0"])
+    assert memory.projects.list() == []
+    memory.projects.create("pool", ["s0"])
     fill(memory, sessions=2, mode="turn")
     assert sessions_found(memory, project="pool") == {"s0"}
 
@@ -169,8 +169,8 @@ def test_a_project_can_be_made_before_anything_is_stored(memory: MemSense) -> No
 def test_a_project_is_of_one_namespace(filled: MemSense, open_memory: OpenMemory) -> None:
     other = open_memory(namespace="other")
     fill(other, sessions=3, mode="turn")
-    assert other.projects() == []
-    other.create_project("pool", ["s2"])
+    assert other.projects.list() == []
+    other.projects.create("pool", ["s2"])
     assert sessions_found(other, project="pool") == {"s2"}
     assert sessions_found(filled, project="pool") == {"s1", "s4"}
 
@@ -178,5 +178,5 @@ def test_a_project_is_of_one_namespace(filled: MemSense, open_memory: OpenMemory
 def test_sessions_added_at_once_are_all_there(filled: MemSense) -> None:
     wanted = [f"new{number:02}" for number in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(partial(filled.add_to_project, "pool"), [[item] for item in wanted]))
-    assert filled.project("pool").session_ids == [*wanted, "s1", "s4"]
+        list(pool.map(partial(filled.projects.add, "pool"), [[item] for item in wanted]))
+    assert filled.projects.get("pool").session_ids == [*wanted, "s1", "s4"]

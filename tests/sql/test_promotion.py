@@ -14,8 +14,9 @@ from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall import run as recall
-from memsense.search.recall.run import Filters, RecallRequest, run_recall
+from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
+from memsense.search.request import Filters
 from memsense.store import indexes
 from memsense.store.indexes import PROMOTED_TABLES, optimise, should_promote
 

@@ -17,7 +17,8 @@ from psycopg import sql
 from memsense import MemSense, Profile
 from memsense.db import open_pool, read
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
-from memsense.search.recall.run import Filters, RecallRequest
+from memsense.search.recall.run import RecallRequest
+from memsense.search.request import Filters
 from memsense.write.drafting import Annotations
 
 USERS = 12
@@ -211,7 +212,7 @@ def test_a_search_reads_no_other_users_rows(corpus: psycopg.Connection, profile:
 
 @pytest.mark.parametrize(
     "filters",
-    [Filters(session_ids=["s3"]), Filters(exclude_chunks=[500_001], tags=["none"])],
+    [Filters(session_ids=["s3"]), Filters(exclude=[500_001], tags=["none"])],
     ids=["session", "exclude"],
 )
 def test_a_filtered_search_reads_no_other_users_rows(

@@ -23,7 +23,7 @@ from memsense.cli.sql import app
 from memsense.db.queries import as_sql, query, statement_names
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES
-from memsense.search.recall.run import Filters, RecallRequest, query_values
+from memsense.search.recall.run import RecallRequest, query_values
 from memsense.search.recall.statement import (
     FILTER_NAMES,
     Indexed,
@@ -33,6 +33,7 @@ from memsense.search.recall.statement import (
     recall_statement,
     recall_text,
 )
+from memsense.search.request import Filters
 
 INDEXED = Indexed(17, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]

@@ -73,7 +73,7 @@ def held_up(
         assert go.wait(30)
 
     with ThreadPoolExecutor(1) as pool, psycopg.connect(database_url) as connection:
-        work = pool.submit(memory.reindex, language, on_chunks=wait)
+        work = pool.submit(memory.indexes.rebuild, language, on_chunks=wait)
         assert began.wait(30)
         rows = connection.execute(
             "SELECT DISTINCT pid FROM pg_locks WHERE relation = 'memsense.chunks'::regclass"
@@ -94,13 +94,13 @@ def held_up(
 def test_re_indexing_in_the_same_language_changes_nothing(
     memory: MemSense, filled: psycopg.Connection[Any]
 ) -> None:
-    memory.reindex()
+    memory.indexes.rebuild()
     assert_counted(filled)
     remember(memory, "s-chinese", "我上个月在杭州买了一辆自行车。")
     before = state(filled)
     questions = [QUESTION, "自行车是在哪里买的？", "the trip to the sea"]
     hits = [found(memory, question) for question in questions]
-    done = memory.reindex()
+    done = memory.indexes.rebuild()
     assert (done.language, done.scopes) == ("english", 2)
     row = filled.execute("SELECT count(*) FROM memsense.chunks WHERE status = 'active'").fetchone()
     assert row == (done.chunks,)
@@ -118,7 +118,7 @@ def test_re_indexing_mends_an_index_that_went_wrong(
     filled.execute("UPDATE memsense.scope_statistics SET user_length = 1, chunk_count = 7")
     filled.execute("DELETE FROM memsense.lexemes WHERE lexeme < 'm'")
     assert state(filled) != before
-    memory.reindex()
+    memory.indexes.rebuild()
     assert state(filled) == before
 
 
@@ -126,13 +126,13 @@ def test_another_language_stems_stored_words_and_questions_its_own_way(
     memory: MemSense, filled: psycopg.Connection[Any]
 ) -> None:
     assert not any(word.startswith("katz:") for word in entries(filled))
-    done = memory.reindex("german")
+    done = memory.indexes.rebuild("german")
     assert done.language == "german"
     hits = memory.search("Wo schläft die Katze?", user_id="ada", profile="lexical")
     assert "katz" in hits.question["lexemes"]
     assert hits[0].content == "user: Die Katze schlief auf dem Sofa."
     assert any(word.startswith("'katz':") for word in entries(filled))
-    memory.reindex("english")
+    memory.indexes.rebuild("english")
     assert_counted(filled)
 
 
@@ -147,12 +147,12 @@ def test_a_process_that_knew_the_old_language_writes_in_the_new_one(
     other = open_memory()
     assert found(other)  # knows the namespace from here on
     chunk_id = remember(other, "s-early", "Zwei Vögel sangen.")
-    memory.reindex("german")
+    memory.indexes.rebuild("german")
     remember(other, "s-late", "Alle Katzen schnurrten.")
     other.forget(chunk_id)
     other.restore(chunk_id)
     index = {number: tsv for number, tsv, *_ in filled.execute(INDEX).fetchall()}
-    memory.reindex("german")
+    memory.indexes.rebuild("german")
     assert index == {number: tsv for number, tsv, *_ in filled.execute(INDEX).fetchall()}
 
 
@@ -162,9 +162,9 @@ def test_re_indexing_into_another_language_tells_the_processes(
     version = "SELECT settings_version FROM memsense.namespaces"
     before = filled.execute(version).fetchone()
     assert before is not None
-    memory.reindex("english")
+    memory.indexes.rebuild("english")
     assert filled.execute(version).fetchone() == before
-    memory.reindex("german")
+    memory.indexes.rebuild("german")
     assert filled.execute(version).fetchone() == (before[0] + 1,)
 
 
@@ -173,7 +173,7 @@ def test_an_unknown_language_is_refused_and_changes_nothing(
 ) -> None:
     before = state(filled)
     with pytest.raises(InvalidInputError, match="klingon.*german"):
-        memory.reindex("klingon")
+        memory.indexes.rebuild("klingon")
     assert state(filled) == before
 
 
@@ -187,7 +187,7 @@ def test_a_failure_half_way_leaves_the_old_index_serving(
             finish()
     assert state(filled) == before
     assert found(memory) == hits
-    memory.reindex("german")
+    memory.indexes.rebuild("german")
     assert found(memory) != hits
 
 
@@ -226,7 +226,7 @@ def test_a_write_beside_a_re_indexing_waits_and_is_indexed_in_the_new_language(
     assert row is not None
     assert "'katz':" in row[0]
     before = state(filled)
-    memory.reindex()
+    memory.indexes.rebuild()
     assert state(filled) == before
 
 
@@ -250,12 +250,12 @@ def test_re_indexing_waits_for_a_user_who_is_being_added(
         with psycopg.connect(database_url) as caller:
             message = {"role": "user", "content": "Alle Katzen schnurrten."}
             other.add([message], user_id="somebody new", session_id="s", conn=caller)
-            work = pool.submit(memory.reindex, "german")
+            work = pool.submit(memory.indexes.rebuild, "german")
             wait_for_lock(filled)
             assert not work.done()
         assert work.result(30).scopes == 3
     before = state(filled)
-    memory.reindex()
+    memory.indexes.rebuild()
     assert state(filled) == before
     assert any(word.startswith("'schnurrt':") for word in entries(filled))
 
@@ -270,7 +270,7 @@ def test_writes_and_re_indexings_at_once_lose_nothing(
         return remember(others[number % 2], f"s{number}", f"Note {number} on cats.", user_id)
 
     with ThreadPoolExecutor(3) as pool:
-        indexing = pool.submit(lambda: [memory.reindex() for _ in range(5)])
+        indexing = pool.submit(lambda: [memory.indexes.rebuild() for _ in range(5)])
         written = list(pool.map(write, range(30)))
         indexing.result(60)
     rows = filled.execute(
@@ -288,14 +288,14 @@ def test_another_namespace_is_left_alone(
     chunk_id = remember(other, "s", "Alle Katzen schnurrten.")
     entry = "SELECT tsv::text FROM memsense.chunks WHERE chunk_id = %s"
     before = filled.execute(entry, [chunk_id]).fetchone()
-    memory.reindex("german")
+    memory.indexes.rebuild("german")
     assert filled.execute(entry, [chunk_id]).fetchone() == before
     assert found(other)
 
 
 def test_nothing_can_be_re_indexed_before_anything_is_stored(memory: MemSense) -> None:
     with pytest.raises(NotFoundError, match="nothing is stored"):
-        memory.reindex("german")
+        memory.indexes.rebuild("german")
 
 
 def test_a_re_indexed_chunk_is_the_one_that_a_write_would_make(
@@ -316,5 +316,5 @@ def test_a_re_indexed_chunk_is_the_one_that_a_write_would_make(
     )
     before = state(filled)
     filled.execute("UPDATE memsense.chunks SET metadata = %s", [Jsonb({})])
-    memory.reindex()
+    memory.indexes.rebuild()
     assert state(filled) == before

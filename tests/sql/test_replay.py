@@ -16,7 +16,7 @@ def test_200_random_searches_are_reproduced_exactly(memory: MemSense) -> None:
     fill(memory, user_id="bob", sessions=4, mode="turn")
     for asked in random_searches(200, seed=21):
         result = memory.search(asked.question, **asked.options, trace=True)
-        found = memory.replay(result.trace_id or "")
+        found = memory.traces.replay(result.trace_id or "")
         assert found.is_unchanged
         assert [hit.chunk_id for hit in found.new] == [hit.chunk_id for hit in result]
         assert [hit.score for hit in found.old] == [hit.score for hit in result]
@@ -28,7 +28,7 @@ def test_200_random_searches_are_reproduced_exactly(memory: MemSense) -> None:
 def test_what_changed_is_named_and_accounts_for_the_score(memory: MemSense) -> None:
     fill(memory)
     result = memory.search("apple river tea garden", user_id="ada", trace=True, top_k=5)
-    found = memory.replay(result.trace_id or "", lexical=0.5, vec_user=0.0)
+    found = memory.traces.replay(result.trace_id or "", lexical=0.5, vec_user=0.0)
     assert found.changed == {"lexical": (2.0, 0.5), "vec_user": (0.5, 0.0)}
     assert not found.is_unchanged
     assert {move.chunk_id for move in found.moves if move.new_rank} == {
@@ -50,7 +50,7 @@ def test_what_changed_is_named_and_accounts_for_the_score(memory: MemSense) -> N
 def test_another_profile_replaces_all_constants(memory: MemSense) -> None:
     fill(memory)
     result = memory.search("apple river tea garden", user_id="ada", trace=True)
-    found = memory.replay(result.trace_id or "", profile="memsense")
+    found = memory.traces.replay(result.trace_id or "", profile="memsense")
     direct = memory.search("apple river tea garden", user_id="ada", profile="memsense")
     assert found.new_profile == "memsense"
     assert [hit.chunk_id for hit in found.new] == [hit.chunk_id for hit in direct]
@@ -62,7 +62,7 @@ def test_who_left_and_who_came_is_said(memory: MemSense) -> None:
     result = memory.search(
         "apple river tea", user_id="ada", trace=True, top_k=4, granularity="turn"
     )
-    found = memory.replay(result.trace_id or "", profile="semantic", mmr_lambda=0.3)
+    found = memory.traces.replay(result.trace_id or "", profile="semantic", mmr_lambda=0.3)
     left = [move for move in found.moves if move.new_rank is None]
     came = [move for move in found.moves if move.old_rank is None]
     assert left
@@ -75,7 +75,7 @@ def test_a_forgotten_hit_is_no_candidate_any_more(memory: MemSense) -> None:
     fill(memory)
     result = memory.search("apple river tea", user_id="ada", trace=True, granularity="turn")
     memory.forget(result[0].chunk_id)
-    found = memory.replay(result.trace_id or "")
+    found = memory.traces.replay(result.trace_id or "")
     assert not found.is_unchanged
     gone = next(move for move in found.moves if move.chunk_id == result[0].chunk_id)
     assert gone.new_rank is None
@@ -92,7 +92,7 @@ def test_relative_dates_count_from_when_the_question_was_asked(memory: MemSense)
         profile="balanced",
     )
     assert any(term.name == "date" for hit in result for term in hit.explain.terms)
-    assert memory.replay(result.trace_id or "").is_unchanged
+    assert memory.traces.replay(result.trace_id or "").is_unchanged
 
 
 def test_filters_are_replayed(memory: MemSense) -> None:
@@ -108,7 +108,7 @@ def test_filters_are_replayed(memory: MemSense) -> None:
         exclude=[1, "m7"],
         metadata={},
     )
-    found = memory.replay(result.trace_id or "")
+    found = memory.traces.replay(result.trace_id or "")
     assert found.is_unchanged
     assert len(found.old) == len(result)
 
@@ -118,14 +118,14 @@ def test_the_last_traces_are_compared(memory: MemSense) -> None:
     for question in ("apple", "river tea", "the violin lesson", "bridge"):
         memory.search(question, user_id="ada", trace=True)
     memory.search("apple", user_id="bob", trace=True)
-    same = memory.compare_traces(3, user_id="ada")
+    same = memory.traces.compare(3, user_id="ada")
     assert [replay.question for replay in same.replays] == [
         "bridge",
         "the violin lesson",
         "river tea",
     ]
     assert (same.unchanged, same.same_first, same.mean_overlap) == (3, 3, 1.0)
-    other = memory.compare_traces(10, profile="memsense")
+    other = memory.traces.compare(10, profile="memsense")
     assert len(other.replays) == 5
     assert other.unchanged < 5
     assert other.as_dict()["mean_overlap"] == other.mean_overlap
@@ -135,10 +135,10 @@ def test_what_cannot_be_replayed_is_refused(memory: MemSense, open_memory: OpenM
     fill(memory, sessions=1)
     result = memory.search("apple", user_id="ada", trace=True)
     with pytest.raises(NotFoundError, match="no trace"):
-        memory.replay("00000000-0000-0000-0000-000000000000")
+        memory.traces.replay("00000000-0000-0000-0000-000000000000")
     with pytest.raises(InvalidInputError, match="no trace id"):
-        memory.replay("yesterday")
+        memory.traces.replay("yesterday")
     with pytest.raises(ConfigurationError, match="no constant or route"):
-        memory.replay(result.trace_id or "", lexcal=1)
+        memory.traces.replay(result.trace_id or "", lexcal=1)
     with pytest.raises(NotFoundError):
-        open_memory(namespace="empty").replay(result.trace_id or "")
+        open_memory(namespace="empty").traces.replay(result.trace_id or "")

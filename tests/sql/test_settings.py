@@ -38,7 +38,7 @@ from memsense import MemSense
 url, name, constant = sys.argv[1:]
 with MemSense.open(url) as memory:
     for number in range(1, 11):
-        memory.set_settings(by=name, rrf_k=number, **{constant: number / 10})
+        memory.settings.set(by=name, rrf_k=number, **{constant: number / 10})
 """
 
 
@@ -53,7 +53,7 @@ def in_use(memory: MemSense, **options: Any) -> Profile:
     result = memory.search(QUESTION, user_id="ada", trace=True, **options)
     assert result.hits
     assert result.trace_id is not None
-    return read_profile(memory.trace(result.trace_id).profile)
+    return read_profile(memory.traces.get(result.trace_id).profile)
 
 
 def run_command(url: str, *arguments: str) -> str:
@@ -92,7 +92,7 @@ def test_a_changed_weight_is_the_one_that_the_hits_are_scored_with(
 ) -> None:
     other = open_memory()
     filled.search(QUESTION, user_id="ada")
-    other.set_settings(lexical=0.5, vec_full=0.0)
+    other.settings.set(lexical=0.5, vec_full=0.0)
     for hit in filled.search(QUESTION, user_id="ada"):
         weights = {route.route: route.weight for route in hit.explain.routes}
         assert weights.get("lexical", 0.5) == 0.5
@@ -103,7 +103,7 @@ def test_a_change_takes_effect_in_a_search_of_all_users(
     filled: MemSense, open_memory: OpenMemory
 ) -> None:
     filled.search(QUESTION)
-    open_memory().set_settings(profile="lexical")
+    open_memory().settings.set(profile="lexical")
     assert filled.search(QUESTION).profile == "lexical"
 
 
@@ -111,8 +111,8 @@ def test_a_search_with_settings_is_two_statements_once_they_are_known(
     filled: MemSense, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = open_memory()
-    other.create_profile("mine", base="semantic")
-    other.set_settings(profile="mine", rrf_k=30)
+    other.profiles.create("mine", base="semantic")
+    other.settings.set(profile="mine", rrf_k=30)
     assert filled.search(QUESTION, user_id="ada").profile == "mine (rrf_k=30)"
     cases: list[dict[str, Any]] = [{}, {"profile": "mine"}, {"overrides": {"lexical": 1}}]
     for options in cases:
@@ -125,7 +125,7 @@ def test_a_search_with_settings_is_two_statements_once_they_are_known(
 def test_the_settings_come_with_the_namespace_and_cost_no_statement_of_their_own(
     filled: MemSense, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled.set_settings(profile="memsense")
+    filled.settings.set(profile="memsense")
     fresh = open_memory()
     with recorded_statements(monkeypatch) as statements:
         assert fresh.search(QUESTION, user_id="ada").profile == "memsense"
@@ -137,7 +137,7 @@ def test_an_outdated_setting_costs_three_statements_once(
     filled: MemSense, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled.search(QUESTION, user_id="ada")
-    open_memory().set_settings(lexical=1)
+    open_memory().settings.set(lexical=1)
     with recorded_statements(monkeypatch) as statements:
         assert filled.search(QUESTION, user_id="ada").profile == "balanced (lexical=1)"
     assert len(statements) == 2 + 3
@@ -150,7 +150,7 @@ def test_a_setting_that_changes_no_ranking_does_not_search_again(
     filled: MemSense, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled.search(QUESTION, user_id="ada")
-    open_memory().set_settings(embedder_failure="lexical")
+    open_memory().settings.set(embedder_failure="lexical")
     with recorded_statements(monkeypatch) as statements:
         filled.search(QUESTION, user_id="ada")
     assert sum("vec_full AS" in text for text in statements) == 1
@@ -159,14 +159,14 @@ def test_a_setting_that_changes_no_ranking_does_not_search_again(
 def test_settings_belong_to_one_namespace_of_one_tenant(
     filled: MemSense, open_memory: OpenMemory
 ) -> None:
-    filled.set_settings(profile="lexical")
-    filled.create_profile("mine")
+    filled.settings.set(profile="lexical")
+    filled.profiles.create("mine")
     for place in ({"namespace": "work"}, {"tenant": "other"}):
         other = open_memory(**place)
         fill(other, sessions=1)
         assert in_use(other) == BALANCED
-        assert other.settings().version == 0
-        assert other.settings_history() == []
+        assert other.settings.show().version == 0
+        assert other.settings.history() == []
         with pytest.raises(NotFoundError, match="no profile named 'mine'"):
             other.search(QUESTION, profile="mine")
     assert in_use(filled) == PROFILES["lexical"]
@@ -176,7 +176,7 @@ def test_settings_belong_to_one_namespace_of_one_tenant(
 
 
 def test_the_profile_of_a_call_is_taken_as_it_is(filled: MemSense) -> None:
-    filled.set_settings(profile="vector_heavy", rrf_k=60)
+    filled.settings.set(profile="vector_heavy", rrf_k=60)
     assert in_use(filled, profile="balanced") == BALANCED
     own = BALANCED.override(name="own", mmr_lambda=1.0)
     assert in_use(filled, profile=own) == own
@@ -185,9 +185,9 @@ def test_the_profile_of_a_call_is_taken_as_it_is(filled: MemSense) -> None:
 def test_the_profile_of_open_goes_before_the_setting(
     filled: MemSense, open_memory: OpenMemory
 ) -> None:
-    filled.set_settings(profile="vector_heavy", rrf_k=60)
+    filled.settings.set(profile="vector_heavy", rrf_k=60)
     assert in_use(open_memory(profile="memsense")) == PROFILES["memsense"]
-    filled.create_profile("mine", mmr_lambda=0.5)
+    filled.profiles.create("mine", mmr_lambda=0.5)
     assert in_use(open_memory(profile="mine")).mmr_lambda == 0.5
     with pytest.raises(NotFoundError, match="there are balanced, .*mine"):
         open_memory(profile="yours")
@@ -199,10 +199,10 @@ def test_the_setting_goes_before_the_environment(
     settings = Settings(database_url=database_url, profile="memsense")
     memory = open_memory(settings=settings)
     assert in_use(memory) == PROFILES["memsense"]
-    filled.set_settings(lexical=3.0)
+    filled.settings.set(lexical=3.0)
     changed = in_use(memory)
     assert (changed.weights["lexical"], changed.relevance) == (3.0, "raw")
-    filled.set_settings(profile="semantic")
+    filled.settings.set(profile="semantic")
     assert in_use(memory).override(name="semantic", lexical=0.0) == PROFILES["semantic"]
 
 
@@ -213,12 +213,12 @@ def test_a_profile_of_the_environment_may_be_stored_but_not_unknown(
     with pytest.raises(ConfigurationError, match="MEMSENSE_PROFILE: no profile named 'best'"):
         memory.search(QUESTION, user_id="ada")
     assert memory.search(QUESTION, user_id="ada", profile="memsense")
-    filled.create_profile("best", lexical=3)
+    filled.profiles.create("best", lexical=3)
     assert in_use(memory).weights["lexical"] == 3
 
 
 def test_overrides_change_one_search_whatever_profile_it_has(filled: MemSense) -> None:
-    filled.set_settings(lexical=3.0)
+    filled.settings.set(lexical=3.0)
     changed = in_use(filled, overrides={"lexical": 1.25, "mmr_lambda": 1.0})
     assert (changed.weights["lexical"], changed.mmr_lambda) == (1.25, 1.0)
     assert changed.name == "balanced (lexical=3.0) (lexical=1.25, mmr_lambda=1.0)"
@@ -245,8 +245,8 @@ def test_an_unusable_override_or_setting_is_refused_by_name(
     with pytest.raises(ConfigurationError, match=said):
         filled.search(QUESTION, overrides=overrides)
     with pytest.raises(ConfigurationError, match=said.replace("constant or route", "setting")):
-        filled.set_settings(**overrides)
-    assert filled.settings().version == 0
+        filled.settings.set(**overrides)
+    assert filled.settings.show().version == 0
 
 
 # Weights of zero
@@ -265,7 +265,7 @@ def test_a_route_whose_weight_is_set_to_zero_is_never_executed(
     filled: MemSense, corpus: psycopg.Connection[Any], route: str
 ) -> None:
     weights: dict[str, Any] = {route: 0}
-    filled.set_settings(profile="memsense", **weights)
+    filled.settings.set(profile="memsense", **weights)
     request = RecallRequest(
         tenant_id=1,
         namespace="default",
@@ -290,7 +290,7 @@ def test_a_question_is_not_embedded_when_every_vector_weight_is_zero(
 
     fill(memory, sessions=2)
     weights: dict[str, Any] = dict.fromkeys(VECTOR_ROUTES, 0)
-    memory.set_settings(**weights)
+    memory.settings.set(**weights)
     assert open_memory(embedder=BrokenEmbedder(fail)).search(QUESTION, user_id="ada")
 
 
@@ -300,7 +300,7 @@ def test_a_question_is_not_embedded_when_every_vector_weight_is_zero(
 def test_a_namespace_can_be_tuned_before_anything_is_stored(
     memory: MemSense, open_memory: OpenMemory
 ) -> None:
-    memory.set_settings(profile="memsense")
+    memory.settings.set(profile="memsense")
     assert not memory.search(QUESTION, user_id="ada")
     other = open_memory(embedder=HashingEmbedder(dimension=32, model="other"))
     fill(other, sessions=1)
@@ -313,8 +313,8 @@ def test_every_setting_is_told_with_where_it_comes_from(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
     before = datetime.now().astimezone()
-    filled.set_settings(by="ada", lexical=1.5, embedder_failure="lexical")
-    found = filled.settings()
+    filled.settings.set(by="ada", lexical=1.5, embedder_failure="lexical")
+    found = filled.settings.show()
     assert found.version == 1
     assert {setting.name for setting in found.settings} >= {"profile", *ROUTES, "mmr_lambda"}
     assert (found["profile"].value, found["profile"].origin) == ("balanced", "default")
@@ -325,32 +325,32 @@ def test_every_setting_is_told_with_where_it_comes_from(
     assert lexical.changed_at >= before
     assert found["embedder_failure"].value == "lexical"
     by_environment = open_memory(settings=Settings(database_url=database_url, profile="semantic"))
-    assert by_environment.settings()["profile"].origin == "environment"
-    given = open_memory(profile="memsense").settings()
+    assert by_environment.settings.show()["profile"].origin == "environment"
+    given = open_memory(profile="memsense").settings.show()
     assert (given["profile"].origin, given["lexical"].value) == ("argument", 1.0)
     assert given["embedder_failure"].origin == "database"
 
 
 def test_a_reset_takes_back_what_was_set_by_name_or_all_of_it(filled: MemSense) -> None:
-    filled.set_settings(profile="memsense", lexical=1.5, rrf_k=60, names_removed=False)
-    assert filled.reset_settings("lexical", "mmr_lambda")["lexical"].origin == "profile"
+    filled.settings.set(profile="memsense", lexical=1.5, rrf_k=60, names_removed=False)
+    assert filled.settings.reset("lexical", "mmr_lambda")["lexical"].origin == "profile"
     assert in_use(filled).weights["lexical"] == 1.0
     assert in_use(filled).rrf_k == 60
-    found = filled.reset_settings()
+    found = filled.settings.reset()
     assert "database" not in {setting.origin for setting in found.settings}
     assert in_use(filled) == BALANCED
     with pytest.raises(ConfigurationError, match="no setting named lexcal"):
-        filled.reset_settings("lexcal")
+        filled.settings.reset("lexcal")
 
 
 def test_the_history_tells_who_changed_what_from_what_to_what(filled: MemSense) -> None:
-    filled.set_settings(by="ada", lexical=1.5, rrf_k=60)
-    filled.set_settings(lexical=0.5)
-    filled.set_settings(by="bob", lexical=0.5)
-    filled.reset_settings("lexical", by="bob")
+    filled.settings.set(by="ada", lexical=1.5, rrf_k=60)
+    filled.settings.set(lexical=0.5)
+    filled.settings.set(by="bob", lexical=0.5)
+    filled.settings.reset("lexical", by="bob")
     told = [
         (change.version, change.name, change.before, change.after, change.changed_by)
-        for change in filled.settings_history()
+        for change in filled.settings.history()
     ]
     assert told == [
         (3, "lexical", 0.5, None, "bob"),
@@ -358,17 +358,17 @@ def test_the_history_tells_who_changed_what_from_what_to_what(filled: MemSense) 
         (1, "lexical", None, 1.5, "ada"),
         (1, "rrf_k", None, 60, "ada"),
     ]
-    times = {change.version: change.changed_at for change in filled.settings_history()}
+    times = {change.version: change.changed_at for change in filled.settings.history()}
     assert times[1] < times[2] < times[3]
-    assert len(filled.settings_history(limit=1)) == 1
+    assert len(filled.settings.history(limit=1)) == 1
 
 
 def test_a_change_is_made_as_a_whole_or_not_at_all(filled: MemSense) -> None:
     with pytest.raises(ConfigurationError):
-        filled.set_settings(lexical=1.5, rrf_k=-1)
+        filled.settings.set(lexical=1.5, rrf_k=-1)
     with pytest.raises(ConfigurationError, match="no profile named 'best'"):
-        filled.set_settings(lexical=1.5, profile="best")
-    assert filled.settings_history() == []
+        filled.settings.set(lexical=1.5, profile="best")
+    assert filled.settings.history() == []
     assert in_use(filled) == BALANCED
 
 
@@ -384,9 +384,9 @@ def test_changes_of_several_processes_lose_none(filled: MemSense, database_url: 
     ]
     for changer in changers:
         assert changer.communicate(timeout=120)[1] == ""
-    found = filled.settings()
+    found = filled.settings.show()
     assert [found[constant].value for constant in constants.values()] == [1.0, 1.0, 1.0]
-    history = filled.settings_history(limit=1000)[::-1]
+    history = filled.settings.history(limit=1000)[::-1]
     for name, constant in constants.items():
         own = [change.after for change in history if change.name == constant]
         assert own == [number / 10 for number in range(1, 11)]
@@ -406,22 +406,22 @@ def test_of_two_changes_that_expect_the_same_version_one_is_made(
 
     def change(number: int) -> bool:
         try:
-            memories[number].set_settings(expected_version=0, rrf_k=number + 1)
+            memories[number].settings.set(expected_version=0, rrf_k=number + 1)
         except ConflictError:
             return False
         return True
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(change, range(4))) == 1
-    assert len(filled.settings_history()) == 1
+    assert len(filled.settings.history()) == 1
     with pytest.raises(ConflictError, match="at version 1, not 0: somebody changed them"):
-        filled.reset_settings(expected_version=0)
+        filled.settings.reset(expected_version=0)
 
 
 def test_a_setting_of_another_version_is_said_to_be_unusable_with_the_remedy(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
-    assert filled.settings().version == 0
+    assert filled.settings.show().version == 0
     with psycopg.connect(database_url) as conn:
         conn.execute(
             "INSERT INTO memsense.settings (tenant_id, namespace_id, name, value, changed_by)"
@@ -432,7 +432,7 @@ def test_a_setting_of_another_version_is_said_to_be_unusable_with_the_remedy(
         memory.search(QUESTION)
     told = [item for item in examine(database_url) if item.check == "settings"]
     assert [(item.severity, "tomorrow" in item.text) for item in told] == [("error", True)]
-    memory.reset_settings("tomorrow")
+    memory.settings.reset("tomorrow")
     assert memory.search(QUESTION)
     assert [item for item in examine(database_url) if item.check == "settings"] == []
 
@@ -450,19 +450,19 @@ def test_a_stored_profile_is_found_by_every_process_and_changes_nothing_else(
 ) -> None:
     other = open_memory()
     other.search(QUESTION, user_id="ada")
-    made = filled.create_profile("mine", base="vector_heavy", lexical=0.0, mmr_lambda=1.0)
+    made = filled.profiles.create("mine", base="vector_heavy", lexical=0.0, mmr_lambda=1.0)
     assert made == PROFILES["vector_heavy"].override(name="mine", lexical=0.0, mmr_lambda=1.0)
-    assert other.profile("mine") == made
+    assert other.profiles.get("mine") == made
     assert in_use(other, profile="mine") == made
     assert in_use(other) == BALANCED
-    listed = {item.profile.name: item for item in other.profiles()}
+    listed = {item.profile.name: item for item in other.profiles.list()}
     assert list(listed) == [*PROFILES, "mine"]
     assert (listed["mine"].origin, listed["mine"].created_by) == ("stored", user_name())
     assert listed["balanced"].origin == "shipped"
 
 
 def test_a_stored_profile_keeps_every_constant(filled: MemSense, database_url: str) -> None:
-    filled.create_profile("mine", base="memsense")
+    filled.profiles.create("mine", base="memsense")
     with psycopg.connect(database_url) as conn:
         row = conn.execute("SELECT constants FROM memsense.profiles").fetchone()
     assert row is not None
@@ -473,30 +473,30 @@ def test_a_profile_made_anew_under_its_name_counts_at_the_next_search(
     filled: MemSense, open_memory: OpenMemory
 ) -> None:
     other = open_memory()
-    other.create_profile("mine", rrf_k=30)
+    other.profiles.create("mine", rrf_k=30)
     assert in_use(filled, profile="mine").rrf_k == 30
-    other.delete_profile("mine")
-    other.create_profile("mine", rrf_k=40)
+    other.profiles.delete("mine")
+    other.profiles.create("mine", rrf_k=40)
     assert in_use(filled, profile="mine").rrf_k == 40
 
 
 def test_a_profile_in_use_cannot_be_deleted(filled: MemSense) -> None:
-    filled.create_profile("mine")
-    filled.set_settings(profile="mine")
+    filled.profiles.create("mine")
+    filled.settings.set(profile="mine")
     with pytest.raises(InvalidInputError, match="'mine' is in use; set another one or reset"):
-        filled.delete_profile("mine")
-    filled.reset_settings("profile")
-    filled.delete_profile("mine", by="ada")
+        filled.profiles.delete("mine")
+    filled.settings.reset("profile")
+    filled.profiles.delete("mine", by="ada")
     with pytest.raises(NotFoundError, match="no profile named 'mine'"):
-        filled.profile("mine")
-    deleted = filled.settings_history()[0]
+        filled.profiles.get("mine")
+    deleted = filled.settings.history()[0]
     assert (deleted.kind, deleted.name, deleted.after) == ("profile", "mine", None)
     assert deleted.before["name"] == "mine"
     assert deleted.changed_by == "ada"
 
 
 def test_a_profile_s_name_is_its_own(filled: MemSense) -> None:
-    filled.create_profile("mine")
+    filled.profiles.create("mine")
     for name, said in (
         ("balanced", "memsense ships a profile named 'balanced'"),
         ("mine", "there is already a profile named 'mine'"),
@@ -504,24 +504,24 @@ def test_a_profile_s_name_is_its_own(filled: MemSense) -> None:
         ("", "no name for a profile"),
     ):
         with pytest.raises(InvalidInputError, match=said):
-            filled.create_profile(name)
+            filled.profiles.create(name)
     with pytest.raises(InvalidInputError, match="is shipped with memsense"):
-        filled.delete_profile("balanced")
+        filled.profiles.delete("balanced")
     with pytest.raises(NotFoundError, match="no profile named 'yours'"):
-        filled.create_profile("theirs", base="yours")
+        filled.profiles.create("theirs", base="yours")
     with pytest.raises(ConfigurationError, match="weight of lexical"):
-        filled.create_profile("theirs", lexical=6)
+        filled.profiles.create("theirs", lexical=6)
 
 
 def test_a_recorded_search_is_replayed_with_its_own_constants_after_a_change(
     filled: MemSense,
 ) -> None:
-    filled.create_profile("mine", base="semantic")
+    filled.profiles.create("mine", base="semantic")
     trace_id = filled.search(QUESTION, user_id="ada", trace=True).trace_id
     assert trace_id is not None
-    filled.set_settings(profile="lexical", rrf_k=60)
-    assert filled.replay(trace_id).is_unchanged
-    assert filled.replay(trace_id, profile="mine").new_profile == "mine"
+    filled.settings.set(profile="lexical", rrf_k=60)
+    assert filled.traces.replay(trace_id).is_unchanged
+    assert filled.traces.replay(trace_id, profile="mine").new_profile == "mine"
 
 
 def test_settings_and_projects_go_with_their_namespace(
@@ -529,13 +529,13 @@ def test_settings_and_projects_go_with_their_namespace(
 ) -> None:
     other = open_memory(namespace="other")
     for memory in (filled, other):
-        memory.set_settings(rrf_k=60)
-        memory.create_profile("mine")
-        memory.create_project("pool", ["s0"])
+        memory.settings.set(rrf_k=60)
+        memory.profiles.create("mine")
+        memory.projects.create("pool", ["s0"])
     with psycopg.connect(database_url) as conn:
         conn.execute("DELETE FROM memsense.namespaces WHERE name = 'other'")
-    assert filled.settings()["rrf_k"].value == 60
-    assert [project.name for project in filled.projects()] == ["pool"]
+    assert filled.settings.show()["rrf_k"].value == 60
+    assert [project.name for project in filled.projects.list()] == ["pool"]
     fresh = open_memory(namespace="other")
-    assert fresh.settings().version == 0
-    assert fresh.projects() == []
+    assert fresh.settings.show().version == 0
+    assert fresh.projects.list() == []

@@ -55,7 +55,7 @@ def test_the_parts_of_200_random_searches_add_up_to_every_score(
     hits = 0
     for asked in random_searches(200):
         result = memory.search(asked.question, **asked.options, trace=True)
-        memory.flush_traces()
+        memory.traces.flush()
         assert list(result.notes) == [note for note in result.notes if "traced" not in note]
         for hit in result:
             assert abs(sum(value for _, value in hit.explain.parts()) - hit.score) < 1e-9
@@ -81,7 +81,7 @@ def test_a_trace_says_what_the_search_said(memory: MemSense) -> None:
         options: dict[str, Any] = {**asked.options, "user_id": "ada"}
         result = memory.search(asked.question, **options, trace=True)
         assert result.trace_id is not None
-        trace = memory.trace(str(result.trace_id))
+        trace = memory.traces.get(str(result.trace_id))
         assert trace.question == asked.question
         assert trace.user_id == "ada"
         assert trace.profile["name"] == trace.profile_name == result.profile
@@ -107,7 +107,7 @@ def test_what_is_read_back_is_what_became_of_every_candidate(
             changes = {"duplicate_threshold": 0.8, "max_per_session": len(asked.question) % 3}
             options: dict[str, Any] = {**asked.options, "profile": profile.override(**changes)}
             recording = record(memory, asked.question, options, monkeypatch)
-            trace = memory.trace(recording.trace_id)
+            trace = memory.traces.get(recording.trace_id)
             outcomes = trace_outcomes(recording.search)
             assert len(trace.candidates) == len(outcomes)
             for item, outcome in zip(trace.candidates, outcomes, strict=True):
@@ -121,17 +121,17 @@ def record(
 ) -> Recording:
     """Search, recorded; what was given to the recorder."""
     taken: list[Recording] = []
-    submit = memory._recorder.submit
+    submit = memory._context.recorder.submit
     with monkeypatch.context() as patch:
 
         def keep(recording: Recording) -> bool:
             taken.append(recording)
             return submit(recording)
 
-        patch.setattr(memory._recorder, "submit", keep)
+        patch.setattr(memory._context.recorder, "submit", keep)
         memory.search(question, **options, trace=True)
-    memory.flush_traces()
-    assert memory.trace_failures == 0
+    memory.traces.flush()
+    assert memory.traces.failures == 0
     return taken[0]
 
 
@@ -198,8 +198,8 @@ def test_a_search_without_candidates_is_recorded_too(
 ) -> None:
     fill(memory, sessions=1)
     result = memory.search("apple", user_id="nobody", trace=True)
-    assert memory.trace(result.trace_id or "").candidates == []
-    assert memory.trace_failures == 0
+    assert memory.traces.get(result.trace_id or "").candidates == []
+    assert memory.traces.failures == 0
     assert count(store, "packed_candidates") == 1
 
 
@@ -208,7 +208,7 @@ def test_the_candidates_of_a_trace_are_one_row_found_by_its_key(
 ) -> None:
     fill(memory)
     results = [memory.search("apple river", user_id="ada", trace=True) for _ in range(3)]
-    memory.flush_traces()
+    memory.traces.flush()
     assert count(store, "packed_candidates") == 3
     assert count(store, "trace_candidates") > 60
     store.execute("SET enable_seqscan = off")
@@ -267,7 +267,9 @@ def test_what_a_limit_on_sessions_barred_is_told_from_what_was_outranked(memory:
     }
     barred = {hit.session_id for hit in result[:-1]}
     assert len(barred) == 3
-    dropped = [item for item in memory.trace(result.trace_id or "").candidates if not item.hit_rank]
+    dropped = [
+        item for item in memory.traces.get(result.trace_id or "").candidates if not item.hit_rank
+    ]
     for item in dropped:
         assert (item.dropped_by == "limit") == (sessions[item.chunk_id] in barred)
     assert {item.dropped_by for item in dropped} == {"limit", "mmr"}
@@ -292,7 +294,7 @@ def test_waiting_traces_hold_no_vectors(memory: MemSense, monkeypatch: pytest.Mo
     @contextmanager
     def stuck() -> Generator[psycopg.Connection[Any]]:
         release.wait(30)
-        with memory._pool.connection() as connection:
+        with memory._context.pool.connection() as connection:
             yield connection
 
     recorder = TraceRecorder(stuck)
@@ -313,7 +315,7 @@ def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
 ) -> None:
     fill(memory, sessions=2)
     recording = record(memory, "apple", {"user_id": "ada"}, monkeypatch)
-    recorder = TraceRecorder(lambda: read(memory._pool))
+    recorder = TraceRecorder(lambda: read(memory._context.pool))
 
     def submit(count: int) -> None:
         for _ in range(count):
@@ -347,8 +349,8 @@ def await_written(recorder: TraceRecorder, count: int) -> None:
 def test_what_a_trace_spares_the_disk_holds_for_no_other_statement(memory: MemSense) -> None:
     fill(memory, sessions=1)
     memory.search("apple", user_id="ada", trace=True)
-    memory.flush_traces()
-    with memory._pool.connection() as connection:
+    memory.traces.flush()
+    with memory._context.pool.connection() as connection:
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
 
@@ -360,7 +362,7 @@ def test_each_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) ->
         result = memory.search(
             "apple river tea", user_id="ada", trace=True, profile=profile, granularity=granularity
         )
-        trace = memory.trace(result.trace_id or "")
+        trace = memory.traces.get(result.trace_id or "")
         assert len(trace.candidates) == trace.candidate_count
         steps |= {item.dropped_by for item in trace.candidates}
         shown = {hit.chunk_id for hit in trace.hits()}
@@ -381,7 +383,7 @@ def test_a_failing_trace_loses_no_answer_and_is_told(
     try:
         with caplog.at_level(logging.WARNING, logger="memsense.traces"):
             result = memory.search("apple river", user_id="ada", trace=True)
-            memory.flush_traces()
+            memory.traces.flush()
     finally:
         store.execute("ALTER TABLE memsense.gone RENAME TO packed_candidates")
     assert [hit.chunk_id for hit in result] == [hit.chunk_id for hit in before]
@@ -396,14 +398,14 @@ def test_too_many_waiting_traces_are_given_up_not_waited_for(
 ) -> None:
     fill(memory, sessions=2)
     taken: list[Any] = []
-    monkeypatch.setattr(memory._recorder, "submit", taken.append)
+    monkeypatch.setattr(memory._context.recorder, "submit", taken.append)
     memory.search("apple", user_id="ada", trace=True)
     release = threading.Event()
 
     @contextmanager
     def stuck() -> Generator[psycopg.Connection[Any]]:
         release.wait(30)
-        with memory._pool.connection() as connection, connection.transaction():
+        with memory._context.pool.connection() as connection, connection.transaction():
             yield connection
 
     recorder = TraceRecorder(stuck)
@@ -428,7 +430,7 @@ def test_the_sampling_rate_decides_unless_the_search_does(
         for _ in range(searches):
             memory.search("apple", user_id="ada")
         memory.search("apple", user_id="ada", trace=False)
-        memory.flush_traces()
+        memory.traces.flush()
         assert count(store, "traces") == expected
 
 
@@ -446,19 +448,19 @@ def test_pruning_takes_the_old_traces_with_their_candidates(
 ) -> None:
     fill(memory, sessions=1)
     old, new = (memory.search("apple", user_id="ada", trace=True) for _ in range(2))
-    memory.flush_traces()
+    memory.traces.flush()
     store.execute(
         "UPDATE memsense.traces SET recorded_at = now() - interval '31 days' WHERE trace_id = %s",
         [old.trace_id],
     )
-    assert memory.prune_traces(30) == 1
-    assert [item.trace_id for item in memory.traces()] == [new.trace_id]
+    assert memory.traces.prune(30) == 1
+    assert [item.trace_id for item in memory.traces.list()] == [new.trace_id]
     row = store.execute("SELECT count(DISTINCT trace_id) FROM memsense.trace_candidates").fetchone()
     assert row == (1,)
-    assert memory.prune_traces(0) == 1
+    assert memory.traces.prune(0) == 1
     assert count(store, "trace_candidates") == 0
     with pytest.raises(InvalidInputError):
-        memory.prune_traces(-1)
+        memory.traces.prune(-1)
 
 
 def test_a_users_questions_go_with_the_user(
@@ -468,7 +470,7 @@ def test_a_users_questions_go_with_the_user(
     fill(memory, user_id="bob", sessions=1)
     memory.search("the secret apple", user_id="ada", trace=True)
     memory.search("bob's river", user_id="bob", trace=True)
-    memory.flush_traces()
+    memory.traces.flush()
     for table in (
         "embeddings",
         "events",
@@ -484,7 +486,7 @@ def test_a_users_questions_go_with_the_user(
                 " (SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada')"
             ).format(sql.Identifier("memsense", table))
         )
-    assert [item.question for item in memory.traces()] == ["bob's river"]
+    assert [item.question for item in memory.traces.list()] == ["bob's river"]
     assert count(store, "trace_candidates") > 0
 
 
@@ -495,7 +497,7 @@ def test_candidates_hold_no_text_of_the_question_or_the_chunks(
         [{"role": "user", "content": "quincunx on 3 May 2026"}], user_id="ada", session_id="zebra"
     )
     memory.search("what about quincunx on 3 May 2026", user_id="ada", trace=True)
-    memory.flush_traces()
+    memory.traces.flush()
     rows = store.execute("SELECT c::text FROM memsense.trace_candidates AS c").fetchall()
     assert rows
     for (row,) in rows:
@@ -509,15 +511,15 @@ def test_a_trace_is_seen_in_its_own_namespace_only(
 ) -> None:
     fill(memory, sessions=1)
     result = memory.search("apple", user_id="ada", trace=True)
-    memory.flush_traces()
+    memory.traces.flush()
     for place in ({"namespace": "work"}, {"tenant": "other"}):
         other = open_memory(**place)
         fill(other, sessions=1)
-        assert other.traces() == []
+        assert other.traces.list() == []
         with pytest.raises(NotFoundError, match="no trace"):
-            other.trace(result.trace_id or "")
+            other.traces.get(result.trace_id or "")
     with pytest.raises(InvalidInputError, match="no trace id"):
-        memory.trace("not-an-id")
+        memory.traces.get("not-an-id")
 
 
 def test_nothing_is_recorded_unless_asked(memory: MemSense, store: psycopg.Connection[Any]) -> None:

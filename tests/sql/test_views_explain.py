@@ -41,7 +41,7 @@ def traced(memory: MemSense) -> list[Trace]:
     found: list[Trace] = []
     for asked in random_searches(30, seed=77):
         result = memory.search(asked.question, **asked.options, trace=True)
-        found.append(memory.trace(result.trace_id or ""))
+        found.append(memory.traces.get(result.trace_id or ""))
     return found
 
 
@@ -129,10 +129,10 @@ def test_never_recalled_are_the_active_chunks_that_were_no_hit(
     memory: MemSense, store: psycopg.Connection[Any], traced: list[Trace]
 ) -> None:
     memory.search("apple", user_id="ada", trace=True, exclude=[1])
-    memory.flush_traces()
+    memory.traces.flush()
     forgotten = rows(store, "SELECT chunk_id FROM memsense.never_recalled LIMIT 1")[0]["chunk_id"]
     memory.forget(forgotten)
-    traces = [memory.trace(item.trace_id) for item in memory.traces(limit=100)]
+    traces = [memory.traces.get(item.trace_id) for item in memory.traces.list(limit=100)]
     hits = {
         chunk_id
         for trace in traces
@@ -352,7 +352,7 @@ def test_a_traced_result_is_found_in_the_views(
 ) -> None:
     fill(memory, sessions=2)
     result: SearchResult = memory.search("apple", user_id="ada", trace=True)
-    memory.flush_traces()
+    memory.traces.flush()
     query = (
         "SELECT DISTINCT hit_rank, shown_chunk_id FROM memsense.recall_explain WHERE trace_id = %s"
     )

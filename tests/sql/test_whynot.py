@@ -21,7 +21,8 @@ from memsense.errors import NotFoundError
 from memsense.explain.why_not import Verdict, judge
 from memsense.search import search as searching
 from memsense.search.profiles import Route
-from memsense.search.recall.run import Filters, query_values, shape_of
+from memsense.search.recall.run import query_values, shape_of
+from memsense.search.request import SearchGranularity, SearchRequest
 from memsense.store import traces
 
 OpenMemory = Callable[..., MemSense]
@@ -203,7 +204,7 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
     for _ in range(200):
         question = " ".join(source.sample(WORDS, k=source.randint(1, 5)))
         profile, top_k = random_profile(source), source.randint(1, 6)
-        granularity: searching.SearchGranularity = source.choice(["auto", "turn", "session"])
+        granularity: SearchGranularity = source.choice(["auto", "turn", "session"])
         scores: dict[Route, dict[int, float]] = {
             route: score_cosine(documents, route, embedder, question)
             for route in ROUTES
@@ -213,10 +214,10 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
         reference = Reference(
             documents, stored, scores, profile=profile, top_k=top_k, granularity=granularity
         )
-        options = searching.SearchOptions(
-            user_id="ada", top_k=top_k, granularity=granularity, profile=profile
+        request = SearchRequest(
+            query=question, user_id="ada", top_k=top_k, granularity=granularity, profile=profile
         )
-        candidates, verdicts = judge_all(memory, question, options, source)
+        candidates, verdicts = judge_all(memory, request, source)
         assert len(candidates) > 5
         for chunk_id, verdict in verdicts.items():
             expected = reference.steps[chunk_id]
@@ -240,13 +241,12 @@ def standing_of(connection: Connection, search: searching.Search, chunk_id: int)
 
 
 def judge_all(
-    memory: MemSense, question: str, options: searching.SearchOptions, source: random.Random
+    memory: MemSense, request: SearchRequest, source: random.Random
 ) -> tuple[set[int], dict[int, Verdict]]:
     """The verdict on every candidate, and on a few others, of one and the same search."""
-    with memory._pool.connection() as connection:
-        namespace = memory._require_namespace(connection)
-        request = memory._make_request(connection, namespace, question, options, Filters())
-        search = memory._run_search(connection, request)
+    with memory._context.pool.connection() as connection:
+        namespace = memory._context.require_namespace(connection)
+        search = memory._searches.run(connection, namespace, request)
         result = searching.fetch_result(connection, search)
         candidates = {item.chunk_id for item in search.candidates}
         rows = connection.execute("SELECT chunk_id FROM memsense.chunks ORDER BY 1").fetchall()
@@ -290,7 +290,7 @@ def test_the_filter_that_keeps_a_chunk_out_is_named(memory: MemSense) -> None:
         "tags": {"tags": ["unheard"]},
         "kinds": {"kinds": ["stable"] if chunk.memory_kind != "stable" else ["preference"]},
         "metadata": {"metadata": {"colour": "green"}},
-        "exclude_chunks": {"exclude": [chunk.chunk_id]},
+        "exclude": {"exclude": [chunk.chunk_id]},
     }
     for name, options in cases.items():
         given: dict[str, Any] = {"user_id": "ada", "granularity": "turn", **options}
@@ -334,11 +334,10 @@ def test_a_missing_vector_is_named_by_its_route(
 
 def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
     fill(memory, sessions=2)
-    with memory._pool.connection() as connection:
-        namespace = memory._require_namespace(connection)
-        options: searching.SearchOptions = {"user_id": "ada", "granularity": "turn", "top_k": 2}
-        request = memory._make_request(connection, namespace, "apple", options, Filters())
-        search = memory._run_search(connection, request)
+    with memory._context.pool.connection() as connection:
+        namespace = memory._context.require_namespace(connection)
+        request = SearchRequest(query="apple", user_id="ada", granularity="turn", top_k=2)
+        search = memory._searches.run(connection, namespace, request)
         result = searching.fetch_result(connection, search)
         missed = search.candidates[-1].chunk_id
         # As HNSW does when it does not reach a chunk.
@@ -362,7 +361,7 @@ def test_the_numbers_of_the_cut_are_those_of_the_search(memory: MemSense) -> Non
     result = memory.search(
         "apple river", user_id="ada", profile=profile, top_k=5, granularity="turn", trace=True
     )
-    trace = memory.trace(result.trace_id or "")
+    trace = memory.traces.get(result.trace_id or "")
     cut = trace.candidates[-1].rrf_score
     found = 0
     for chunk in memory.recent(user_id="ada", limit=60):

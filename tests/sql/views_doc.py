@@ -207,7 +207,7 @@ def fill(memory: MemSense) -> None:
         memory.add(messages, user_id=user_id, session_id=session_id)
     for question, profile in (("Where did Ada move?", EXAMPLE), ("the dog", WORDS)):
         memory.search(question, user_id="ada", top_k=2, profile=profile, trace=True, asked_at=start)
-    memory.flush_traces()
+    memory.traces.flush()
 
 
 def render(connection: psycopg.Connection[Any]) -> str:

@@ -1,8 +1,7 @@
 """Runs THE recall query and gives back its candidates with their ranks and raw scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg import RawCursor
-from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
@@ -19,7 +17,8 @@ from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.lexical import TextIndex, text_index
 from memsense.search.recall.row import read_candidates, register_numbers
 from memsense.search.recall.statement import Indexed, Shape, recall_statement
-from memsense.types import Granularity, JsonValue
+from memsense.search.request import NO_FILTERS, Filters
+from memsense.types import Granularity
 
 FEW_SHARE, FEW_LEAST = 0.02, 200
 """Filters let few chunks through when it is at most this share of all, and so many more.
@@ -62,41 +61,6 @@ GRAPH_BOOST = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """What a chunk must satisfy to be ranked at all, by every route alike."""
-
-    session_ids: Sequence[str] | None = None
-    project: str | None = None
-    agent_id: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-    tags: Sequence[str] | None = None
-    kinds: Sequence[str] | None = None
-    metadata: Mapping[str, JsonValue] | None = None
-    exclude_chunks: Sequence[int] | None = None
-    exclude_messages: Sequence[str] | None = None
-
-    def used(self) -> tuple[str, ...]:
-        """The names of the filters that are set, as in `sql/filters.sql`."""
-        return tuple(name for name in self.__slots__ if getattr(self, name) is not None)
-
-    def values(self) -> dict[str, Any]:
-        """Their parameters."""
-        return {
-            "session_ids": list(self.session_ids or ()),
-            "project": self.project,
-            "agent_id": self.agent_id,
-            "since": self.since,
-            "until": self.until,
-            "tags": list(self.tags or ()),
-            "kinds": list(self.kinds or ()),
-            "metadata": Jsonb(dict(self.metadata or {})),
-            "exclude_chunks": list(self.exclude_chunks or ()),
-            "exclude_messages": list(self.exclude_messages or ()),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
@@ -114,7 +78,7 @@ class RecallRequest:
     profile: Profile
     top_k: int
     sessions: bool = False
-    filters: Filters = field(default_factory=Filters)
+    filters: Filters = NO_FILTERS
     indexed: Indexed | None = None
     question_keys: Sequence[str] = ()
     wording: Wording = NO_WORDING

@@ -1,0 +1,47 @@
+"""`memory.indexes`: what makes the search of large memories quick, and the text index anew."""
+
+from collections.abc import Callable
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.db import read, transaction
+from memsense.store.reindexing import Reindexing, reindex
+
+
+class IndexesResource:
+    """Builds indexes while searches go on."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def optimise(
+        self, on_change: Callable[[store.Promotion], object] = lambda _: None
+    ) -> list[store.Promotion]:
+        """Give large users' memories HNSW indexes of their own, and take them from shrunken ones.
+
+        The rule is `store.should_promote` with the setting `promotion_threshold`. Takes minutes for
+        100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
+        """
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            if namespace is None:
+                return []
+            threshold = self._context.settings.promotion_threshold
+            return store.optimise(connection, namespace, threshold, on_change)
+
+    def rebuild(
+        self,
+        language: str | None = None,
+        *,
+        on_chunks: Callable[[int], object] = lambda _: None,
+    ) -> Reindexing:
+        """Make the text index of all memories anew, in the text-search configuration `language`
+        if one is given, which the namespace then keeps.
+
+        One transaction: searches use the old index until it is done, and keep it if it fails;
+        writes wait. `on_chunks` gets the number of chunks of each batch. Raises InvalidInputError
+        for a language that the server doesn't know, NotFoundError before anything is stored.
+        """
+        with transaction(self._context.pool) as connection:
+            namespace = self._context.require_namespace(connection)
+            return reindex(connection, namespace, language, on_chunks)

@@ -1,0 +1,43 @@
+"""Writes drafts: each session in a transaction of its own, or within the caller's."""
+
+import psycopg
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.db import database_errors, read, transaction
+from memsense.types import SessionDraft, SessionWrite
+from memsense.write.vectors import BatchVectors
+
+
+class Writes:
+    """Stores drafts within one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def begin(self, connection: psycopg.Connection) -> None:
+        """Begin the caller's transaction, unless it has begun or the connection is in autocommit.
+
+        Any first statement does; else the savepoint would become a transaction and be committed.
+        """
+        with database_errors():
+            store.find_tenant(connection, self._context.settings.tenant)
+
+    def write(
+        self, connection: psycopg.Connection, draft: SessionDraft, vectors: BatchVectors
+    ) -> tuple[store.Namespace, SessionWrite]:
+        """Store a draft in the open transaction; the namespace is made if it is new."""
+        namespace = self._context.open_namespace(connection)
+        scope = store.lock_scope(connection, namespace, draft.user_id)
+        return namespace, store.write_session(connection, scope, draft, vectors)
+
+    def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
+        """Store a draft in a transaction of its own."""
+        with transaction(self._context.pool) as connection:
+            return self.write(connection, draft, vectors)[1]
+
+    def missing(self, draft: SessionDraft) -> SessionDraft:
+        """The part of the draft that is not stored yet."""
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            return store.select_missing(connection, namespace, draft) if namespace else draft
