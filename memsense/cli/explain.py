@@ -8,13 +8,24 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
+from memsense.cli.asking import read_excluded, read_kinds, read_metadata
 from memsense.cli.options import (
     Agent,
     AsJson,
+    AskedAt,
     Changes,
     ChunkId,
+    Exclude,
+    Granular,
+    Kinds,
+    Metadata,
     ProfileName,
     Project,
+    Sessions,
+    Since,
+    Tags,
+    TopK,
+    Until,
     User,
     Without,
 )
@@ -29,6 +40,7 @@ from memsense.cli.render_explain import (
 )
 from memsense.cli.target import Target, check_profile, target_of
 from memsense.errors import NotFoundError
+from memsense.search.request import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -51,29 +63,17 @@ def why_not(
     *,
     user: User = None,
     agent: Agent = None,
-    session: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="of these sessions only; repeatable")
-    ] = None,
+    session_ids: Sessions = None,
     project: Project = None,
-    since: Annotated[str | None, typer.Option(metavar="TIME", help="from this time on")] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="before this time")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="with one of these tags; repeatable")
-    ] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="of this kind; repeatable")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="chunks or messages left out")
-    ] = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", metavar="N", help="hits at most")] = 8,
-    granularity: Annotated[
-        Literal["auto", "turn", "session"],
-        typer.Option("--granularity", "-g", help="exchanges, sessions, or sessions where stored"),
-    ] = "auto",
-    asked_at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="when 'last week' counts from")
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    tags: Tags = None,
+    kinds: Kinds = None,
+    metadata: Metadata = None,
+    exclude: Exclude = None,
+    top_k: TopK = DEFAULT_TOP_K,
+    granularity: Granular = "auto",
+    asked_at: AskedAt = None,
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
@@ -95,14 +95,15 @@ def why_not(
             top_k=top_k,
             user_id=user,
             agent_id=agent,
-            session_ids=session or None,
+            session_ids=session_ids or None,
             project=project,
             since=since,
             until=until,
             granularity=granularity,
-            exclude=[int(item) if item.isdecimal() else item for item in exclude or ()],
-            tags=tag or None,
-            kinds=kind or None,  # pyright: ignore[reportArgumentType] (unknown kinds match nothing)
+            exclude=read_excluded(exclude),
+            tags=tags or None,
+            kinds=read_kinds(kinds),
+            metadata=read_metadata(metadata),
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,

@@ -1,10 +1,14 @@
 """The options that several commands share."""
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from memsense.search.profiles import PROFILES
+from memsense.search.request import SearchGranularity
+from memsense.types import MemoryKind
+
+KINDS = get_args(MemoryKind)
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: docs/cli.md)")]
 User = Annotated[
@@ -15,6 +19,37 @@ Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="of t
 Project = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="of this project's sessions only (memsense project)"),
+]
+Sessions = Annotated[
+    list[str] | None,
+    typer.Option("--session", metavar="ID", help="of these sessions only; repeatable"),
+]
+Since = Annotated[
+    str | None, typer.Option(metavar="TIME", help="from this time on, ISO 8601: 2025-03-01")
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="before this time")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="with at least one of these tags; repeatable"),
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", metavar="KIND", help=f"of this kind: {', '.join(KINDS)}; repeatable"),
+]
+Metadata = Annotated[
+    str | None, typer.Option(metavar="JSON", help="whose metadata contains this JSON object")
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="a chunk (number) or message to leave out; repeatable"),
+]
+TopK = Annotated[int, typer.Option("--top-k", "-k", metavar="N", help="how many hits at most")]
+Granular = Annotated[
+    SearchGranularity,
+    typer.Option("--granularity", "-g", help="exchanges, sessions, or sessions where stored"),
+]
+AskedAt = Annotated[
+    str | None, typer.Option(metavar="TIME", help="when 'last week' counts from; default: now")
 ]
 ProfileName = Annotated[
     str | None,

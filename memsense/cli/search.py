@@ -1,23 +1,41 @@
 """`memsense search`: a question in, a table of explained hits out."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.arithmetic import arithmetic_table
-from memsense.cli.options import Agent, AsJson, Changes, ProfileName, Project, User, Without
+from memsense.cli.asking import read_excluded, read_kinds, read_metadata
+from memsense.cli.options import (
+    Agent,
+    AsJson,
+    AskedAt,
+    Changes,
+    Exclude,
+    Granular,
+    Kinds,
+    Metadata,
+    ProfileName,
+    Project,
+    Sessions,
+    Since,
+    Tags,
+    TopK,
+    Until,
+    User,
+    Without,
+)
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
 from memsense.cli.target import check_profile, target_of
-from memsense.types import MemoryKind
+from memsense.search.request import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from memsense.search.hits import Hit, SearchResult
 
-KINDS = get_args(MemoryKind)
 EXCERPT = 320
 NEIGHBOR_EXCERPT = 100
 
@@ -30,38 +48,18 @@ def search(
     *,
     user: User = None,
     agent: Agent = None,
-    session: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="of these sessions only; repeatable")
-    ] = None,
+    session_ids: Sessions = None,
     project: Project = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="from this time on, ISO 8601: 2025-03-01")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="before this time")] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TAG", help="with at least one of these tags; repeatable"),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND", help=f"of this kind: {', '.join(KINDS)}; repeatable"),
-    ] = None,
-    top_k: Annotated[
-        int, typer.Option("--top-k", "-k", metavar="N", help="how many hits at most")
-    ] = 8,
-    granularity: Annotated[
-        Literal["auto", "turn", "session"],
-        typer.Option("--granularity", "-g", help="exchanges, sessions, or sessions where stored"),
-    ] = "auto",
+    since: Since = None,
+    until: Until = None,
+    tags: Tags = None,
+    kinds: Kinds = None,
+    metadata: Metadata = None,
+    exclude: Exclude = None,
+    top_k: TopK = DEFAULT_TOP_K,
+    granularity: Granular = "auto",
+    asked_at: AskedAt = None,
     profile: ProfileName = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="a chunk (number) or message to leave out; repeatable"),
-    ] = None,
-    asked_at: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="when 'last week' counts from; default: now"),
-    ] = None,
     changes: Changes = None,
     without: Without = None,
     explain: Annotated[
@@ -85,7 +83,6 @@ def search(
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
-    kinds = _check_kinds(kind or ()) or None
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -94,14 +91,15 @@ def search(
             top_k=top_k,
             user_id=user,
             agent_id=agent,
-            session_ids=session or None,
+            session_ids=session_ids or None,
             project=project,
             since=since,
             until=until,
             granularity=granularity,
-            exclude=[int(item) if item.isdecimal() else item for item in exclude or ()],
-            tags=tag or None,
-            kinds=kinds,
+            exclude=read_excluded(exclude),
+            tags=tags or None,
+            kinds=read_kinds(kinds),
+            metadata=read_metadata(metadata),
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,
@@ -112,15 +110,6 @@ def search(
     else:
         explained = len(result.hits) if explain else 0
         print_result(console(), result, explained=explained, neighbors=neighbors)
-
-
-def _check_kinds(names: Sequence[str]) -> list[MemoryKind]:
-    for name in names:
-        if name not in KINDS:
-            raise typer.BadParameter(
-                f"no kind named {name!r}; there are {', '.join(KINDS)}", param_hint="--kind"
-            )
-    return [kind for kind in KINDS if kind in names]
 
 
 def print_result(

@@ -31,7 +31,7 @@ Step = Literal[
 WIDEST = 1000
 """top_k and candidate factor of a recall that leaves nothing out (a million chunks)."""
 
-_FILTERS = {
+FILTER_REASONS = {
     "user_id": "it belongs to another user",
     "granularity": "the search asks for the other granularity",
     "session_ids": "its session is not one of those asked for",
@@ -45,6 +45,7 @@ _FILTERS = {
     "exclude": "it is among what the search excludes, or part of it",
     "quoted": "it does not hold all that the question quotes",
 }
+"""Why a chunk takes no part in a search, by the filter that it does not pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +113,9 @@ def _judge_standing(result: SearchResult, chunk_id: int, standing: Standing) -> 
             if chunk_id != hit.chunk_id:
                 text += f", shown as chunk {hit.chunk_id} of its session"
             return Verdict(chunk_id=chunk_id, step="hit", text=text, numbers=numbers)
-    failed = [name for name in _FILTERS if not standing.passes.get(name, True)]
+    failed = [name for name in FILTER_REASONS if not standing.passes.get(name, True)]
     if failed:
-        reasons = "; ".join(f"{name}: {_FILTERS[name]}" for name in failed)
+        reasons = "; ".join(f"{name}: {FILTER_REASONS[name]}" for name in failed)
         text = f"it is out of the search's scope: {reasons}"
         return Verdict(chunk_id=chunk_id, step="scope", text=text, numbers={"filters": failed})
     if standing.status != "active":

@@ -1,0 +1,104 @@
+"""CONTRIBUTING says what is so: the layers, and every place of a filter, a route and a term."""
+
+import inspect
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from memsense.cli import options
+from memsense.cli.explain import why_not
+from memsense.cli.search import search
+from memsense.client.memory import MemSense
+from memsense.db.queries import SQL_ROOT, fill, statement_names
+from memsense.evaluation.variants import PARTS
+from memsense.explain.why_not import FILTER_REASONS
+from memsense.search.profiles import PROFILES, ROUTES, Profile
+from memsense.search.recall.statement import Shape, compose
+from memsense.search.request import Filters
+
+ROOT = Path(__file__).parents[2]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def section(text: str, title: str) -> str:
+    """The text under a heading, up to the next one."""
+    found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, title
+    return found[1]
+
+
+def test_the_layers_are_those_that_are_checked() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    [contract] = settings["tool"]["importlinter"]["contracts"]
+    [block] = re.findall(r"(?:^    .+\n)+", section(CONTRIBUTING, "Layers"), re.MULTILINE)
+    written = [layer.strip() for layer in " ".join(block.split()).split("->")]
+    assert written == contract["layers"]
+
+
+def test_every_file_that_the_lists_name_exists() -> None:
+    listed = section(CONTRIBUTING, "How to add ...")
+    named = set(re.findall(r"`((?:memsense|sql|tests|docs)/[\w/]+\.(?:py|sql|md))`", listed))
+    assert len(named) > 12
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize("name", Filters.model_fields)
+def test_a_filter_is_at_all_its_places(name: str) -> None:
+    condition = fill(name, "filters.sql")
+    parameters = set(re.findall(r"%\((\w+)\)s", condition)) - {"tenant_id"}
+    assert parameters
+    assert parameters <= Filters().values().keys()
+    for method in (MemSense.search, MemSense.why_not):
+        assert name in inspect.signature(method).parameters
+    assert name in FILTER_REASONS
+    option = {"agent_id": "agent"}.get(name, name)
+    for command in (search, why_not):
+        assert option in inspect.signature(command).parameters
+    taken, *others = (inspect.signature(c).parameters[option].annotation for c in (search, why_not))
+    assert others == [taken]
+    assert any(taken is shared for shared in vars(options).values())
+    table = section((ROOT / "docs/cli.md").read_text(encoding="utf-8"), "Filters")
+    assert re.search(rf"^\| `--.*\| `{name}` \|", table, re.MULTILINE)
+
+
+def test_no_condition_stands_there_that_nothing_sets() -> None:
+    assert set(statement_names("filters.sql")) == {*Filters.model_fields, "quoted"}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_a_route_is_at_all_its_places(name: str) -> None:
+    assert all(name in profile.weights for profile in PROFILES.values())
+    steps = list(compose(Shape(graph=True)))
+    [step] = [text for text in steps if text.startswith(f"{name} AS (")]
+    for column in ("turns", "turn_scores", "sessions", "session_scores"):
+        assert f"AS {column}" in step
+    assert f"`{name}`" in section(
+        (ROOT / "README.md").read_text(encoding="utf-8"), "How recall works"
+    )
+
+
+OF_SESSIONS = {"rrf_weight", "second_turn_weight", "session_chunk_weight"}
+WEIGHTS = [spec.name for spec in fields(Profile) if spec.name.endswith("_weight")]
+
+
+@pytest.mark.parametrize("weight", [name for name in WEIGHTS if name not in OF_SESSIONS])
+def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
+    assert f"profile.{weight}" in "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "memsense/search").rglob("*.py")
+    )
+    assert f"`{weight}`" in (inspect.getdoc(Profile) or "")
+    term = weight.removesuffix("_weight")
+    assert term in (ROOT / "docs/retrieval.md").read_text(encoding="utf-8")
+    if weight in {"coverage_weight", "similarity_weight", "date_weight", "neighbour_weight"}:
+        assert any(weight in changes for changes in PARTS.values())
+
+
+def test_the_parameters_of_recall_are_told_in_its_head() -> None:
+    text = (SQL_ROOT / "recall.sql").read_text(encoding="utf-8")
+    head, parts = text.split("-- name:", 1)
+    told = set(re.findall(r"\w+", head))
+    used = set(re.findall(r"%\((\w+)\)s", parts))
+    assert {name for name in used if not name.startswith(("weight_", "ef_search_"))} <= told
