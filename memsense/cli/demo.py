@@ -1,7 +1,8 @@
 """`memsense demo`: the sample log in, three questions, their arithmetic, and a look at the rows."""
 
+from collections.abc import Sequence
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -14,8 +15,9 @@ from memsense.cli.render import add_row, console, shorten, table
 from memsense.cli.search import print_result
 from memsense.cli.summary import print_summary
 from memsense.cli.target import Target, shown_url, target_of
-from memsense.db import connect, queries
+from memsense.db import connect
 from memsense.db.migrate import upgrade
+from memsense.db.rows import Named, fetch_all
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -83,15 +85,14 @@ def _show_rows(to: Console, url: str, target: Target) -> None:
     )
     values = {"namespace": target.settings().namespace, "limit": ROWS}
     with connect(url) as connection:
-        cursor = connection.execute(queries.query("fetch_overview", "demo.sql"), values)
-        names = [column.name for column in cursor.description or ()]
-        to.print(_rows_table(names, cursor.fetchall()))
+        to.print(_rows_table(fetch_all(connection, "fetch_overview", values, "demo.sql", of=Named)))
 
 
-def _rows_table(names: list[str], rows: list[tuple[Any, ...]]) -> Table:
-    made = table(*names)
+def _rows_table(rows: Sequence[Named]) -> Table:
+    made = table(*rows[0])
     for row in rows:
-        add_row(made, *("" if value is None else shorten(str(value), VALUE_WIDTH) for value in row))
+        texts = ("" if value is None else str(value) for value in row.values())
+        add_row(made, *(shorten(text, VALUE_WIDTH) for text in texts))
     return made
 
 

@@ -8,6 +8,7 @@ from memsense.config import Settings
 from memsense.db import connect, migrate, open_pool, read, transaction
 from memsense.db.connection import Connection, Pool
 from memsense.db.queries import as_sql
+from memsense.db.rows import fetch_value
 from memsense.doctor import repairs
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
@@ -117,6 +118,4 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Findin
         question_keys=question_keys(scope["user_text"]),
     )
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
-    row = connection.execute(explain, query_values(request)).fetchone()
-    if row is not None:
-        yield from examine_plan(row[0], ROUTES)
+    yield from examine_plan(fetch_value(connection, explain, query_values(request)), ROUTES)

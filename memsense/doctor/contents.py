@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.doctor.findings import Expected, Finding
-from memsense.doctor.rows import fetch_row, fetch_rows
+from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
+from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.text.scripts import segment_scripts
 
 SAMPLED_CHUNKS = 50
@@ -13,7 +13,7 @@ SAMPLED_CHUNKS = 50
 
 def examine_vectors(connection: Connection) -> Iterator[Finding]:
     """Chunks that lack a vector."""
-    for found in fetch_rows(connection, "count_pending", {}):
+    for found in fetch_all(connection, "count_pending", file=FILE, of=Named):
         examples = ", ".join(str(chunk_id) for chunk_id in found["examples"])
         yield Finding(
             check="embeddings",
@@ -26,7 +26,7 @@ def examine_vectors(connection: Connection) -> Iterator[Finding]:
 
 def examine_retired(connection: Connection) -> Iterator[Finding]:
     """What retired chunks left behind, and active ones that no word finds."""
-    found = fetch_row(connection, "count_retired_vectors")
+    found = fetch_one(connection, "count_retired_vectors", file=FILE, of=Named)
     if found["vectors"] or found["entries"]:
         yield Finding(
             check="retired",
@@ -46,7 +46,7 @@ def examine_retired(connection: Connection) -> Iterator[Finding]:
 
 def examine_drift(connection: Connection) -> Iterator[Finding]:
     """Statistics that a recount would change."""
-    for found in fetch_rows(connection, "find_drift", {}):
+    for found in fetch_all(connection, "find_drift", file=FILE, of=Named):
         yield Finding(
             check="statistics",
             severity="error",
@@ -58,7 +58,7 @@ def examine_drift(connection: Connection) -> Iterator[Finding]:
 
 def examine_languages(connection: Connection) -> Iterator[Finding]:
     """Text-search configurations that are missing, or that texts aren't indexed with."""
-    for found in fetch_rows(connection, "list_namespaces", {}):
+    for found in fetch_all(connection, "list_namespaces", file=FILE, of=Named):
         place = f"{found['tenant']}/{found['namespace']}"
         if not found["has_configuration"]:
             yield Finding(
@@ -81,19 +81,20 @@ def examine_languages(connection: Connection) -> Iterator[Finding]:
 
 
 def _count_mismatched(connection: Connection, namespace: Mapping[str, Any]) -> int:
-    sample = fetch_rows(connection, "sample_texts", {**namespace, "limit": SAMPLED_CHUNKS})
+    wanted = {**namespace, "limit": SAMPLED_CHUNKS}
+    sample = fetch_all(connection, "sample_texts", wanted, FILE, of=Named)
     values = {
         **namespace,
         "scope_ids": [found["scope_id"] for found in sample],
         "chunk_ids": [found["chunk_id"] for found in sample],
         "texts": [segment_scripts(found["text"]) for found in sample],
     }
-    return fetch_row(connection, "count_mismatched", values)["chunks"]
+    return fetch_value(connection, "count_mismatched", values, FILE)
 
 
 def examine_models(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Vectors of another model, or of another length, than the namespace's."""
-    for found in fetch_rows(connection, "list_namespaces", {}):
+    for found in fetch_all(connection, "list_namespaces", file=FILE, of=Named):
         here = (found["tenant"], found["namespace"]) == (expected.tenant, expected.namespace)
         stored = found["model"], found["dimension"]
         if here and found["model"] and stored != (expected.model, expected.dimension):
@@ -105,7 +106,7 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
                 f" ({expected.dimension})",
                 remedy="use the same embedder, or another namespace",
             )
-    for found in fetch_rows(connection, "list_foreign_vectors", {}):
+    for found in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
         yield Finding(
             check="model",
             severity="error",
@@ -117,7 +118,8 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
 
 def examine_traces(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Traces older than they are to be kept."""
-    found = fetch_row(connection, "count_old_traces", {"seconds": 86400 * expected.trace_days})
+    values = {"seconds": 86400 * expected.trace_days}
+    found = fetch_one(connection, "count_old_traces", values, FILE, of=Named)
     if found["old"]:
         yield Finding(
             check="traces",

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.doctor.findings import Expected, Finding
-from memsense.doctor.rows import fetch_rows
+from memsense.db.rows import Named, fetch_all
+from memsense.doctor.findings import FILE, Expected, Finding
 
 INDEXES: Mapping[str, str] = {
     "chunks_pkey": "chunks",
@@ -50,7 +50,7 @@ VECTOR_TABLES = [table for table in INDEXES.values() if table.startswith("embedd
 
 def examine_indexes(connection: Connection) -> Iterator[Finding]:
     """Indexes that are missing or invalid."""
-    indexes = fetch_rows(connection, "list_indexes", {})
+    indexes = fetch_all(connection, "list_indexes", file=FILE, of=Named)
     names = {found["index_name"] for found in indexes}
     for name, table in INDEXES.items():
         if name not in names:
@@ -75,7 +75,7 @@ def _examine_promoted(
     connection: Connection, indexes: Sequence[Mapping[str, Any]]
 ) -> Iterator[Finding]:
     usable = [found for found in indexes if found["method"] == "hnsw" and found["is_usable"]]
-    for scope in fetch_rows(connection, "list_promoted", {}):
+    for scope in fetch_all(connection, "list_promoted", file=FILE, of=Named):
         covered = f"scope_id = {scope['scope_id']})"
         served = {found["table_name"] for found in usable if covered in found["predicate"]}
         missing = [table for table in VECTOR_TABLES if table not in served]
@@ -92,7 +92,7 @@ def _examine_promoted(
 def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Large memories without indexes of their own."""
     values = {"threshold": expected.promotion_threshold}
-    for scope in fetch_rows(connection, "list_large_unpromoted", values):
+    for scope in fetch_all(connection, "list_large_unpromoted", values, FILE, of=Named):
         yield Finding(
             check="promotion",
             severity="warning",

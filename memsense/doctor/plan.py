@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.doctor.findings import Finding
-from memsense.doctor.rows import fetch_rows
+from memsense.db.rows import Named, find_one
+from memsense.doctor.findings import FILE, Finding
 
 WASTED_ROWS = 10_000
 """Rows of others that a route may read in vain before its plan is worth a warning."""
@@ -14,7 +14,7 @@ WASTED_ROWS = 10_000
 
 def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
     """The largest memory, with a text and a vector to try recall with; None where there is none."""
-    return next(iter(fetch_rows(connection, "find_largest_scope", {})), None)
+    return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
 def examine_plan(plan: Any, routes: Sequence[str]) -> Iterator[Finding]:

@@ -1,12 +1,8 @@
 """Mends what a recount can mend."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from memsense.db.connection import Connection
-from memsense.db.queries import query
-from memsense.doctor.findings import Finding
-from memsense.doctor.rows import FILE, fetch_rows
+from memsense.db.rows import Named, execute, fetch_all
+from memsense.doctor.findings import FILE, Finding
 
 RECOUNT = "reindex.sql"
 
@@ -17,14 +13,14 @@ def repair(connection: Connection) -> list[Finding]:
     In the caller's transaction, with each scope locked as writes lock it. Returns what was done.
     """
     done: list[Finding] = []
-    for tenant_id, scope_ids in _by_tenant(fetch_rows(connection, "list_retired_scopes", {})):
+    for tenant_id, scope_ids in _scopes_of(connection, "list_retired_scopes"):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
-        connection.execute(query("lock_scopes", RECOUNT), values)
-        vectors = connection.execute(query("drop_retired_vectors", FILE), values).rowcount
-        entries = connection.execute(query("drop_retired_entries", FILE), values).rowcount
+        execute(connection, "lock_scopes", values, RECOUNT)
+        vectors = execute(connection, "drop_retired_vectors", values, FILE)
+        entries = execute(connection, "drop_retired_entries", values, FILE)
         text = f"removed {vectors} vectors and {entries} index entries of retired chunks"
         done.append(Finding(check="repair", severity="info", text=text))
-    for tenant_id, scope_ids in _by_tenant(fetch_rows(connection, "find_drift", {})):
+    for tenant_id, scope_ids in _scopes_of(connection, "find_drift"):
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
         for name in (
             "lock_scopes",
@@ -33,14 +29,15 @@ def repair(connection: Connection) -> list[Finding]:
             "recount_lexemes",
             "recount_chunks",
         ):
-            connection.execute(query(name, RECOUNT), values)
+            execute(connection, name, values, RECOUNT)
         text = f"recounted the statistics of {len(scope_ids)} memories"
         done.append(Finding(check="repair", severity="info", text=text))
     return done
 
 
-def _by_tenant(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, list[int]]]:
+def _scopes_of(connection: Connection, statement: str) -> list[tuple[int, list[int]]]:
+    """The scopes that the statement finds, by tenant."""
     found: dict[int, list[int]] = {}
-    for row in rows:
+    for row in fetch_all(connection, statement, file=FILE, of=Named):
         found.setdefault(row["tenant_id"], []).append(row["scope_id"])
     return sorted(found.items())

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
-from memsense.doctor.findings import Finding
-from memsense.doctor.rows import fetch_row
+from memsense.db.rows import Named, fetch_one
+from memsense.doctor.findings import FILE, Finding
 from memsense.doctor.sizes import in_units
 
 LEAST_WORK_MEM = 4 << 20
@@ -18,7 +18,7 @@ def examine_server(connection: Connection) -> Iterator[Finding]:
 
 
 def _examine_versions(connection: Connection) -> Iterator[Finding]:
-    found = fetch_row(connection, "fetch_server")
+    found = fetch_one(connection, "fetch_server", file=FILE, of=Named)
     yield Finding(
         check="server",
         severity="info",
@@ -68,7 +68,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _examine_settings(connection: Connection) -> Iterator[Finding]:
-    found = fetch_row(connection, "fetch_settings")
+    found = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     if found["work_mem"] < LEAST_WORK_MEM:
         yield Finding(
             check="work_mem",

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from memsense.db.connection import Connection
-from memsense.doctor.findings import Finding
-from memsense.doctor.rows import fetch_row, fetch_rows
+from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
+from memsense.doctor.findings import FILE, Finding
 
 LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
@@ -26,8 +26,8 @@ def in_units(count: int) -> str:
 
 def examine_sizes(connection: Connection) -> Iterator[Finding]:
     """Whether memory and buffers go together."""
-    used = fetch_row(connection, "sum_sizes")["bytes"]
-    settings = fetch_row(connection, "fetch_settings")
+    used: int = fetch_value(connection, "sum_sizes", file=FILE)
+    settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])
     buffers = settings["shared_buffers"]
     text = f"the memory takes {in_units(used)}, shared_buffers is {in_units(buffers)}"
@@ -60,7 +60,8 @@ def describe_huge_pages(used: int, status: str | None, needed: int | None) -> It
 
 def examine_analysis(connection: Connection) -> Iterator[Finding]:
     """Tables that need to be analysed."""
-    for found in fetch_rows(connection, "list_unanalysed", {"least_bytes": LEAST_ANALYSED}):
+    values = {"least_bytes": LEAST_ANALYSED}
+    for found in fetch_all(connection, "list_unanalysed", values, FILE, of=Named):
         known = "was never analysed" if found["rows"] < 0 else "has changed much since its analysis"
         yield Finding(
             check="analyse",

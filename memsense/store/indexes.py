@@ -13,6 +13,7 @@ from psycopg import sql
 
 from memsense.db.connection import Connection
 from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_all, fetch_value, fetch_values
 from memsense.errors import DatabaseError
 from memsense.store.scopes import Namespace
 
@@ -29,6 +30,9 @@ DEMOTION_SHARE = 0.5
 """Below this share of the threshold a promoted scope is demoted: it must not go to and fro."""
 
 Action = Literal["promote", "demote", "repair", "clean"]
+
+
+FILE = "promotion.sql"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +69,7 @@ def should_promote(chunks: int, threshold: int, *, promoted: bool = False) -> bo
 def list_scopes(connection: Connection, namespace: Namespace) -> list[ScopeSize]:
     """The scopes of the namespace, the largest first."""
     values = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-    return [
-        ScopeSize(scope_id=scope_id, user_id=user_id, promoted=promoted, chunks=chunks)
-        for scope_id, user_id, promoted, chunks in connection.execute(
-            query("list_scopes", "promotion.sql"), values
-        )
-    ]
+    return fetch_all(connection, "list_scopes", values, FILE, of=ScopeSize)
 
 
 def optimise(
@@ -114,18 +113,17 @@ def promote_scope(connection: Connection, namespace: Namespace, scope_id: int) -
     missing = [table for table in PROMOTED_TABLES if not state.get(_index_name(table, scope_id))]
     for table in missing:
         index = sql.Identifier(_index_name(table, scope_id))
-        connection.execute(query("drop_scope_index", "promotion.sql").format(index=index))
-        connection.execute(
-            query("create_scope_index", "promotion.sql").format(
-                index=index,
-                table=sql.Identifier(table),
-                dimension=sql.Literal(namespace.dimension),
-                scope_id=sql.Literal(scope_id),
-            )
+        execute(connection, query("drop_scope_index", FILE).format(index=index))
+        create = query("create_scope_index", FILE).format(
+            index=index,
+            table=sql.Identifier(table),
+            dimension=sql.Literal(namespace.dimension),
+            scope_id=sql.Literal(scope_id),
         )
+        execute(connection, create)
         # An expression index has statistics of its own, which the planner needs.
-        analyse = query("analyse_scope_table", "promotion.sql")
-        connection.execute(analyse.format(table=sql.Identifier(table)))
+        analyse = query("analyse_scope_table", FILE)
+        execute(connection, analyse.format(table=sql.Identifier(table)))
     return _set_promoted(connection, namespace, scope_id, promoted=True) or bool(missing)
 
 
@@ -133,15 +131,15 @@ def demote_scope(connection: Connection, namespace: Namespace, scope_id: int) ->
     """Unmark the scope, then drop its indexes, complete or not."""
     _set_promoted(connection, namespace, scope_id, promoted=False)
     for name in _scope_indexes(connection, scope_id):
-        statement = query("drop_scope_index", "promotion.sql")
-        connection.execute(statement.format(index=sql.Identifier(name)))
+        statement = query("drop_scope_index", FILE)
+        execute(connection, statement.format(index=sql.Identifier(name)))
 
 
 def _set_promoted(
     connection: Connection, namespace: Namespace, scope_id: int, *, promoted: bool
 ) -> bool:
     values = {"tenant_id": namespace.tenant_id, "scope_id": scope_id, "promoted": promoted}
-    return connection.execute(query("set_promoted", "promotion.sql"), values).rowcount > 0
+    return execute(connection, "set_promoted", values, FILE) > 0
 
 
 def _index_name(table: str, scope_id: int) -> str:
@@ -150,23 +148,20 @@ def _index_name(table: str, scope_id: int) -> str:
 
 def _scope_indexes(connection: Connection, scope_id: int) -> dict[str, bool]:
     """Each index that promotion made for the scope, and whether it is complete."""
-    found = connection.execute(query("list_scope_indexes", "promotion.sql"), {"scope_id": scope_id})
-    return dict(found.fetchall())
+    return dict(fetch_all(connection, "list_scope_indexes", {"scope_id": scope_id}, FILE))
 
 
 def _scopes_with_indexes(connection: Connection, namespace: Namespace) -> set[int]:
     values = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-    found = connection.execute(query("list_scopes_with_indexes", "promotion.sql"), values)
-    return {scope_id for (scope_id,) in found}
+    return set(fetch_values(connection, "list_scopes_with_indexes", values, FILE))
 
 
 @contextmanager
 def _locked(connection: Connection) -> Generator[None]:
-    row = connection.execute(query("lock_promotion", "promotion.sql")).fetchone()
-    if row != (True,):
+    if not fetch_value(connection, "lock_promotion", file=FILE):
         raise DatabaseError("another optimisation is running in this database; try again later")
     try:
         yield
     finally:
         if not connection.closed:
-            connection.execute(query("unlock_promotion", "promotion.sql"))
+            execute(connection, "unlock_promotion", file=FILE)

@@ -5,7 +5,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_all, find_one
 from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
@@ -28,8 +28,7 @@ def _covered(connection: Connection, place: ChunkPlace) -> list[tuple[int, str]]
         "ordinal": place.ordinal,
         "last_ordinal": place.last_ordinal,
     }
-    found = connection.execute(query("fetch_covered"), values).fetchall()
-    return found or [(place.chunk_id, place.status)]
+    return fetch_all(connection, "fetch_covered", values) or [(place.chunk_id, place.status)]
 
 
 def retire(
@@ -51,7 +50,7 @@ def retire(
         return []
     writes.withdraw(connection, place.scope, active)
     values = {**_key(place), "chunk_ids": changed, "status": status}
-    connection.execute(query("set_status"), values)
+    execute(connection, "set_status", values)
     detail = {"reason": reason} if reason else {}
     writes.record_events(connection, place.scope, status, changed, detail)
     _refresh_session(connection, place, embed)
@@ -61,8 +60,8 @@ def retire(
 def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
     writes.relink_session(connection, place.scope, place.session_id)
     values = {**_key(place), "session_id": place.session_id}
-    has_turns = connection.execute(query("session_has_turns"), values).fetchone()
-    has_sessions = connection.execute(query("session_has_session_chunks"), values).fetchone()
+    has_turns = find_one(connection, "session_has_turns", values)
+    has_sessions = find_one(connection, "session_has_session_chunks", values)
     if has_turns and has_sessions:
         writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
 
@@ -97,7 +96,7 @@ def _reactivate(
         "language": place.scope.language,
         "chunk_id": chunk.chunk_id,
     }
-    connection.execute(query("reactivate"), {**_key(place), **terms})
+    execute(connection, "reactivate", {**_key(place), **terms})
     writes.count_statistics(connection, place.scope, [chunk.chunk_id], sign=1)
     writes.insert_embeddings(
         connection, place.scope, [draft], [chunk.chunk_id], embed, previous=[None]
@@ -111,7 +110,7 @@ def change_memory_score(connection: Connection, place: ChunkPlace, change: float
     """
     chunk_ids = sorted({place.chunk_id, *(chunk_id for chunk_id, _ in _covered(connection, place))})
     values = {**_key(place), "chunk_ids": chunk_ids, "change": change}
-    scores = dict(connection.execute(query("change_memory_score"), values).fetchall())
+    scores = dict(fetch_all(connection, "change_memory_score", values))
     kind = "promoted" if change > 0 else "demoted"
     detail = {"change": change}
     writes.record_events(connection, place.scope, kind, chunk_ids, detail)
@@ -131,4 +130,4 @@ def record_feedback(
         "chunk_ids": [place.chunk_id],
         "detail": Jsonb({name: value for name, value in detail.items() if value is not None}),
     }
-    connection.execute(query("insert_events"), values)
+    execute(connection, "insert_events", values)

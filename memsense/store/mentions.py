@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute
 from memsense.store.scopes import Scope
 from memsense.types import Mention
 
@@ -26,4 +26,4 @@ def count_mentions(
         "scope_id": scope.scope_id,
         "chunk_ids": list(chunk_ids),
     }
-    connection.execute(query("add_mentions" if sign > 0 else "remove_mentions", FILE), values)
+    execute(connection, "add_mentions" if sign > 0 else "remove_mentions", values, FILE)

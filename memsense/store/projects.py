@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from psycopg.rows import class_row
-
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_all, find_one
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.store.scopes import Namespace
 
@@ -48,8 +46,7 @@ def fetch_project(connection: Connection, namespace: Namespace, name: str) -> Pr
 def _fetch_projects(
     connection: Connection, namespace: Namespace, name: str | None
 ) -> list[Project]:
-    cursor = connection.cursor(row_factory=class_row(Project))
-    return cursor.execute(query("list_projects", FILE), _key(namespace, name)).fetchall()
+    return fetch_all(connection, "list_projects", _key(namespace, name), FILE, of=Project)
 
 
 def _no_project(connection: Connection, namespace: Namespace, name: str) -> NotFoundError:
@@ -62,16 +59,14 @@ def insert_project(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
     """Make a project; raises InvalidInputError if there is one of that name."""
-    made = connection.execute(query("insert_project", FILE), _key(namespace, name)).fetchone()
-    if made is None:
+    if find_one(connection, "insert_project", _key(namespace, name), FILE) is None:
         raise InvalidInputError(f"there is a project {name!r} already")
     return add_sessions(connection, namespace, name, session_ids)
 
 
 def delete_project(connection: Connection, namespace: Namespace, name: str) -> None:
     """Dissolve a project, not its sessions; raises NotFoundError."""
-    gone = connection.execute(query("delete_project", FILE), _key(namespace, name)).fetchone()
-    if gone is None:
+    if find_one(connection, "delete_project", _key(namespace, name), FILE) is None:
         raise _no_project(connection, namespace, name)
 
 
@@ -97,7 +92,7 @@ def _change_sessions(
     session_ids: Sequence[str],
 ) -> Project:
     key = _key(namespace, name)
-    if connection.execute(query("lock_project", FILE), key).fetchone() is None:
+    if find_one(connection, "lock_project", key, FILE) is None:
         raise _no_project(connection, namespace, name)
-    connection.execute(query(statement, FILE), {**key, "session_ids": list(session_ids)})
+    execute(connection, statement, {**key, "session_ids": list(session_ids)}, FILE)
     return fetch_project(connection, namespace, name)

@@ -1,19 +1,12 @@
 """Reads of stored chunks, their neighbours, history and counts."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from psycopg import RawCursor
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
-from psycopg.pq import Format
-from psycopg.rows import class_row
-
 from memsense.db.connection import Connection
-from memsense.db.queries import numbered_query, query
+from memsense.db.queries import numbered_query
+from memsense.db.rows import fetch_all, fetch_numbered
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
 
@@ -33,9 +26,8 @@ def fetch_named_chunks(
     connection: Connection, tenant_id: int, namespace: str, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
     """As `fetch_chunks`, for a namespace given by name."""
-    cursor = connection.cursor(row_factory=class_row(Chunk))
     values = {"tenant_id": tenant_id, "namespace": namespace, "chunk_ids": list(chunk_ids)}
-    return cursor.execute(query("fetch_chunks"), values).fetchall()
+    return fetch_all(connection, "fetch_chunks", values, of=Chunk)
 
 
 def fetch_recent(
@@ -49,7 +41,6 @@ def fetch_recent(
     granularity: Granularity,
 ) -> list[Chunk]:
     """The latest active chunks by event time, newest first; unknown times come last."""
-    cursor = connection.cursor(row_factory=class_row(Chunk))
     values = {
         **_key(namespace),
         "limit": limit,
@@ -58,7 +49,7 @@ def fetch_recent(
         "session_id": session_id,
         "granularity": granularity,
     }
-    return cursor.execute(query("fetch_recent"), values).fetchall()
+    return fetch_all(connection, "fetch_recent", values, of=Chunk)
 
 
 class WantedHit(NamedTuple):
@@ -104,15 +95,10 @@ def fetch_hits(
         "exclude_chunks": list(exclude_chunks),
         "exclude_messages": list(exclude_messages),
     }
-    statement = numbered_query("fetch_hits")
-    cursor = RawCursor(connection)
-    cursor.adapters.register_loader("jsonb", _JsonLoader)
     shown: dict[int, Chunk] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    rows = cursor.execute(
-        statement.text, statement.arguments(values), prepare=True, binary=True
-    ).fetchall()
-    for position, relation, *columns in rows:
+    found = fetch_numbered(connection, numbered_query("fetch_hits"), values)
+    for position, relation, *columns in found:
         chunk = _read_chunk(columns)
         if relation == "hit":
             shown[position] = chunk
@@ -142,21 +128,6 @@ def _read_chunk(columns: Sequence[Any]) -> Chunk:
     return chunk
 
 
-class _JsonLoader(Loader):
-    """As json.loads, quicker for what most chunks have: no metadata and no facets."""
-
-    format = Format.BINARY
-
-    def load(self, data: Buffer) -> Any:
-        """A version number of one byte, then the text."""
-        found = bytes(data)
-        made = _EMPTY.get(found)
-        return made() if made else json.loads(found[1:])
-
-
-_EMPTY: Mapping[bytes, Callable[[], Any]] = MappingProxyType({b"\x01[]": list, b"\x01{}": dict})
-
-
 def _by_place(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
     return neighbor[1].ordinal, neighbor[1].part
 
@@ -165,15 +136,13 @@ def fetch_history(
     connection: Connection, tenant_id: int, scope_id: int, chunk_id: int
 ) -> list[Event]:
     """Everything that happened to a chunk, oldest first."""
-    cursor = connection.cursor(row_factory=class_row(Event))
     values = {"tenant_id": tenant_id, "scope_id": scope_id, "chunk_id": chunk_id}
-    return cursor.execute(query("fetch_history"), values).fetchall()
+    return fetch_all(connection, "fetch_history", values, of=Event)
 
 
 def fetch_statistics(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[ScopeStatistics]:
     """What each user's memory of the namespace holds."""
-    cursor = connection.cursor(row_factory=class_row(ScopeStatistics))
     values = {**_key(namespace), "user_id": user_id}
-    return cursor.execute(query("fetch_statistics"), values).fetchall()
+    return fetch_all(connection, "fetch_statistics", values, of=ScopeStatistics)

@@ -4,14 +4,13 @@ All in the caller's transaction: searches see the old index until it commits, an
 if it fails. Writers wait for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_batches, fetch_value, fetch_values
 from memsense.store.scopes import Namespace, check_language
 from memsense.store.writes import index_terms
 
@@ -59,32 +58,22 @@ def reindex(
     if language is not None:
         check_language(connection, language)
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    connection.execute(query("lock_namespace", FILE), key)
-    locked = connection.execute(query("lock_all_scopes", FILE), key).fetchall()
-    scope_ids = [scope_id for (scope_id,) in locked]
+    execute(connection, "lock_namespace", key, FILE)
+    scope_ids: list[int] = fetch_values(connection, "lock_all_scopes", key, FILE)
     if language is not None:
-        connection.execute(query("set_language", FILE), {**key, "language": language})
-    row = connection.execute(query("fetch_language"), key).fetchone()
-    assert row is not None
+        execute(connection, "set_language", {**key, "language": language}, FILE)
+    settled: str = fetch_value(connection, "fetch_language", key)
+    values = {"tenant_id": namespace.tenant_id, "scope_ids": scope_ids}
     chunks = 0
-    for batch in _read_batches(connection, namespace.tenant_id, scope_ids):
-        _index(connection, namespace.tenant_id, row[0], batch)
+    for batch in fetch_batches(
+        connection, "fetch_indexed_texts", values, FILE, of=_Texts, size=BATCH
+    ):
+        _index(connection, namespace.tenant_id, settled, batch)
         chunks += len(batch)
         on_chunks(len(batch))
-    values = {"tenant_id": namespace.tenant_id, "scope_ids": scope_ids}
     for name in _RECOUNT:
-        connection.execute(query(name, FILE), values)
-    return Reindexing(language=row[0], scopes=len(scope_ids), chunks=chunks)
-
-
-def _read_batches(
-    connection: Connection, tenant_id: int, scope_ids: Sequence[int]
-) -> Iterator[list[_Texts]]:
-    with connection.cursor("reindexed_texts", row_factory=class_row(_Texts)) as cursor:
-        values = {"tenant_id": tenant_id, "scope_ids": list(scope_ids)}
-        cursor.execute(query("fetch_indexed_texts", FILE), values)
-        while batch := cursor.fetchmany(BATCH):
-            yield batch
+        execute(connection, name, values, FILE)
+    return Reindexing(language=settled, scopes=len(scope_ids), chunks=chunks)
 
 
 def _index(connection: Connection, tenant_id: int, language: str, batch: Sequence[_Texts]) -> None:
@@ -93,4 +82,4 @@ def _index(connection: Connection, tenant_id: int, language: str, batch: Sequenc
         for item in batch
     ]
     values = {"tenant_id": tenant_id, "language": language, "chunks": Jsonb(terms)}
-    connection.execute(query("reindex_chunks", FILE), values)
+    execute(connection, "reindex_chunks", values, FILE)

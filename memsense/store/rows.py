@@ -4,12 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from pgvector import HalfVector
-
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_all
 from memsense.store.scopes import Scope
 from memsense.text.scripts import segment_scripts
 from memsense.types import ChunkDraft
@@ -32,11 +28,6 @@ class StoredSessionChunk:
     chunk_id: int
     status: str
     draft: ChunkDraft
-
-
-def as_halfvec(vector: NDArray[np.float16]) -> HalfVector:
-    """The vector as pgvector's type."""
-    return HalfVector(vector)
 
 
 def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
@@ -88,14 +79,15 @@ def read_session_chunks(
                 content_hash=row[11],
             ),
         )
-        for row in connection.execute(query("fetch_session_chunks"), values)
+        for row in fetch_all(connection, "fetch_session_chunks", values)
     ]
 
 
 def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> None:
     """Store what a turn knows of its neighbours."""
-    connection.execute(
-        query("relink_turn"),
+    execute(
+        connection,
+        "relink_turn",
         {
             "tenant_id": scope.tenant_id,
             "scope_id": scope.scope_id,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import execute, fetch_value, fetch_values, find_one, find_value
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
 
 
@@ -41,15 +41,12 @@ class Scope:
 
 def find_tenant(connection: Connection, name: str) -> int | None:
     """The number of a tenant, None if there is none of that name."""
-    row = connection.execute(query("find_tenant"), {"name": name}).fetchone()
-    return row[0] if row else None
+    return find_value(connection, "find_tenant", {"name": name})
 
 
 def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace | None:
     """The namespace of that name, None before anything was written or set in it."""
-    row = connection.execute(
-        query("find_namespace"), {"tenant_id": tenant_id, "name": name}
-    ).fetchone()
+    row = find_one(connection, "find_namespace", {"tenant_id": tenant_id, "name": name})
     if row is None:
         return None
     namespace_id, language, model_id, model, dimension, version, settings, profiles = row
@@ -67,16 +64,27 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
     )
 
 
+def fetch_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace:
+    """The namespace of that name, which is known to be there; raises NotFoundError if it is not."""
+    found = find_namespace(connection, tenant_id, name)
+    if found is None:
+        raise NotFoundError(f"there is no namespace {name!r}")
+    return found
+
+
 def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
     """The namespace, made without a model if there is none yet: for what is set before a write.
 
     Raises InvalidInputError as `open_namespace` does.
     """
-    connection.execute(query("ensure_tenant"), {"name": tenant})
-    tenant_id = find_tenant(connection, tenant)
-    assert tenant_id is not None
+    tenant_id = _claim_tenant(connection, tenant)
     found = find_namespace(connection, tenant_id, name)
     return found or _make_namespace(connection, tenant_id, name, language, model_id=None)
+
+
+def _claim_tenant(connection: Connection, name: str) -> int:
+    execute(connection, "ensure_tenant", {"name": name})
+    return fetch_value(connection, "find_tenant", {"name": name})
 
 
 def _make_namespace(
@@ -84,10 +92,8 @@ def _make_namespace(
 ) -> Namespace:
     check_language(connection, language)
     values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": model_id}
-    connection.execute(query("ensure_namespace"), values)
-    found = find_namespace(connection, tenant_id, name)
-    assert found is not None
-    return found
+    execute(connection, "ensure_namespace", values)
+    return fetch_namespace(connection, tenant_id, name)
 
 
 def open_namespace(
@@ -98,28 +104,24 @@ def open_namespace(
     Raises ModelMismatchError when its vectors are another model's, InvalidInputError for a
     language that the server has no text-search configuration for.
     """
-    connection.execute(query("ensure_tenant"), {"name": tenant})
-    tenant_id = find_tenant(connection, tenant)
-    assert tenant_id is not None
+    tenant_id = _claim_tenant(connection, tenant)
     found = find_namespace(connection, tenant_id, name)
     if found is None or found.model_id is None:
         key = {"name": model, "dimension": dimension}
-        connection.execute(query("ensure_model"), key)
-        row = connection.execute(query("find_model"), key).fetchone()
-        assert row is not None
-        found = _make_namespace(connection, tenant_id, name, language, model_id=row[0])
+        execute(connection, "ensure_model", key)
+        model_id: int = fetch_value(connection, "find_model", key)
+        found = _make_namespace(connection, tenant_id, name, language, model_id)
     check_model(found, model, dimension)
     return found
 
 
 def check_language(connection: Connection, language: str) -> None:
     """Raise InvalidInputError unless the server has a text-search configuration of that name."""
-    row = connection.execute(query("find_language"), {"language": language}).fetchone()
-    if row is None:
-        names = connection.execute(query("list_languages")).fetchall()
+    if find_one(connection, "find_language", {"language": language}) is None:
+        names: list[str] = fetch_values(connection, "list_languages")
         raise InvalidInputError(
             f"the server has no text-search configuration {language!r};"
-            f" there are {', '.join(name for (name,) in names)}"
+            f" there are {', '.join(names)}"
         )
 
 
@@ -140,26 +142,21 @@ def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Sc
         "namespace_id": namespace.namespace_id,
         "user_id": user_id,
     }
-    row = connection.execute(query("lock_scope"), key).fetchone()
-    if row is None:
-        connection.execute(query("ensure_scope"), key)
-        row = connection.execute(query("lock_scope"), key).fetchone()
-    assert row is not None
-    return _locked_scope(connection, namespace, row[0])
+    scope_id = find_value(connection, "lock_scope", key)
+    if scope_id is None:
+        execute(connection, "ensure_scope", key)
+        scope_id = fetch_value(connection, "lock_scope", key)
+    return _locked_scope(connection, namespace, scope_id)
 
 
 def _locked_scope(connection: Connection, namespace: Namespace, scope_id: int) -> Scope:
     """The scope with its language as it is now: re-indexing changes it under all scopes' locks."""
-    row = connection.execute(
-        query("fetch_language"),
-        {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id},
-    ).fetchone()
-    assert row is not None
+    key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     assert namespace.model_id is not None
     return Scope(
         tenant_id=namespace.tenant_id,
         scope_id=scope_id,
-        language=row[0],
+        language=fetch_value(connection, "fetch_language", key),
         model_id=namespace.model_id,
     )
 
@@ -182,7 +179,7 @@ def find_scope(
 ) -> KnownScope | None:
     """What is known of a user's memory, None if there is none."""
     key = {"tenant_id": tenant_id, "namespace": namespace, "user_id": user_id}
-    row = connection.execute(query("find_scope"), key).fetchone()
+    row = find_one(connection, "find_scope", key)
     if row is None:
         return None
     scope_id, speakers, promoted, language, _, model, dimension, has_sessions = row
@@ -213,7 +210,7 @@ class ChunkPlace:
 def find_chunk_scope(connection: Connection, namespace: Namespace, chunk_id: int) -> ChunkPlace:
     """Lock the scope of a chunk and say where it stands; NotFoundError outside this namespace."""
     key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
-    row = connection.execute(query("lock_chunk"), key).fetchone()
+    row = find_one(connection, "lock_chunk", key)
     if row is None:
         raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")
     scope_id, session_id, granularity, ordinal, last_ordinal, status = row

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
-from memsense.store.scopes import Namespace, find_namespace
+from memsense.db.rows import execute, fetch_all, fetch_value
+from memsense.store.scopes import Namespace, fetch_namespace
 
 FILE = "settings.sql"
 
@@ -73,22 +72,19 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 
 def lock_settings(connection: Connection, namespace: Namespace) -> Namespace:
     """The namespace as it is now, its settings locked until the caller's transaction ends."""
-    connection.execute(query("lock_namespace", FILE), _key(namespace))
-    locked = find_namespace(connection, namespace.tenant_id, namespace.name)
-    assert locked is not None
-    return locked
+    execute(connection, "lock_namespace", _key(namespace), FILE)
+    return fetch_namespace(connection, namespace.tenant_id, namespace.name)
 
 
 def write_changes(
     connection: Connection, namespace: Namespace, changes: Sequence[Change], by: str
 ) -> int:
     """Make the changes and record them, under `lock_settings`; returns the new version."""
-    row = connection.execute(query("raise_version", FILE), _key(namespace)).fetchone()
-    assert row is not None
+    version: int = fetch_value(connection, "raise_version", _key(namespace), FILE)
     for change in changes:
         values = {
             **_key(namespace),
-            "version": row[0],
+            "version": version,
             "kind": change.kind,
             "name": change.name,
             "value": Jsonb(change.after),
@@ -97,25 +93,22 @@ def write_changes(
             "changed_by": by,
         }
         statement = _STATEMENTS[change.kind, change.after is not None]
-        connection.execute(query(statement, FILE), values)
-        connection.execute(query("record_change", FILE), values)
-    return row[0]
+        execute(connection, statement, values, FILE)
+        execute(connection, "record_change", values, FILE)
+    return version
 
 
 def fetch_settings(connection: Connection, namespace: Namespace) -> list[StoredSetting]:
     """What is set in the namespace, by name."""
-    cursor = connection.cursor(row_factory=class_row(StoredSetting))
-    return cursor.execute(query("fetch_settings", FILE), _key(namespace)).fetchall()
+    return fetch_all(connection, "fetch_settings", _key(namespace), FILE, of=StoredSetting)
 
 
 def fetch_profiles(connection: Connection, namespace: Namespace) -> list[StoredProfile]:
     """The namespace's stored profiles, by name."""
-    cursor = connection.cursor(row_factory=class_row(StoredProfile))
-    return cursor.execute(query("fetch_profiles", FILE), _key(namespace)).fetchall()
+    return fetch_all(connection, "fetch_profiles", _key(namespace), FILE, of=StoredProfile)
 
 
 def fetch_changes(connection: Connection, namespace: Namespace, limit: int) -> list[RecordedChange]:
     """The latest entries of the namespace's history, newest first."""
-    cursor = connection.cursor(row_factory=class_row(RecordedChange))
     values = {**_key(namespace), "limit": limit}
-    return cursor.execute(query("fetch_changes", FILE), values).fetchall()
+    return fetch_all(connection, "fetch_changes", values, FILE, of=RecordedChange)

@@ -1,23 +1,18 @@
 """Writes, reads and prunes the traces of searches; knows nothing of how a search ranks."""
 
-import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import RawCursor
-from psycopg.abc import DumperKey
-from psycopg.adapt import Dumper, PyFormat
-from psycopg.pq import Format
-from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import as_sql, fill, numbered_query, query
+from memsense.db.queries import as_sql, fill, numbered_query
+from memsense.db.rows import execute, execute_numbered, fetch_all, find_one
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"
@@ -160,67 +155,13 @@ class PackedCandidates:
     best_turn_rrf_scores: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Element:
-    """How PostgreSQL knows an array's element type, and the layout of one element."""
-
-    type_oid: int
-    array_oid: int
-    layout: np.dtype[np.void]
-
-
-def _element(type_oid: int, array_oid: int, form: str) -> _Element:
-    return _Element(type_oid, array_oid, np.dtype([("length", ">i4"), ("value", form)]))
-
-
-_ELEMENTS: Mapping[type, _Element] = {
-    np.bool_: _element(16, 1000, "?"),
-    np.int16: _element(21, 1005, ">i2"),
-    np.int32: _element(23, 1007, ">i4"),
-    np.int64: _element(20, 1016, ">i8"),
-    np.float64: _element(701, 1022, ">f8"),
-}
-
-
-class _ArrayDumper(Dumper):
-    """Writes a numpy array of any shape as a PostgreSQL array, all of it at once."""
-
-    format = Format.BINARY
-
-    def get_key(self, obj: NDArray[Any], format: PyFormat) -> DumperKey:  # noqa: A002 (psycopg's name)
-        """A dumper for each element type."""
-        del format
-        return (self.cls, obj.dtype.type)
-
-    def upgrade(self, obj: NDArray[Any], format: PyFormat) -> "_ArrayDumper":  # noqa: A002
-        """The dumper for this element type."""
-        del format
-        dumper = type(self)(self.cls)
-        dumper.oid = _ELEMENTS[obj.dtype.type].array_oid
-        return dumper
-
-    def dump(self, obj: NDArray[Any]) -> bytes:
-        """Dimensions, null flag, element type, each length and lower bound; then the elements."""
-        element = _ELEMENTS[obj.dtype.type]
-        lengths = obj.shape if obj.size else ()
-        body = np.empty(obj.size, dtype=element.layout)
-        body["length"] = obj.itemsize
-        body["value"] = obj.reshape(-1)
-        sizes = [number for length in lengths for number in (length, 1)]
-        head = struct.pack(f">3i{len(sizes)}i", len(lengths), 0, element.type_oid, *sizes)
-        return head + body.tobytes()
-
-
 def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidates) -> None:
     """Store a trace with its candidates, by one statement; its commit won't wait for the disk."""
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
-    statement = numbered_query("insert_trace", FILE)
-    cursor = RawCursor(connection)
-    cursor.adapters.register_dumper(np.ndarray, _ArrayDumper)
-    cursor.execute(statement.text, statement.arguments(values), prepare=True)
+    execute_numbered(connection, numbered_query("insert_trace", FILE), values)
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:
@@ -230,30 +171,22 @@ def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) ->
         "namespace": namespace.name,
         "trace_id": trace_id,
     }
-    statement = query("fetch_candidates", FILE)
-    candidates = (
-        connection.cursor(row_factory=class_row(TraceCandidate)).execute(statement, key).fetchall()
-    )
-
-    def build(**values: Any) -> Trace:
-        return Trace(**values, candidates=candidates)
-
-    cursor = connection.cursor(row_factory=kwargs_row(build))
-    return cursor.execute(query("fetch_trace", FILE), key).fetchone()
+    candidates = fetch_all(connection, "fetch_candidates", key, FILE, of=TraceCandidate)
+    found = find_one(connection, "fetch_trace", key, FILE, of=Trace)
+    return replace(found, candidates=candidates) if found else None
 
 
 def list_traces(
     connection: Connection, namespace: Namespace, *, limit: int, user_id: str | None
 ) -> list[TraceSummary]:
     """The latest traces of a namespace, newest first."""
-    cursor = connection.cursor(row_factory=class_row(TraceSummary))
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
         "user_id": user_id,
         "limit": limit,
     }
-    return cursor.execute(query("list_traces", FILE), values).fetchall()
+    return fetch_all(connection, "list_traces", values, FILE, of=TraceSummary)
 
 
 def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -> int:
@@ -263,7 +196,7 @@ def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -
         "namespace": namespace.name,
         "seconds": 86400 * days,
     }
-    return connection.execute(query("prune_traces", FILE), values).rowcount
+    return execute(connection, "prune_traces", values, FILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,5 +231,5 @@ def fetch_standing(
         quoted=fill("quoted", "recall.sql"),
         passes=",\n".join(passes),
     )
-    cursor = connection.cursor(row_factory=class_row(Standing))
-    return cursor.execute(as_sql(statement), {**values, "chunk_id": chunk_id}).fetchone()
+    given = {**values, "chunk_id": chunk_id}
+    return find_one(connection, as_sql(statement), given, of=Standing)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import query
+from memsense.db.rows import copy_rows, execute, execute_many, fetch_all, fetch_value, find_one
+from memsense.db.wire import as_halfvec
 from memsense.store import mentions, rows
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.text.identifiers import as_lexemes, index_identifiers
@@ -64,7 +65,7 @@ def write_session(
     appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
     if draft.speakers:
         values = {**_key(scope), "speakers": list(draft.speakers)}
-        connection.execute(query("add_speakers"), values)
+        execute(connection, "add_speakers", values)
     return SessionWrite(
         chunk_ids=[*plan.known, *replaced, *appended],
         added=len(plan.appended),
@@ -76,9 +77,9 @@ def write_session(
 def _settle_mode(connection: Connection, scope: Scope, draft: SessionDraft) -> IngestMode:
     """The mode that the session allows: no session chunk holds text that only some turns hold."""
     values = {**_key(scope), "session_id": draft.session_id}
-    if connection.execute(query("session_has_turns"), values).fetchone():
+    if find_one(connection, "session_has_turns", values):
         return "hybrid" if draft.mode == "session" else draft.mode
-    if connection.execute(query("session_has_session_chunks"), values).fetchone():
+    if find_one(connection, "session_has_session_chunks", values):
         return "session"
     return draft.mode
 
@@ -113,7 +114,7 @@ def _read_ledger(
     values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
     return {
         key: (content_hash, ordinal)
-        for key, content_hash, ordinal in connection.execute(query("fetch_ledger"), values)
+        for key, content_hash, ordinal in fetch_all(connection, "fetch_ledger", values)
     }
 
 
@@ -171,7 +172,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
         "occurred": [chunk.occurred_at for chunk in firsts],
         "window_seconds": DEDUP_SECONDS,
     }
-    found = connection.execute(query("find_repeats"), values).fetchall()
+    found = fetch_all(connection, "find_repeats", values)
     if draft.mode == "session":
         found += _find_repeats_in_session_chunks(connection, scope, draft)
     repeats = {position - 1 for position, _ in found}
@@ -232,9 +233,8 @@ def _append(
 ) -> list[int]:
     """Put the new exchanges behind the session's last; returns the ids of what was made."""
     values = {**_key(scope), "session_id": draft.session_id}
-    row = connection.execute(query("next_ordinal"), values).fetchone()
-    assert row is not None
-    placed = [_place(exchange, row[0] + i) for i, exchange in enumerate(plan.appended)]
+    first: int = fetch_value(connection, "next_ordinal", values)
+    placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
     turns = [chunk for exchange in placed for chunk in exchange.chunks]
     made: list[int] = []
     if draft.mode != "session":
@@ -259,7 +259,7 @@ def _append_turns(
     embed: Embed,
 ) -> list[int]:
     key = {**_key(scope), "session_id": session_id}
-    latest = rows.read_turns(connection.execute(query("fetch_last_turns"), key))
+    latest = rows.read_turns(fetch_all(connection, "fetch_last_turns", key))
     before = latest[::-1]
     links = link_turns([*(item.turn for item in before), *map(Turn.of, turns)])
     linked = [
@@ -285,9 +285,7 @@ def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDr
     }
     found = {
         (granularity, ordinal, part): chunk_id
-        for chunk_id, granularity, ordinal, part in connection.execute(
-            query("upsert_chunks"), values
-        )
+        for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
     }
     chunk_ids = [found[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
     count_statistics(connection, scope, chunk_ids, sign=1)
@@ -340,10 +338,10 @@ def count_statistics(
 ) -> None:
     """Add chunks to the scope's statistics (sign 1), or take them away (-1) before they change."""
     values = {**_key(scope), "chunk_ids": list(chunk_ids), "sign": sign}
-    connection.execute(query("count_lexemes"), values)
-    connection.execute(query("count_chunks"), values)
+    execute(connection, "count_lexemes", values)
+    execute(connection, "count_chunks", values)
     if sign < 0:
-        connection.execute(query("drop_unused_lexemes"), values)
+        execute(connection, "drop_unused_lexemes", values)
     mentions.count_mentions(connection, scope, chunk_ids, sign=sign)
 
 
@@ -363,11 +361,13 @@ def insert_embeddings(
         for route, text in draft.texts().items()
     ]
     vectors = embed([text for *_, text in wanted]).astype(np.float16)
-    with connection.cursor().copy(query("copy_embeddings")) as copy:
-        copy.set_types(["int4", "int4", "int8", "int8", "text", "text", "int4", "halfvec"])
-        for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True):
-            row = (scope.tenant_id, scope.scope_id, chunk_id, before, route, draft.granularity)
-            copy.write_row((*row, scope.model_id, rows.as_halfvec(vector)))
+    key = scope.tenant_id, scope.scope_id
+    copied = (
+        (*key, chunk_id, before, route, draft.granularity, scope.model_id, as_halfvec(vector))
+        for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True)
+    )
+    types = "int4", "int4", "int8", "int8", "text", "text", "int4", "halfvec"
+    copy_rows(connection, "copy_embeddings", types, copied)
 
 
 def record_events(
@@ -384,7 +384,7 @@ def record_events(
         "chunk_ids": list(chunk_ids),
         "detail": Jsonb(dict(detail or {})),
     }
-    connection.execute(query("insert_events"), values)
+    execute(connection, "insert_events", values)
 
 
 def _record_messages(
@@ -408,7 +408,7 @@ def _record_messages(
         "content_hashes": [content_hash for _, content_hash, _ in messages],
         "ordinals": [ordinal for _, _, ordinal in messages],
     }
-    connection.execute(query("record_messages"), values)
+    execute(connection, "record_messages", values)
 
 
 def _grow_session_chunks(
@@ -452,7 +452,7 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
         return
     count_statistics(connection, scope, chunk_ids, sign=-1)
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
-    connection.execute(query("delete_embeddings"), values)
+    execute(connection, "delete_embeddings", values)
 
 
 def _replace(
@@ -491,7 +491,7 @@ def _rename_messages(
         "format": draft.format,
         "ordinals": list(plan.replacing),
     }
-    connection.execute(query("forget_messages"), values)
+    execute(connection, "forget_messages", values)
     _record_messages(connection, scope, draft, placed)
     ledger = _read_ledger(connection, scope, draft)
     return plan.touched - {ordinal for _, ordinal in ledger.values()}
@@ -506,7 +506,7 @@ def _fetch_places(
         "granularity": "turn",
         "ordinals": list(ordinals),
     }
-    return connection.execute(query("fetch_places"), values).fetchall()
+    return fetch_all(connection, "fetch_places", values)
 
 
 def _overwrite_turns(
@@ -523,7 +523,7 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
     if chunk_ids:
         record_events(connection, scope, "removed", sorted(chunk_ids))
         values = {**_key(scope), "chunk_ids": sorted(chunk_ids)}
-        connection.execute(query("delete_chunks"), values)
+        execute(connection, "delete_chunks", values)
 
 
 def _rebuild_from_draft(
@@ -556,11 +556,11 @@ def rebuild_session_chunks(
 ) -> None:
     """Make the session chunks anew from the session's active turns."""
     key = {**_key(scope), "session_id": session_id}
-    turns = [found.turn for found in rows.read_turns(connection.execute(query("fetch_turns"), key))]
+    turns = [found.turn for found in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
     gone = _rebuild(connection, scope, session_id, turns, embed)
     if gone:
         values = {**_key(scope), "chunk_ids": gone, "status": "deleted"}
-        connection.execute(query("set_status"), values)
+        execute(connection, "set_status", values)
         record_events(connection, scope, "deleted", gone, {"reason": "its turns are gone"})
 
 
@@ -586,7 +586,7 @@ def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
 def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
     """Bring context, next-user text and next-user vectors of a session's turns up to date."""
     key = {**_key(scope), "session_id": session_id}
-    found = rows.read_turns(connection.execute(query("fetch_turns"), key))
+    found = rows.read_turns(fetch_all(connection, "fetch_turns", key))
     for item, link in zip(found, link_turns([item.turn for item in found]), strict=True):
         if link != item.link:
             rows.relink(connection, scope, item.chunk_id, link)
@@ -595,4 +595,4 @@ def relink_session(connection: Connection, scope: Scope, session_id: str) -> Non
         {**_key(scope), "chunk_id": item.chunk_id, "previous_chunk_id": before}
         for before, item in zip(previous, found, strict=False)
     ]
-    connection.cursor().executemany(query("link_user_embedding"), values)
+    execute_many(connection, "link_user_embedding", values)

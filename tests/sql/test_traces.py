@@ -22,13 +22,14 @@ from traced import fill, random_searches
 
 from memsense import MemSense, SearchResult, Settings
 from memsense.db import read
+from memsense.db.wire import register_types
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.explain import recorder as tracing
 from memsense.explain.outcomes import Outcome, trace_outcomes
 from memsense.explain.recorder import LONGEST_QUEUE, Recording, TraceRecorder
 from memsense.search.explanation import SessionSupport
 from memsense.search.profiles import BALANCED, PROFILES
-from memsense.store.traces import TraceCandidate, _ArrayDumper
+from memsense.store.traces import TraceCandidate
 
 OpenMemory = Callable[..., MemSense]
 
@@ -242,7 +243,7 @@ def walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_an_array_is_stored_as_it_is(store: psycopg.Connection[Any], array: Any) -> None:
     cursor = psycopg.RawCursor(store)
-    cursor.adapters.register_dumper(np.ndarray, _ArrayDumper)
+    register_types(cursor)
     found = cursor.execute("SELECT $1, pg_typeof($1)::text", [array]).fetchone()
     assert found
     names = {

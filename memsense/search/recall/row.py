@@ -9,46 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import RawCursor
-from psycopg.abc import Buffer
-from psycopg.adapt import Loader
-from psycopg.pq import Format
 
+from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES
 from memsense.search.question import Wording
 from memsense.search.recall.candidates import Candidates, Held
-
-_ELEMENTS: Mapping[str, tuple[int, str]] = {
-    "int4": (23, ">i4"),
-    "int8": (20, ">i8"),
-    "float8": (701, ">f8"),
-}
-"""Types of numbers: the id PostgreSQL gives each, and its binary form."""
-
-_BY_ID = {
-    number: np.dtype([("length", ">i4"), ("value", form)]) for number, form in _ELEMENTS.values()
-}
-_HEADER = 20
-
-
-def register_numbers(cursor: RawCursor[Any]) -> None:
-    """Make the cursor read arrays of numbers as numpy arrays."""
-    for name in _ELEMENTS:
-        array = cursor.adapters.types.get_oid(f"{name}[]")
-        cursor.adapters.register_loader(array, _NumberArray)
-
-
-class _NumberArray(Loader):
-    """Reads a one-dimensional array without nulls as a numpy array, all of it at once."""
-
-    format = Format.BINARY
-
-    def load(self, data: Buffer) -> NDArray[Any]:
-        """Dimensions, null flag, element type, length, lower bound; then each length and value."""
-        found = bytes(data)
-        element = _BY_ID[int.from_bytes(found[8:12], "big")]
-        values = np.frombuffer(found, dtype=element, offset=_HEADER)["value"]
-        return values.astype(values.dtype.newbyteorder("="))
 
 
 def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
@@ -68,7 +33,7 @@ def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
     vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
     if embedded is not None:
         rows = places.find(embedded)
-        found = _read_embeddings(embeddings)
+        found = read_joined_halfvecs(embeddings)
         known[rows] = True
         vectors = np.zeros((len(chunk_ids), found.shape[1]), dtype=np.float32)
         vectors[rows] = found
@@ -126,26 +91,13 @@ def _read_hits(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Rank and raw score of each candidate by route, (n, routes); lists are given best first."""
     lengths: list[int] = counts.tolist()
-    is_kept, rows = places.look_up(_read_joined(chunk_ids, "int8", lengths))
+    is_kept, rows = places.look_up(read_joined_arrays(chunk_ids, np.int64, lengths))
     columns = np.repeat(routes - 1, counts)[is_kept]
     shape = len(places.order), len(ROUTES)
     ranks, raw = np.zeros(shape, dtype=np.int64), np.zeros(shape)
     ranks[rows, columns] = np.concatenate([np.arange(1, n + 1) for n in lengths])[is_kept]
-    raw[rows, columns] = _read_joined(scores, "float8", lengths)[is_kept]
+    raw[rows, columns] = read_joined_arrays(scores, np.float64, lengths)[is_kept]
     return ranks, raw
-
-
-def _read_joined(found: bytes, element: str, lengths: Sequence[int]) -> NDArray[Any]:
-    """The values of arrays in binary, one after another, each with its header."""
-    form = _BY_ID[_ELEMENTS[element][0]]
-    arrays: list[NDArray[Any]] = []
-    start = 0
-    for length in lengths:
-        start += _HEADER
-        arrays.append(np.frombuffer(found, dtype=form, count=length, offset=start)["value"])
-        start += length * form.itemsize
-    joined = np.concatenate(arrays)
-    return joined.astype(joined.dtype.newbyteorder("="))
 
 
 def _read_held(
@@ -174,16 +126,3 @@ def _read_tags(found: Mapping[str, Sequence[str | None]]) -> dict[int, frozenset
         int(chunk_id): frozenset(tag for tag in tags if tag is not None)
         for chunk_id, tags in found.items()
     }
-
-
-_VECTOR_HEADER = 4
-
-
-def _read_embeddings(found: bytes) -> NDArray[np.float32]:
-    """The vectors as rows, (n, d) float32, from halfvecs in binary, one after another.
-
-    Two bytes each: the dimension and a zero; then the components, big-endian.
-    """
-    width = int.from_bytes(found[:2], "big")
-    raw = np.frombuffer(found, dtype=np.uint8).reshape(-1, _VECTOR_HEADER + 2 * width)
-    return np.ascontiguousarray(raw[:, _VECTOR_HEADER:]).view(">f2").astype(np.float32)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from psycopg import RawCursor
 
 from memsense.db.connection import Connection
+from memsense.db.rows import fetch_numbered
 from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.lexical import TextIndex, text_index
-from memsense.search.recall.row import read_candidates, register_numbers
+from memsense.search.recall.row import read_candidates
 from memsense.search.recall.statement import Indexed, Shape, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.types import Granularity
@@ -112,11 +112,7 @@ class RecallState:
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
     """One round trip: the candidates by descending rrf_score, ties by chunk id."""
     statement = recall_statement(shape_of(request))
-    arguments = statement.arguments(query_values(request))
-    cursor = RawCursor(connection)
-    register_numbers(cursor)
-    rows = cursor.execute(statement.text, arguments, prepare=True, binary=True).fetchall()
-    state, *columns = rows[0]
+    ((state, *columns),) = fetch_numbered(connection, statement, query_values(request))
     candidates = read_candidates(columns, request.wording)
     return _read_state(state, text_index(request.profile)), candidates
 

@@ -1,0 +1,211 @@
+"""Runs the statements of `sql/`, each given by its name, and gives back their rows.
+
+The only module that does, but for connecting and migrating. Each function takes the statement's
+name, or a statement composed of parts, then its values by name and the file of `sql/` that holds
+it. Rows are tuples, or the values of the class that is given as `of`, whose fields are the columns.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar, overload
+
+from psycopg import Cursor, RawCursor, sql
+from psycopg.rows import TupleRow, class_row, scalar_row, tuple_row
+
+from memsense.db.connection import Connection
+from memsense.db.queries import Numbered, query
+from memsense.db.wire import register_types
+from memsense.errors import DatabaseError
+
+T = TypeVar("T")
+Statement = str | sql.SQL | sql.Composed
+Values = Mapping[str, Any]
+
+Named = dict[str, Any]
+"""A row by the names of its columns, for `of` where no class is worth its while."""
+
+STORE = "store.sql"
+
+
+def _run(cursor: Cursor[T], statement: Statement, values: Values | None, file: str, /) -> Cursor[T]:
+    text = query(statement, file) if isinstance(statement, str) else statement
+    return cursor.execute(text, values or {})
+
+
+def execute(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> int:
+    """Run a statement for what it does; how many rows it wrote."""
+    return _run(connection.cursor(), statement, values, file).rowcount
+
+
+def execute_many(
+    connection: Connection, statement: str, values: Iterable[Values], file: str = STORE
+) -> None:
+    """Run a statement once for each of the values, without waiting for each answer."""
+    connection.cursor().executemany(query(statement, file), values)
+
+
+@overload
+def fetch_all(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> list[TupleRow]: ...
+@overload
+def fetch_all(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[T],
+) -> list[T]: ...
+def fetch_all(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[Any] | None = None,
+) -> list[Any]:
+    """All rows that the statement finds, in its order."""
+    return _run(_cursor(connection, of), statement, values, file).fetchall()
+
+
+@overload
+def find_one(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> TupleRow | None: ...
+@overload
+def find_one(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[T],
+) -> T | None: ...
+def find_one(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[Any] | None = None,
+) -> Any:
+    """The first row that the statement finds, None if it finds none."""
+    return _run(_cursor(connection, of), statement, values, file).fetchone()
+
+
+@overload
+def fetch_one(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> TupleRow: ...
+@overload
+def fetch_one(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[T],
+) -> T: ...
+def fetch_one(
+    connection: Connection,
+    statement: Statement,
+    values: Values | None = None,
+    file: str = STORE,
+    *,
+    of: type[Any] | None = None,
+) -> Any:
+    """The one row of a statement that always finds one; raises DatabaseError if it does not."""
+    found = _run(_cursor(connection, of), statement, values, file).fetchall()
+    return _only(found, statement)
+
+
+def fetch_value(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> Any:
+    """The one column of `fetch_one`'s row; raises DatabaseError as it does."""
+    cursor = connection.cursor(row_factory=scalar_row)
+    return _only(_run(cursor, statement, values, file).fetchall(), statement)
+
+
+def find_value(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> Any:
+    """The one column of `find_one`'s row, None if there is no row."""
+    cursor = connection.cursor(row_factory=scalar_row)
+    return _run(cursor, statement, values, file).fetchone()
+
+
+def fetch_values(
+    connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
+) -> list[Any]:
+    """The one column of all rows that the statement finds, in its order."""
+    cursor = connection.cursor(row_factory=scalar_row)
+    return _run(cursor, statement, values, file).fetchall()
+
+
+def _cursor(connection: Connection, of: type[Any] | None) -> Cursor[Any]:
+    return connection.cursor(row_factory=tuple_row if of is None else class_row(of))
+
+
+def _only(found: Sequence[Any], statement: Statement) -> Any:
+    if len(found) != 1:
+        name = statement if isinstance(statement, str) else "a statement"
+        raise DatabaseError(f"{name} found {len(found)} rows where there is always one")
+    return found[0]
+
+
+def fetch_batches(
+    connection: Connection,
+    statement: str,
+    values: Values,
+    file: str = STORE,
+    *,
+    of: type[T],
+    size: int,
+) -> Iterator[list[T]]:
+    """All rows that the statement finds, so many at a time: the server keeps the rest.
+
+    Needs a transaction that stays open until the last batch is read.
+    """
+    with connection.cursor(statement, row_factory=class_row(of)) as cursor:
+        cursor.execute(query(statement, file), values)
+        while batch := cursor.fetchmany(size):
+            yield batch
+
+
+def copy_rows(
+    connection: Connection,
+    statement: str,
+    types: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    file: str = STORE,
+) -> None:
+    """Write many rows by a COPY statement; `types` are the PostgreSQL types of its columns."""
+    with connection.cursor().copy(query(statement, file)) as copy:
+        copy.set_types(types)
+        for row in rows:
+            copy.write_row(row)
+
+
+def fetch_numbered(connection: Connection, statement: Numbered, values: Values) -> list[TupleRow]:
+    """All rows of a statement that every search runs: prepared, and in binary both ways.
+
+    Takes numpy arrays, and gives columns that are arrays of numbers as such (see `wire`).
+    """
+    return _run_numbered(connection, statement, values).fetchall()
+
+
+def execute_numbered(connection: Connection, statement: Numbered, values: Values) -> int:
+    """As `fetch_numbered`, of a statement without rows; how many rows it wrote."""
+    return _run_numbered(connection, statement, values).rowcount
+
+
+def _run_numbered(
+    connection: Connection, statement: Numbered, values: Values
+) -> RawCursor[TupleRow]:
+    cursor = RawCursor(connection)
+    register_types(cursor)
+    arguments = statement.arguments(values)
+    return cursor.execute(statement.text, arguments, prepare=True, binary=True)

@@ -1,0 +1,87 @@
+"""Statements are run by name, and their rows come as they are asked for."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg.sql import SQL
+
+from memsense.db.queries import number_parameters
+from memsense.db.rows import (
+    Named,
+    execute,
+    execute_numbered,
+    fetch_all,
+    fetch_numbered,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    find_one,
+    find_value,
+)
+from memsense.errors import DatabaseError
+
+NUMBERS = SQL("SELECT n, n * n AS square FROM generate_series(1, %(last)s) AS n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Square:
+    n: int
+    square: int
+
+
+@pytest.fixture
+def connection(database_url: str) -> Generator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as opened:
+        yield opened
+
+
+def test_rows_are_tuples_or_of_a_class_or_by_name(connection: psycopg.Connection[Any]) -> None:
+    values = {"last": 2}
+    assert fetch_all(connection, NUMBERS, values) == [(1, 1), (2, 4)]
+    assert fetch_all(connection, NUMBERS, values, of=Square)[1] == Square(n=2, square=4)
+    assert fetch_all(connection, NUMBERS, values, of=Named)[1] == {"n": 2, "square": 4}
+    assert fetch_values(connection, NUMBERS, values) == [1, 2]
+
+
+def test_one_row_that_may_be_missing_is_found_or_none(connection: psycopg.Connection[Any]) -> None:
+    assert find_one(connection, NUMBERS, {"last": 1}, of=Square) == Square(n=1, square=1)
+    assert find_one(connection, NUMBERS, {"last": 0}) is None
+    assert find_value(connection, "find_tenant", {"name": "nobody"}) is None
+
+
+def test_one_row_that_must_be_there_is_fetched_or_refused(
+    connection: psycopg.Connection[Any],
+) -> None:
+    assert fetch_one(connection, NUMBERS, {"last": 1}) == (1, 1)
+    assert fetch_value(connection, NUMBERS, {"last": 1}) == 1
+    with pytest.raises(DatabaseError, match="find_tenant found 0 rows"):
+        fetch_value(connection, "find_tenant", {"name": "nobody"})
+    with pytest.raises(DatabaseError, match="found 2 rows"):
+        fetch_one(connection, NUMBERS, {"last": 2})
+
+
+def test_a_statement_run_for_what_it_does_tells_how_many_rows_it_wrote(
+    connection: psycopg.Connection[Any],
+) -> None:
+    assert execute(connection, "ensure_tenant", {"name": "acme"}) == 1
+    assert execute(connection, "ensure_tenant", {"name": "acme"}) == 0
+
+
+def test_a_numbered_statement_takes_and_gives_numpy_arrays(
+    connection: psycopg.Connection[Any],
+) -> None:
+    given = np.array([3, 1, 2])
+    ((same, mapped, empty),) = fetch_numbered(
+        connection,
+        number_parameters("""SELECT %(given)s, '{"a": [1]}'::jsonb, '[]'::jsonb"""),
+        {"given": given},
+    )
+    assert same.dtype == np.int64
+    assert same.tolist() == [3, 1, 2]
+    assert (mapped, empty) == ({"a": [1]}, [])
+    made = number_parameters("INSERT INTO memsense.tenants (name) VALUES (%(name)s)")
+    assert execute_numbered(connection, made, {"name": "acme"}) == 1
