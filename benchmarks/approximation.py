@@ -1,4 +1,4 @@
-"""How much of the exact answer the HNSW indexes of a promoted scope find."""
+"""How much of the exact answer the HNSW indexes of a large scope find."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,15 +34,15 @@ class Asked:
 def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[str, object]]:
     """Recall@80 of each route with any weight, and the overlap of the ten hits, of all questions.
 
-    The scope must be promoted. Both sides run the product's own query, with and without indexes.
+    The scope must be indexed. Both sides run the product's own query, with and without indexes.
     """
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     try:
         with read(pool) as connection:
             namespace = open_namespace(connection)
             known = store.find_scope(connection, namespace.tenant_id, NAMESPACE, user_id)
-            if known is None or not known.promoted:
-                raise ValueError(f"{user_id} is not promoted")
+            if known is None or not known.indexed:
+                raise ValueError(f"{user_id} is not indexed")
             asked = Asked(connection, corpus, namespace, known)
             routes: list[Route] = [route for route in VECTOR_ROUTES if BALANCED.weights[route]]
             found: list[dict[str, object]] = [
@@ -62,15 +62,15 @@ def _route_recall(asked: Asked, route: Route) -> float:
     profile = _one_route(route)
     shares = [
         _share(
-            _recalled(asked, profile, number, promoted=True),
-            _recalled(asked, profile, number, promoted=False),
+            _recalled(asked, profile, number, indexed=True),
+            _recalled(asked, profile, number, indexed=False),
         )
         for number in range(len(asked.corpus.questions))
     ]
     return float(np.mean(shares))
 
 
-def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) -> list[int]:
+def _recalled(asked: Asked, profile: Profile, number: int, *, indexed: bool) -> list[int]:
     """The DEPTH best of the route, read as deep as searches read it."""
     place = Indexed(asked.known.scope_id, asked.namespace.dimension or 0)
     request = RecallRequest(
@@ -82,7 +82,7 @@ def _recalled(asked: Asked, profile: Profile, number: int, *, promoted: bool) ->
         terms=asked.corpus.questions[number],
         profile=profile,
         top_k=8,
-        indexed=place if promoted else None,
+        indexed=place if indexed else None,
     )
     return run_recall(asked.connection, request)[1].chunk_ids[:DEPTH].tolist()
 
@@ -100,7 +100,7 @@ def _hit_overlap(asked: Asked) -> float:
         )
         exact, approximate = (
             run_search(asked.connection, plan, known, embedder).ranked
-            for known in (replace(asked.known, promoted=False), asked.known)
+            for known in (replace(asked.known, indexed=False), asked.known)
         )
         shares.append(
             _share(

@@ -22,7 +22,7 @@ from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport
 from memsense.text.entities import RuleExtractor, find_mentions
 from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
-from memsense.write.chunking import content_hash
+from memsense.write.chunking import exchange_hash
 from memsense.write.facets import FACETS, Facets, RuleTagger
 
 ROOT = Path(__file__).parents[1]
@@ -191,7 +191,7 @@ def _chunk(
         occurred_at=START + timedelta(minutes=5 * number),
         message_ids=(f"{session_id}-{ordinal}-u", f"{session_id}-{ordinal}-a"),
         source="bench",
-        content_hash=content_hash(session_id, ordinal),
+        content_hash=exchange_hash(session_id, ordinal),
     )
 
 
@@ -208,7 +208,7 @@ def _facet(corpus: Corpus, facet: str, pair: Sequence[Sequence[int]], number: in
 
 
 def _ledger(session_id: str, ordinal: int) -> dict[str, str]:
-    return {f"{session_id}-{ordinal}-{side}": content_hash(ordinal, side) for side in "ua"}
+    return {f"{session_id}-{ordinal}-{side}": exchange_hash(ordinal, side) for side in "ua"}
 
 
 def _between(pairs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:

@@ -19,7 +19,7 @@ from memsense.search.profiles import Profile
 from memsense.store import indexes
 
 USER = "ada"
-PROMOTION_THRESHOLD = 20_000
+INDEX_THRESHOLD = 20_000
 ROUNDS = 3
 
 
@@ -66,9 +66,9 @@ def measure_user(run: Run, chunks: int) -> None:
         run.ingest[f"write {chunks:,} chunks, us each"] = 1e6 * filling.seconds / chunks
         memsense_bytes = sum(stores.sizes(url).values())
         exact, _ = _search(run, url)
-        if chunks >= PROMOTION_THRESHOLD:
-            run.tell(f"{chunks:,} chunks: promoting")
-            _promote(run, url)
+        if chunks >= INDEX_THRESHOLD:
+            run.tell(f"{chunks:,} chunks: indexing")
+            _index(run, url)
             run.ann = approximation.measure_approximation(url, run.corpus, USER)
         run.tell(f"{chunks:,} chunks: the others")
         others = _measure_others(run, url)
@@ -99,7 +99,7 @@ def measure_user(run: Run, chunks: int) -> None:
                 "chunks": chunks,
                 "users": 1,
                 "memsense_bytes": memsense_bytes,
-                "hnsw_bytes": stores.promotion_size(url),
+                "hnsw_bytes": stores.index_size(url),
                 "original_bytes": others.original_bytes,
                 "peers": others.sizes,
             }
@@ -111,16 +111,16 @@ def _search(run: Run, url: str, profile: Profile | None = None) -> tuple[Timing,
         return searching.time_memsense(memory, run.corpus, [USER], profile)
 
 
-def _promote(run: Run, url: str) -> None:
+def _index(run: Run, url: str) -> None:
     started = time.perf_counter()
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     try:
         with read(pool) as connection:
             namespace = stores.open_namespace(connection)
-            indexes.optimise(connection, namespace, PROMOTION_THRESHOLD)
+            indexes.optimise(connection, namespace, INDEX_THRESHOLD)
     finally:
         pool.close()
-    run.ingest["promotion, seconds"] = time.perf_counter() - started
+    run.ingest["indexing, seconds"] = time.perf_counter() - started
 
 
 def _measure_others(run: Run, url: str) -> _Others:

@@ -100,12 +100,10 @@ def sizes(url: str) -> dict[str, int]:
         return dict(connection.execute(statement("stores.sql", "measure_sizes")).fetchall())
 
 
-def promotion_size(url: str) -> int:
-    """Bytes of the HNSW indexes of promoted scopes."""
+def index_size(url: str) -> int:
+    """Bytes of the HNSW indexes of all scopes."""
     with psycopg.connect(url) as connection:
-        return int(
-            connection.execute(statement("stores.sql", "measure_promotion")).fetchall()[0][0]
-        )
+        return int(connection.execute(statement("stores.sql", "measure_indexes")).fetchall()[0][0])
 
 
 def copy_user(url: str, user_id: str, copies: int) -> Filling:

@@ -28,7 +28,7 @@ WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'r'
 GROUP BY kind
 ORDER BY bytes DESC;
 
--- name: measure_promotion
+-- name: measure_indexes
 SELECT coalesce(sum(pg_relation_size(oid)), 0)::bigint
 FROM pg_class
 WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'i' AND relname LIKE 'embeddings\_%\_scope\_%';

@@ -55,7 +55,7 @@ class Settings(BaseModel):
         default=10.0, gt=0, description="seconds to wait for a free connection"
     )
     query_cache_size: int = Field(default=1024, ge=0)
-    promotion_threshold: int = Field(
+    index_threshold: int = Field(
         default=20_000, ge=1, description="active chunks from which a user gets HNSW indexes"
     )
     trace_sample: float = Field(default=0.0, ge=0, le=1, description="share of searches to record")

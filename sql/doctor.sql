@@ -42,14 +42,14 @@ ORDER BY c.relname;
 -- name: list_indexes
 SELECT index_name, table_name, is_usable, method, coalesce(predicate, '') AS predicate FROM memsense.index_health;
 
--- name: list_promoted
-SELECT s.scope_id, s.user_id FROM memsense.scopes AS s WHERE s.promoted ORDER BY s.scope_id;
+-- name: list_indexed
+SELECT s.scope_id, s.user_id FROM memsense.scopes AS s WHERE s.indexed ORDER BY s.scope_id;
 
--- name: list_large_unpromoted
+-- name: list_large_unindexed
 SELECT s.user_id, sum(t.chunk_count)::bigint AS chunks
 FROM memsense.scopes AS s
 JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
-WHERE NOT s.promoted
+WHERE NOT s.indexed
 GROUP BY s.tenant_id, s.scope_id, s.user_id
 HAVING sum(t.chunk_count) >= %(threshold)s
 ORDER BY chunks DESC;
@@ -148,7 +148,7 @@ ORDER BY tenant, namespace, model;
 -- name: find_largest_scope
 -- The largest memory, with a text and a vector of its own to try recall with.
 SELECT
-    s.tenant_id, n.name AS namespace, s.user_id, s.scope_id, s.promoted, m.dimension, c.user_text, e.embedding
+    s.tenant_id, n.name AS namespace, s.user_id, s.scope_id, s.indexed, m.dimension, c.user_text, e.embedding
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
 JOIN memsense.models AS m ON m.model_id = n.model_id

@@ -31,7 +31,7 @@
 -- name: scope
 -- The memories to search: one, or every one of the namespace.
 scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.promoted, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -527,7 +527,7 @@ state AS (
 
 -- name: facts_of_one_user
 'speakers', (SELECT speakers FROM scope),
-'promoted', (SELECT promoted FROM scope)
+'indexed', (SELECT indexed FROM scope)
 
 -- name: fact_ceiling
 'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)

@@ -1,6 +1,6 @@
 -- The text index of a namespace made anew, and the statistics of scopes counted anew.
 
--- name: lock_namespace
+-- name: lock_for_reindex
 -- FOR UPDATE, so that no user is added meanwhile: a new scope refers to its namespace.
 SELECT namespace_id
 FROM memsense.namespaces

@@ -49,7 +49,7 @@ SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND nam
 
 -- name: find_scope
 SELECT
-    s.scope_id, s.speakers, s.promoted, n.language, n.model_id, m.name AS model, m.dimension,
+    s.scope_id, s.speakers, s.indexed, n.language, n.model_id, m.name AS model, m.dimension,
     EXISTS (
         SELECT FROM memsense.scope_statistics AS x
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id

@@ -584,7 +584,7 @@ COMMENT ON COLUMN memsense.index_health.size_bytes IS 'Its size on disk; 0 for t
 COMMENT ON COLUMN memsense.index_health.scans IS 'Scans since the server''s statistics were reset.';
 COMMENT ON COLUMN memsense.index_health.table_rows IS 'The planner''s idea of how many rows the table has.';
 COMMENT ON COLUMN memsense.index_health.analysed_at IS 'When the table was last analysed; null for never.';
-COMMENT ON COLUMN memsense.index_health.predicate IS 'The rows a partial index covers, such as one promoted memory''s.';
+COMMENT ON COLUMN memsense.index_health.predicate IS 'The rows a partial index covers, such as those of one large memory.';
 COMMENT ON COLUMN memsense.index_health.definition IS 'The statement that would build it.';
 
 CREATE VIEW memsense.lexeme_stats AS

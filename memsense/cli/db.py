@@ -64,7 +64,7 @@ def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     \b
       memsense db optimise
 
-    The rule is the setting promotion_threshold (20,000 chunks). Takes minutes for 100,000 chunks;
+    The rule is the setting index_threshold (20,000 chunks). Takes minutes for 100,000 chunks;
     searches and writes go on meanwhile, and a broken-off run is completed by the next one.
     """
     with target_of(ctx).open() as memory:

@@ -15,18 +15,18 @@ class IndexesResource:
         self._context = context
 
     def optimise(
-        self, on_change: Callable[[store.Promotion], object] = lambda _: None
-    ) -> list[store.Promotion]:
+        self, on_change: Callable[[store.IndexChange], object] = lambda _: None
+    ) -> list[store.IndexChange]:
         """Give large users' memories HNSW indexes of their own, and take them from shrunken ones.
 
-        The rule is `store.should_promote` with the setting `promotion_threshold`. Takes minutes for
+        The rule is `store.should_index` with the setting `index_threshold`. Takes minutes for
         100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
         """
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
             if namespace is None:
                 return []
-            threshold = self._context.settings.promotion_threshold
+            threshold = self._context.settings.index_threshold
             return store.optimise(connection, namespace, threshold, on_change)
 
     def rebuild(

@@ -163,7 +163,7 @@ class Searches:
         assert user_id is not None
         context.known.put(user_id, newer)
         if searching.asks_alike(plan, known, newer):
-            return search  # an outdated `promoted` has cost this search time, never its answer
+            return search  # an outdated `indexed` has cost this search time, never its answer
         return searching.run_search(connection, plan, newer, context.embedder, context.reranker)
 
     def _know(self, connection: Connection, plan: SearchPlan) -> store.KnownScope | None:

@@ -34,7 +34,7 @@ def _run(cursor: Cursor[T], statement: Statement, values: Values | None, file: s
 def execute(
     connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
 ) -> int:
-    """Run a statement for what it does; how many rows it wrote."""
+    """Run a statement that gives no rows; returns how many it wrote or deleted."""
     return _run(connection.cursor(), statement, values, file).rowcount
 
 
@@ -198,7 +198,7 @@ def fetch_numbered(connection: Connection, statement: Numbered, values: Values) 
 
 
 def execute_numbered(connection: Connection, statement: Numbered, values: Values) -> int:
-    """As `fetch_numbered`, of a statement without rows; how many rows it wrote."""
+    """As `fetch_numbered`, of a statement that gives no rows; returns how many it wrote."""
     return _run_numbered(connection, statement, values).rowcount
 
 

@@ -73,7 +73,7 @@ def _examine(
         model=embedder.model,
         dimension=embedder.dimension,
         trace_days=settings.trace_days,
-        promotion_threshold=settings.promotion_threshold,
+        index_threshold=settings.index_threshold,
     )
     with read(pool) as connection:
         yield from examine_store(connection, expected)
@@ -114,7 +114,7 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Findin
         terms=segment_scripts(scope["user_text"]),
         profile=profile,
         top_k=10,
-        indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["promoted"] else None,
+        indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["indexed"] else None,
         question_keys=question_keys(scope["user_text"]),
     )
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")

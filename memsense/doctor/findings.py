@@ -65,4 +65,4 @@ class Expected:
     model: str
     dimension: int
     trace_days: float
-    promotion_threshold: int
+    index_threshold: int

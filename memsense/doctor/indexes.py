@@ -45,7 +45,7 @@ INDEXES: Mapping[str, str] = {
 """The indexes that searches and writes rely on, and their tables."""
 
 VECTOR_TABLES = [table for table in INDEXES.values() if table.startswith("embeddings_")]
-"""Where a promoted memory has HNSW indexes of its own."""
+"""Where a large memory has HNSW indexes of its own."""
 
 
 def examine_indexes(connection: Connection) -> Iterator[Finding]:
@@ -68,14 +68,14 @@ def examine_indexes(connection: Connection) -> Iterator[Finding]:
                 text=f"index {found['index_name']} of memsense.{found['table_name']} is invalid",
                 remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{found['index_name']}'",
             )
-    yield from _examine_promoted(connection, indexes)
+    yield from _examine_indexed(connection, indexes)
 
 
-def _examine_promoted(
+def _examine_indexed(
     connection: Connection, indexes: Sequence[Mapping[str, Any]]
 ) -> Iterator[Finding]:
     usable = [found for found in indexes if found["method"] == "hnsw" and found["is_usable"]]
-    for scope in fetch_all(connection, "list_promoted", file=FILE, of=Named):
+    for scope in fetch_all(connection, "list_indexed", file=FILE, of=Named):
         covered = f"scope_id = {scope['scope_id']})"
         served = {found["table_name"] for found in usable if covered in found["predicate"]}
         missing = [table for table in VECTOR_TABLES if table not in served]
@@ -83,7 +83,7 @@ def _examine_promoted(
             yield Finding(
                 check="indexes",
                 severity="error",
-                text=f"the promoted memory of {scope['user_id']!r} has no usable HNSW index on"
+                text=f"the indexed memory of {scope['user_id']!r} has no usable HNSW index on"
                 f" {', '.join(missing)}",
                 remedy="run 'memsense db optimise', which builds what is missing",
             )
@@ -91,10 +91,10 @@ def _examine_promoted(
 
 def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Large memories without indexes of their own."""
-    values = {"threshold": expected.promotion_threshold}
-    for scope in fetch_all(connection, "list_large_unpromoted", values, FILE, of=Named):
+    values = {"threshold": expected.index_threshold}
+    for scope in fetch_all(connection, "list_large_unindexed", values, FILE, of=Named):
         yield Finding(
-            check="promotion",
+            check="indexing",
             severity="warning",
             text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
             " and is searched without indexes of its own",

@@ -1,4 +1,4 @@
-"""Mends what a recount can mend."""
+"""Repairs wrong statistics, and removes what retired chunks left in the indexes."""
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, execute, fetch_all

@@ -16,7 +16,7 @@ UNIT_STEP = 1024
 
 
 def in_units(count: int) -> str:
-    """So many bytes in the largest unit that leaves one."""
+    """A number of bytes as text, in the largest unit of which it makes at least one."""
     for unit in ("bytes", "kB", "MB"):
         if count < UNIT_STEP:
             return f"{count} {unit}"
@@ -25,7 +25,7 @@ def in_units(count: int) -> str:
 
 
 def examine_sizes(connection: Connection) -> Iterator[Finding]:
-    """Whether memory and buffers go together."""
+    """How the store's size compares with the server's buffers and huge pages."""
     used: int = fetch_value(connection, "sum_sizes", file=FILE)
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from memsense.ingest.detection import Detection, detect
-    from memsense.ingest.identity import content_hash, message_key
+    from memsense.ingest.identity import message_hash, message_key
     from memsense.ingest.options import DateOrder, ReadOptions
     from memsense.ingest.pairing import joined_text, pair_exchanges
     from memsense.ingest.reader import Reader
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Detection": "detection",
     "detect": "detection",
-    "content_hash": "identity",
+    "message_hash": "identity",
     "message_key": "identity",
     "DateOrder": "options",
     "ReadOptions": "options",
@@ -54,10 +54,10 @@ __all__ = [
     "Source",
     "Stamp",
     "Tally",
-    "content_hash",
     "detect",
     "expand_paths",
     "joined_text",
+    "message_hash",
     "message_key",
     "pair_exchanges",
     "parse_timestamp",

@@ -14,7 +14,7 @@ def message_key(conversation: Conversation, index: int, message: Message) -> str
     return _digest(conversation.session_id, index, message.role, message.text)
 
 
-def content_hash(message: Message) -> str:
+def message_hash(message: Message) -> str:
     """SHA-256 (hex) of what a message says and who says it: other for an edited message."""
     return _digest(message.role, message.speaker, message.text)
 

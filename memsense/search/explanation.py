@@ -41,7 +41,7 @@ class Term:
 class SessionSupport:
     """How a session's score came from its session chunk and its turns.
 
-    `support` (the frame's formula): session_rrf_score + turn_support, where turn_support is
+    `support` (the original's formula): session_rrf_score + turn_support, where turn_support is
     min(cap, coefficient · the best turn's rrf_score). `best_turns`: the best turn's rrf_score
     counts whole, the second's and the session chunk's with the profile's weights.
     """

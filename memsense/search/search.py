@@ -213,7 +213,7 @@ def _indexed(known: KnownScope | None) -> Indexed | None:
 
     Filters that let little through make the query itself look their chunks up instead.
     """
-    if known is None or not known.promoted or known.dimension is None:
+    if known is None or not known.indexed or known.dimension is None:
         return None
     return Indexed(known.scope_id, known.dimension)
 
@@ -223,7 +223,7 @@ def update_known(known: KnownScope, state: RecallState) -> KnownScope:
     return replace(
         known,
         speakers=state.speakers,
-        promoted=state.promoted,
+        indexed=state.indexed,
         has_sessions=bool(state.counts.get("session")),
     )
 

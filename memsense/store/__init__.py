@@ -1,6 +1,6 @@
 """Everything that writes chunks and reads them back, except recall itself."""
 
-from memsense.store.indexes import Promotion, optimise, should_promote
+from memsense.store.indexes import IndexChange, optimise, should_index
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
 from memsense.store.reads import (
     FoundHit,
@@ -31,9 +31,9 @@ from memsense.store.writes import select_missing, write_session
 __all__ = [
     "ChunkPlace",
     "FoundHit",
+    "IndexChange",
     "KnownScope",
     "Namespace",
-    "Promotion",
     "Scope",
     "WantedHit",
     "change_memory_score",
@@ -56,6 +56,6 @@ __all__ = [
     "restore",
     "retire",
     "select_missing",
-    "should_promote",
+    "should_index",
     "write_session",
 ]

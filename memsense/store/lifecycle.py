@@ -73,7 +73,10 @@ def restore(
     reason: str | None,
     embed: writes.Embed,
 ) -> list[int]:
-    """Make a retired chunk active again, vectors, statistics and neighbours included."""
+    """Make a retired chunk active again, with its vectors, statistics and neighbours.
+
+    Returns the ids whose status changed.
+    """
     inactive = [chunk_id for chunk_id, status in _covered(connection, place) if status != "active"]
     for chunk in reads.fetch_chunks(connection, namespace, inactive):
         _reactivate(connection, place, chunk, embed)

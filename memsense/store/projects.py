@@ -73,14 +73,14 @@ def delete_project(connection: Connection, namespace: Namespace, name: str) -> N
 def add_sessions(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
-    """Put sessions into a project; those that are in it stay. Raises NotFoundError."""
+    """Add sessions to a project, which keeps those it has; raises NotFoundError."""
     return _change_sessions(connection, "add_sessions", namespace, name, session_ids)
 
 
 def remove_sessions(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
-    """Take sessions out of a project; those that are not in it don't matter. NotFoundError."""
+    """Take sessions out of a project, if they are in it; raises NotFoundError."""
     return _change_sessions(connection, "remove_sessions", namespace, name, session_ids)
 
 

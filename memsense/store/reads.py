@@ -18,7 +18,7 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
-    """The chunks of those ids that are in the namespace, whatever their status, by id."""
+    """The chunks of those ids that are in the namespace, of any status, in the order of ids."""
     return fetch_named_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
 
 

@@ -1,4 +1,4 @@
-"""Re-indexing: makes a namespace's text index anew, in its language or in another one.
+"""Re-indexing: rebuilds a namespace's text index, in its language or in another one.
 
 All in the caller's transaction: searches see the old index until it commits, and go on seeing it
 if it fails. Writers wait for it.
@@ -21,7 +21,7 @@ _RECOUNT = ("clear_lexemes", "clear_counts", "recount_lexemes", "recount_chunks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexing:
-    """What was indexed anew, and in which text-search configuration."""
+    """What a re-indexing did: how many scopes and chunks, in which text-search configuration."""
 
     language: str
     scopes: int
@@ -48,7 +48,7 @@ def reindex(
     language: str | None = None,
     on_chunks: Callable[[int], object] = lambda _: None,
 ) -> Reindexing:
-    """Index every active chunk of the namespace anew; count lengths and frequencies anew.
+    """Rebuild the text index of the namespace's active chunks, and recount its statistics.
 
     With a `language`, the namespace stems in it from now on. Locks the namespace and then its
     scopes in the order of their numbers, so no write that began before is missed. `on_chunks` gets
@@ -58,7 +58,7 @@ def reindex(
     if language is not None:
         check_language(connection, language)
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    execute(connection, "lock_namespace", key, FILE)
+    execute(connection, "lock_for_reindex", key, FILE)
     scope_ids: list[int] = fetch_values(connection, "lock_all_scopes", key, FILE)
     if language is not None:
         execute(connection, "set_language", {**key, "language": language}, FILE)

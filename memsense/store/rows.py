@@ -31,7 +31,7 @@ class StoredSessionChunk:
 
 
 def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
-    """The rows of fetch_turns or fetch_last_turns."""
+    """The turns in the rows of fetch_turns or fetch_last_turns, in the same order."""
     return [
         StoredTurn(
             row[0],
@@ -57,7 +57,7 @@ def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
 def read_session_chunks(
     connection: Connection, scope: Scope, session_id: str
 ) -> list[StoredSessionChunk]:
-    """The session's session chunks of any status, in order."""
+    """The session chunks of a session, whatever their status, in the session's order."""
     values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
     return [
         StoredSessionChunk(

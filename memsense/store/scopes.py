@@ -40,7 +40,7 @@ class Scope:
 
 
 def find_tenant(connection: Connection, name: str) -> int | None:
-    """The number of a tenant, None if there is none of that name."""
+    """The id of a tenant, None if there is none of that name."""
     return find_value(connection, "find_tenant", {"name": name})
 
 
@@ -73,7 +73,7 @@ def fetch_namespace(connection: Connection, tenant_id: int, name: str) -> Namesp
 
 
 def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
-    """The namespace, made without a model if there is none yet: for what is set before a write.
+    """The namespace, created without a model if it is new, so that settings can precede writes.
 
     Raises InvalidInputError as `open_namespace` does.
     """
@@ -99,7 +99,7 @@ def _make_namespace(
 def open_namespace(
     connection: Connection, *, tenant: str, name: str, language: str, model: str, dimension: int
 ) -> Namespace:
-    """The namespace, made with this language and model at its first write.
+    """The namespace, created with this language and model at its first write.
 
     Raises ModelMismatchError when its vectors are another model's, InvalidInputError for a
     language that the server has no text-search configuration for.
@@ -136,7 +136,7 @@ def check_model(namespace: Namespace, model: str, dimension: int) -> None:
 
 
 def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Scope:
-    """The user's scope, made if new, locked for this transaction."""
+    """The user's scope, created if it is new, and locked until the transaction ends."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
@@ -163,11 +163,11 @@ def _locked_scope(connection: Connection, namespace: Namespace, scope_id: int) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownScope:
-    """What question analysis and the choice of the query's text need to know beforehand."""
+    """What a search must know of a user's memory before it runs the recall query."""
 
     scope_id: int
     speakers: tuple[str, ...]
-    promoted: bool
+    indexed: bool
     language: str
     model: str | None
     dimension: int | None
@@ -182,11 +182,11 @@ def find_scope(
     row = find_one(connection, "find_scope", key)
     if row is None:
         return None
-    scope_id, speakers, promoted, language, _, model, dimension, has_sessions = row
+    scope_id, speakers, indexed, language, _, model, dimension, has_sessions = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
-        promoted=promoted,
+        indexed=indexed,
         language=language,
         model=model,
         dimension=dimension,

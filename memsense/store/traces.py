@@ -190,7 +190,7 @@ def list_traces(
 
 
 def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -> int:
-    """Delete the namespace's traces that are older than that; returns how many went."""
+    """Delete the namespace's traces that are older than `days`; returns how many there were."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,

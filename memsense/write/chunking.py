@@ -19,8 +19,8 @@ DEDUP_SECONDS = 600
 """Equal content within this many seconds of event time counts once."""
 
 
-def content_hash(*parts: object) -> str:
-    """SHA-256 of a JSON rendering of the parts, in hex."""
+def exchange_hash(*parts: object) -> str:
+    """SHA-256 (hex) of what identifies an exchange, or a chunk, within its scope."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -119,7 +119,7 @@ def build_session_chunks(
 
 
 def _session_hash(chunk: ChunkDraft) -> str:
-    return content_hash("session", chunk.session_id, chunk.ordinal, chunk.part)
+    return exchange_hash("session", chunk.session_id, chunk.ordinal, chunk.part)
 
 
 def _fill(session_id: str, turns: Iterable[Turn], last: ChunkDraft | None) -> Iterator[ChunkDraft]:

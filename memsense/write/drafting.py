@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from memsense.embed import is_embeddable
-from memsense.ingest import content_hash as message_hash
-from memsense.ingest import joined_text, message_key, pair_exchanges
+from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
 from memsense.text.entities import EntityExtractor, RuleExtractor, find_mentions
 from memsense.types import (
     ChunkDraft,
@@ -21,7 +20,7 @@ from memsense.types import (
     Message,
     SessionDraft,
 )
-from memsense.write.chunking import content_hash, dedup_window, split_exchange
+from memsense.write.chunking import dedup_window, exchange_hash, split_exchange
 from memsense.write.facets import Facets, FacetTagger
 
 
@@ -77,7 +76,7 @@ class Drafter:
         messages = [*exchange.user, *exchange.assistant]
         ledger = {keys[id(message)]: message_hash(message) for message in messages}
         identity = (
-            content_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
+            exchange_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
             if self.ledger
             else _content_identity(conversation.session_id, messages)
         )
@@ -126,7 +125,7 @@ class Drafter:
             source=f"{conversation.format}:{conversation.source}",
             metadata={**_own_metadata(conversation), **given.metadata},
             entities=self._find_entities(conversation, exchange, sides),
-            content_hash=content_hash(identity, part) if part else identity,
+            content_hash=exchange_hash(identity, part) if part else identity,
             dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
         )
 
@@ -166,7 +165,7 @@ def _content_identity(session_id: str, messages: Sequence[Message]) -> str:
     said = [
         (message.role, message.speaker, message.external_id, message.text) for message in messages
     ]
-    return content_hash(session_id, said)
+    return exchange_hash(session_id, said)
 
 
 def _own_metadata(conversation: Conversation) -> Mapping[str, JsonValue]:

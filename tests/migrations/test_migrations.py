@@ -129,6 +129,24 @@ def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:
     assert execute(empty_database_url, "SELECT name FROM memsense.tenants") == [("kept",)]
 
 
+def test_an_indexed_scope_stays_so_up_and_down(empty_database_url: str) -> None:
+    upgrade(empty_database_url, "0006")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.namespaces (tenant_id, name, language)"
+        " VALUES (1, 'work', 'english');"
+        " INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id, promoted)"
+        " VALUES (1, 1, 'ada', true), (1, 1, 'grace', false)",
+    )
+    state = "SELECT user_id, {} FROM memsense.scopes ORDER BY user_id"
+    upgrade(empty_database_url, "0007")
+    marked = [("ada", True), ("grace", False)]
+    assert execute(empty_database_url, state.format("indexed")) == marked
+    downgrade(empty_database_url, "0006")
+    assert execute(empty_database_url, state.format("promoted")) == marked
+
+
 def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:
     upgrade(empty_database_url)
     before = catalog(empty_database_url)

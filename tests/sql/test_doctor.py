@@ -24,7 +24,7 @@ from memsense.doctor.server import examine_server
 from memsense.doctor.sizes import describe_huge_pages
 from memsense.errors import ConnectionFailedError
 from memsense.search.profiles import BALANCED, ROUTES
-from memsense.store.indexes import PROMOTED_TABLES
+from memsense.store.indexes import INDEXED_TABLES
 
 OpenMemory = Callable[..., MemSense]
 
@@ -34,7 +34,7 @@ EXPECTED = Expected(
     model="hashing",
     dimension=48,
     trace_days=30,
-    promotion_threshold=20_000,
+    index_threshold=20_000,
 )
 
 
@@ -101,19 +101,19 @@ def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
     ).fetchone()
     assert row is not None
     for threshold, expected in ((int(row[0]), 1), (int(row[0]) + 1, 0)):
-        examined = replace(EXPECTED, promotion_threshold=threshold)
-        found = [f for f in examine_store(store, examined) if f.check == "promotion"]
+        examined = replace(EXPECTED, index_threshold=threshold)
+        found = [f for f in examine_store(store, examined) if f.check == "indexing"]
         assert len(found) == expected
         assert all("memsense db optimise" in finding.remedy for finding in found)
 
 
-def test_a_promoted_memory_without_an_index_of_any_route_is_found(
+def test_an_indexed_memory_without_an_index_of_any_route_is_found(
     store: psycopg.Connection[Any],
 ) -> None:
-    store.execute("UPDATE memsense.scopes SET promoted = true WHERE user_id = 'ada'")
+    store.execute("UPDATE memsense.scopes SET indexed = true WHERE user_id = 'ada'")
     row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None
-    missing = list(PROMOTED_TABLES)
+    missing = list(INDEXED_TABLES)
     while missing:
         finding = only(examine(store), "indexes")
         assert "'ada'" in finding.text
@@ -126,11 +126,11 @@ def test_a_promoted_memory_without_an_index_of_any_route_is_found(
     assert examine(store) == []
 
 
-def test_an_invalid_index_of_a_promoted_memory_serves_nobody(
+def test_an_invalid_index_of_a_large_memory_serves_nobody(
     open_memory: OpenMemory, store: psycopg.Connection[Any]
 ) -> None:
-    promoting = open_memory(settings=load_settings(promotion_threshold=1))
-    promoting.indexes.optimise()
+    indexing = open_memory(settings=load_settings(index_threshold=1))
+    indexing.indexes.optimise()
     assert examine(store) == []
     row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None

@@ -211,13 +211,13 @@ def test_filters_and_exclusions_hold_inside_the_route(memory: MemSense, database
     )
 
 
-def test_a_promoted_scope_has_the_same_route(memory: MemSense, database_url: str) -> None:
+def test_an_indexed_scope_has_the_same_route(memory: MemSense, database_url: str) -> None:
     ids = fill(memory, random.Random(10), 40)
-    promoted: Any = {"indexed": Indexed(1, memory.embedder.dimension)}
-    _, found = ask(database_url, "Lisbon and Ada", **promoted)
+    indexed: Any = {"indexed": Indexed(1, memory.embedder.dimension)}
+    _, found = ask(database_url, "Lisbon and Ada", **indexed)
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16))
     filters = Filters(exclude=ids[::2])
-    _, found = ask(database_url, "Lisbon and Ada", filters=filters, **promoted)
+    _, found = ask(database_url, "Lisbon and Ada", filters=filters, **indexed)
     allowed = set(ids[1::2])
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16, allowed))
 

@@ -14,8 +14,8 @@ from memsense.write.chunking import (
     LARGEST_CHUNK,
     Turn,
     build_session_chunks,
-    content_hash,
     dedup_window,
+    exchange_hash,
     link_turns,
     split_exchange,
     split_text,
@@ -150,5 +150,5 @@ def test_the_window_is_ten_minutes_of_event_time() -> None:
 
 
 def test_the_hash_tells_parts_apart() -> None:
-    assert content_hash("a", "bc") != content_hash("ab", "c")
-    assert content_hash("a", 1) == content_hash("a", 1)
+    assert exchange_hash("a", "bc") != exchange_hash("ab", "c")
+    assert exchange_hash("a", 1) == exchange_hash("a", 1)

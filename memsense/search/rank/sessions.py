@@ -70,7 +70,7 @@ def _best_first(candidates: Candidates, scores: NDArray[np.float64]) -> list[int
 def _score_support(
     chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
 ) -> Entry:
-    """The frame's formula: the session chunk's own score, supported by its best turn."""
+    """The original's formula: the session chunk's own score, supported by its best turn."""
     best_turn = scores.rrf[turns[0]] if turns else 0.0
     support = Support(
         session_rrf_score=scores.rrf[chunks[0]] if chunks else 0.0,

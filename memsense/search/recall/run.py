@@ -104,7 +104,7 @@ class RecallState:
     counts: Mapping[str, float]
     lexemes: tuple[str, ...]
     speakers: tuple[str, ...]
-    promoted: bool
+    indexed: bool
     ceiling: Mapping[str, float]
     lexical_matches: int
 
@@ -179,7 +179,7 @@ def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
         counts=found["counts"] or {},
         lexemes=tuple(found["question"] or ()),
         speakers=tuple(found.get("speakers") or ()),
-        promoted=bool(found.get("promoted")),
+        indexed=bool(found.get("indexed")),
         ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
         lexical_matches=found["matches"],
     )

@@ -1,5 +1,5 @@
 WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.promoted, n.namespace_id, n.language, n.model_id, n.settings_version
+    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
     WHERE n.tenant_id = %(tenant_id)s
@@ -380,7 +380,7 @@ state AS (
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'matches', (SELECT count(*) FROM matched),
         'speakers', (SELECT speakers FROM scope),
-        'promoted', (SELECT promoted FROM scope),
+        'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
     ) AS state
 )

@@ -16,7 +16,7 @@ from memsense.ingest import (
     ReadOptions,
     ReadReport,
     Source,
-    content_hash,
+    message_hash,
     message_key,
     pair_exchanges,
     read_source,
@@ -317,7 +317,7 @@ def read_all(data: bytes, options: ReadOptions) -> ReadReport:
             for index, message in enumerate(conversation.messages):
                 storable = (message.text, message_key(conversation, index, message))
                 assert "\x00" not in "".join(storable)
-                "".join((*storable, content_hash(message), message.speaker or "")).encode()
+                "".join((*storable, message_hash(message), message.speaker or "")).encode()
             "".join((conversation.session_id, conversation.title or "")).encode()
             json.dumps(cast("object", conversation.metadata), ensure_ascii=False).encode()
     except IngestError:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memsense.errors import IngestError
-from memsense.ingest import ReadOptions, ReadReport, content_hash, message_key, pair_exchanges
+from memsense.ingest import ReadOptions, ReadReport, message_hash, message_key, pair_exchanges
 from memsense.types import Conversation, Message
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
@@ -592,11 +592,11 @@ def test_a_message_without_an_id_is_named_by_its_place_and_words() -> None:
     assert message_key(talk, 0, Message(role="user", text="a", external_id="m7")) == "m7"
 
 
-def test_an_edited_message_has_another_content_hash() -> None:
+def test_an_edited_message_has_another_message_hash() -> None:
     one = Message(role="user", text="a", external_id="m")
-    assert content_hash(one) == content_hash(Message(role="user", text="a"))
-    assert content_hash(one) != content_hash(Message(role="user", text="b", external_id="m"))
-    assert content_hash(one) != content_hash(Message(role="user", text="a", speaker="Ana"))
+    assert message_hash(one) == message_hash(Message(role="user", text="a"))
+    assert message_hash(one) != message_hash(Message(role="user", text="b", external_id="m"))
+    assert message_hash(one) != message_hash(Message(role="user", text="a", speaker="Ana"))
 
 
 def test_the_report_counts_every_record_once(read_log: ReadLog) -> None:

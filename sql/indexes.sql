@@ -1,27 +1,27 @@
--- Promotion: a large scope gets HNSW indexes of its own, one a route, over its rows alone.
+-- A large scope gets HNSW indexes of its own, one a route, over its rows alone.
 -- {table}, {index}, {scope_id} and {dimension} are filled in by memsense/store/indexes.py, because
 -- CREATE INDEX takes no parameters. scope_id is unique over all tenants, and recall names it as a
 -- literal, which is how the planner knows that the partial index serves the query.
 
 -- name: list_scopes
 -- The scopes of a namespace with their count of active chunks, the largest first.
-SELECT s.scope_id, s.user_id, s.promoted, coalesce(sum(t.chunk_count), 0)::bigint AS chunks
+SELECT s.scope_id, s.user_id, s.indexed, coalesce(sum(t.chunk_count), 0)::bigint AS chunks
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
 LEFT JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
-GROUP BY s.scope_id, s.user_id, s.promoted
+GROUP BY s.scope_id, s.user_id, s.indexed
 ORDER BY chunks DESC, s.scope_id;
 
--- name: lock_promotion
+-- name: lock_indexing
 -- One optimisation at a time in a database: two concurrent index builds would wait for each other.
-SELECT pg_try_advisory_lock(hashtext('memsense promotion'));
+SELECT pg_try_advisory_lock(hashtext('memsense indexing'));
 
--- name: unlock_promotion
-SELECT pg_advisory_unlock(hashtext('memsense promotion'));
+-- name: unlock_indexing
+SELECT pg_advisory_unlock(hashtext('memsense indexing'));
 
 -- name: list_scope_indexes
--- The indexes that promotion made for a scope, and whether each is complete.
+-- The HNSW indexes of one scope, and whether each is complete.
 SELECT c.relname::text, i.indisvalid AND i.indisready AS complete
 FROM pg_index AS i
 JOIN pg_class AS c ON c.oid = i.indexrelid
@@ -30,7 +30,7 @@ WHERE n.nspname = 'memsense' AND c.relname LIKE 'embeddings\_%%\_scope\_' || %(s
 ORDER BY c.relname;
 
 -- name: list_scopes_with_indexes
--- The scopes of a namespace that promotion made any index for.
+-- The scopes of a namespace that have any HNSW index, complete or not.
 SELECT DISTINCT s.scope_id
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -48,10 +48,10 @@ WHERE scope_id = {scope_id};
 -- name: drop_scope_index
 DROP INDEX CONCURRENTLY IF EXISTS memsense.{index};
 
--- name: set_promoted
+-- name: set_indexed
 UPDATE memsense.scopes
-SET promoted = %(promoted)s
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND promoted <> %(promoted)s;
+SET indexed = %(indexed)s
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND indexed <> %(indexed)s;
 
 -- name: analyse_scope_table
 ANALYZE memsense.{table};

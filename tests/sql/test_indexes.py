@@ -1,4 +1,4 @@
-"""Promotion: large scopes get HNSW indexes, search uses them, and broken-off work is finished."""
+"""Large scopes get HNSW indexes, search uses them, and broken-off work is finished."""
 
 from collections.abc import Generator
 
@@ -18,7 +18,7 @@ from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import Filters
 from memsense.store import indexes
-from memsense.store.indexes import PROMOTED_TABLES, optimise, should_promote
+from memsense.store.indexes import INDEXED_TABLES, optimise, should_index
 
 WORDS = (
     "lisbon",
@@ -78,8 +78,8 @@ def scope_indexes(connection: Connection) -> dict[str, bool]:
     return dict(rows.fetchall())
 
 
-def promoted_users(connection: Connection) -> list[str]:
-    rows = connection.execute("SELECT user_id FROM memsense.scopes WHERE promoted")
+def indexed_users(connection: Connection) -> list[str]:
+    rows = connection.execute("SELECT user_id FROM memsense.scopes WHERE indexed")
     return [user_id for (user_id,) in rows]
 
 
@@ -114,20 +114,20 @@ def find_known(connection: Connection, namespace: store.Namespace) -> store.Know
     return known
 
 
-def test_the_rule_is_the_threshold_and_a_promoted_scope_stays_so_until_it_has_halved() -> None:
-    assert not should_promote(19_999, 20_000)
-    assert should_promote(20_000, 20_000)
-    assert should_promote(10_000, 20_000, promoted=True)
-    assert not should_promote(9_999, 20_000, promoted=True)
+def test_the_rule_is_the_threshold_and_an_indexed_scope_stays_so_until_it_has_halved() -> None:
+    assert not should_index(19_999, 20_000)
+    assert should_index(20_000, 20_000)
+    assert should_index(10_000, 20_000, indexed=True)
+    assert not should_index(9_999, 20_000, indexed=True)
 
 
 def test_only_scopes_above_the_threshold_get_an_index_a_route(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     changes = optimise(connection, namespace, 100)
-    assert [(change.user_id, change.action) for change in changes] == [("ada", "promote")]
-    assert promoted_users(connection) == ["ada"]
-    assert len(scope_indexes(connection)) == len(PROMOTED_TABLES)
+    assert [(change.user_id, change.action) for change in changes] == [("ada", "build")]
+    assert indexed_users(connection) == ["ada"]
+    assert len(scope_indexes(connection)) == len(INDEXED_TABLES)
     assert all(scope_indexes(connection).values())
 
 
@@ -138,13 +138,13 @@ def test_optimising_again_changes_nothing(
     assert optimise(connection, namespace, 100) == []
 
 
-def test_a_scope_that_shrank_is_demoted_and_its_indexes_are_dropped(
+def test_the_indexes_of_a_scope_that_shrank_are_dropped(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
     [change] = optimise(connection, namespace, 1000)
-    assert (change.user_id, change.action, change.chunks) == ("ada", "demote", CHUNKS)
-    assert promoted_users(connection) == []
+    assert (change.user_id, change.action, change.chunks) == ("ada", "drop", CHUNKS)
+    assert indexed_users(connection) == []
     assert scope_indexes(connection) == {}
 
 
@@ -162,25 +162,25 @@ def test_an_index_that_a_crash_left_invalid_is_rebuilt(
     assert all(scope_indexes(connection).values())
 
 
-def test_a_promotion_that_broke_off_leaves_exact_search_and_is_finished_by_the_next(
+def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next(
     connection: Connection, namespace: store.Namespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(indexes, "PROMOTED_TABLES", (*PROMOTED_TABLES[:2], "no_such_table"))
+        patched.setattr(indexes, "INDEXED_TABLES", (*INDEXED_TABLES[:2], "no_such_table"))
         with pytest.raises(psycopg.errors.UndefinedTable):
             optimise(connection, namespace, 100)
-    assert promoted_users(connection) == []
+    assert indexed_users(connection) == []
     assert len(scope_indexes(connection)) == 2
     [change] = optimise(connection, namespace, 100)
-    assert change.action == "promote"
-    assert len(scope_indexes(connection)) == len(PROMOTED_TABLES)
+    assert change.action == "build"
+    assert len(scope_indexes(connection)) == len(INDEXED_TABLES)
 
 
-def test_what_a_broken_off_promotion_left_is_dropped_when_the_scope_is_small_again(
+def test_what_broken_off_indexing_left_is_dropped_when_the_scope_is_small_again(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
-    connection.execute("UPDATE memsense.scopes SET promoted = false")
+    connection.execute("UPDATE memsense.scopes SET indexed = false")
     [change] = optimise(connection, namespace, 1000)
     assert change.action == "clean"
     assert scope_indexes(connection) == {}
@@ -189,20 +189,20 @@ def test_what_a_broken_off_promotion_left_is_dropped_when_the_scope_is_small_aga
 def test_only_one_optimisation_runs_at_a_time(
     connection: Connection, namespace: store.Namespace, database_url: str
 ) -> None:
-    lock = "SELECT pg_advisory_lock(hashtext('memsense promotion'))"
+    lock = "SELECT pg_advisory_lock(hashtext('memsense indexing'))"
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute(lock)
         with pytest.raises(DatabaseError, match="another optimisation is running"):
             optimise(connection, namespace, 100)
-    assert promoted_users(connection) == []
+    assert indexed_users(connection) == []
 
 
-def test_a_promoted_scope_is_searched_through_its_indexes(
+def test_an_indexed_scope_is_searched_through_its_indexes(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
     known = find_known(connection, namespace)
-    assert known.promoted
+    assert known.indexed
     connection.execute(
         "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off"
     )
@@ -212,7 +212,7 @@ def test_a_promoted_scope_is_searched_through_its_indexes(
     assert f"embeddings_user_scope_{known.scope_id}" in used
 
 
-def test_a_small_promoted_scope_gives_the_exact_answer(
+def test_a_small_indexed_scope_gives_the_exact_answer(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
@@ -266,18 +266,18 @@ def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
     assert breadth() == before
 
 
-def test_recall_tells_whether_the_scope_is_promoted(
+def test_recall_tells_whether_the_scope_is_indexed(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     known = find_known(connection, namespace)
     state, _ = run_recall(connection, request(namespace, known, ann=False))
-    assert not state.promoted
+    assert not state.indexed
     optimise(connection, namespace, 100)
     state, _ = run_recall(connection, request(namespace, known, ann=False))
-    assert state.promoted
+    assert state.indexed
 
 
-def test_search_goes_on_after_a_demotion_that_this_process_did_not_hear_of(
+def test_search_goes_on_when_indexes_went_and_this_process_did_not_hear_of_it(
     memory: MemSense, connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
