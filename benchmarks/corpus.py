@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed import Embedder, OnnxEmbedder, Vectors
+from memsense.graph.extraction import RuleExtractor
+from memsense.graph.upkeep import EntityUpkeep
 from memsense.ingest import expand_paths, read_source
 from memsense.ingest.report import ReadReport
-from memsense.text.entities import RuleExtractor, find_mentions
 from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
 from memsense.write.chunking import exchange_hash
 from memsense.write.facets import FACETS, Facets, RuleTagger
@@ -123,15 +124,17 @@ def question_embedder(corpus: Corpus) -> PreparedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSession:
-    """A session to store, and the vector of each of its texts."""
+    """A session to store, the vector of each of its texts, and what its turns mention."""
 
     draft: SessionDraft
     vectors: dict[str, NDArray[np.float32]]
+    upkeep: EntityUpkeep
 
     def single_exchanges(self) -> "Iterator[PreparedSession]":
         """The same session, an exchange at a time."""
         for exchange in self.draft.exchanges:
-            yield PreparedSession(replace(self.draft, exchanges=[exchange]), self.vectors)
+            draft = replace(self.draft, exchanges=[exchange])
+            yield PreparedSession(draft, self.vectors, self.upkeep)
 
 
 def generate_sessions(
@@ -166,7 +169,7 @@ def _session(
     draft = SessionDraft(
         user_id=user_id, session_id=session_id, exchanges=exchanges, mode="turn", format="bench"
     )
-    return PreparedSession(draft, vectors)
+    return PreparedSession(draft, vectors, EntityUpkeep.of(draft, EXTRACTOR))
 
 
 def _chunk(
@@ -187,7 +190,6 @@ def _chunk(
         personal_info=_facet(corpus, "personal_info", pair, number),
         preferences=_facet(corpus, "preferences", pair, number),
         events=_facet(corpus, "events", pair, number),
-        entities=find_mentions(EXTRACTOR, [(user_text, None), (assistant_text, None)], ()),
         occurred_at=START + timedelta(minutes=5 * number),
         message_ids=(f"{session_id}-{ordinal}-u", f"{session_id}-{ordinal}-a"),
         source="bench",

@@ -70,7 +70,9 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
     embedder = PreparedEmbedder(known=session.vectors)
     with transaction(pool) as connection:
         namespace = open_namespace(connection)
-        scope = store.lock_scope(connection, namespace, session.draft.user_id)
+        scope = store.lock_scope(
+            connection, namespace, session.draft.user_id, followers=(session.upkeep,)
+        )
         return store.write_session(connection, scope, session.draft, embedder.embed)
 
 

@@ -122,6 +122,7 @@ def remove(url: str, tenant: str) -> None:
             "packed_candidates",
             "traces",
             "mentions",
+            "chunk_entities",
             "edges",
             "entities",
             "embeddings",

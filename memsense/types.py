@@ -12,7 +12,6 @@ Granularity = Literal["turn", "session"]
 MemoryKind = Literal["stable", "preference", "episodic", "ephemeral"]
 IngestMode = Literal["turn", "session", "hybrid"]
 Status = Literal["active", "archived", "deleted"]
-EntityKind = Literal["speaker", "name", "title", "identifier", "file", "host", "handle", "tag"]
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
 
 
@@ -67,16 +66,6 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
-    """An entity as one chunk mentions it: `key` is what all its spellings share."""
-
-    key: str
-    name: str
-    kind: EntityKind
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkDraft:
     """A chunk before it is stored: its texts, what is known of it, and where it stands.
 
@@ -111,7 +100,6 @@ class ChunkDraft:
     message_ids: Sequence[str] = ()
     source: str | None = None
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    entities: Sequence[Mention] = ()
     content_hash: str
     dedup_window: int = 0
 

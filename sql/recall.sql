@@ -1,7 +1,7 @@
 -- THE recall query in parts, in the order in which it computes: eight routes, a CTE each, fused by
 -- weighted reciprocal rank. memsense/search/recall/statement.py joins the parts that a search needs into one
--- statement of one tenant; `memsense sql recall` prints any such statement. The optional graph
--- route is in graph.sql.
+-- statement of one tenant; `memsense sql recall` prints any such statement. Optional routes
+-- are in files of their own.
 --
 -- A part is SQL once its holes, names in braces, are filled. Comments are not sent.
 --

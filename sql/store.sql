@@ -129,14 +129,14 @@ ORDER BY wanted.position, c.part;
 INSERT INTO memsense.chunks (
     tenant_id, scope_id, granularity, session_id, agent_id, ordinal, last_ordinal, part,
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
-    task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans, entities,
+    task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans,
     confidence, occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
     tsv, user_length, assistant_length, tag_length, context_length
 )
 SELECT
     %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
     d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
-    d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans, d.entities,
+    d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans,
     d.confidence, d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
     setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
     || array_to_tsvector(d.identifiers),
@@ -148,7 +148,7 @@ FROM jsonb_to_recordset(%(drafts)s) AS d (
     position integer, granularity text, session_id text, agent_id text, ordinal integer, last_ordinal integer,
     part integer, user_text text, assistant_text text, session_text text, user_speaker text, assistant_speaker text,
     next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
-    preferences text, events text, facet_spans jsonb, entities jsonb, confidence double precision, occurred_at timestamptz,
+    preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
     occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
     dedup_window bigint, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
 )
@@ -168,7 +168,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     next_user_text = EXCLUDED.next_user_text, context = EXCLUDED.context,
     task_tag = EXCLUDED.task_tag, tags = EXCLUDED.tags, memory_kind = EXCLUDED.memory_kind,
     personal_info = EXCLUDED.personal_info, preferences = EXCLUDED.preferences, events = EXCLUDED.events,
-    facet_spans = EXCLUDED.facet_spans, entities = EXCLUDED.entities, occurred_at = EXCLUDED.occurred_at,
+    facet_spans = EXCLUDED.facet_spans, occurred_at = EXCLUDED.occurred_at,
     occurred_zone_known = EXCLUDED.occurred_zone_known, message_ids = EXCLUDED.message_ids,
     source = EXCLUDED.source, metadata = EXCLUDED.metadata,
     content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,

@@ -42,7 +42,7 @@ COMMANDS = {
     ),
     "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
     "project": ("memsense.cli.project:app", "Keep projects: named pools of sessions."),
-    "entities": ("memsense.cli.entities:app", "List and show what memory mentions."),
+    "entities": ("memsense.graph.cli:app", "List and show what memory mentions."),
     "stats": ("memsense.cli.chunks:stats", "Show what each user's memory holds."),
     "eval": ("memsense.cli.evaluate:app", "Measure recall on gold questions."),
     "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),

@@ -1,11 +1,16 @@
 """`memsense sql`: the statements that memsense runs, as it runs them."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
 from memsense.cli.app import new_app
+from memsense.search.profiles import Route
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
+
+Name = TypeVar("Name", str, Route)
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 
@@ -37,7 +42,14 @@ def recall(
         typer.Option("--filter", metavar="NAME", help=f"with one of {', '.join(FILTER_NAMES)}"),
     ] = None,
     filtered: Annotated[bool, typer.Option("--filtered", help="with every filter in use")] = False,
-    graph: Annotated[bool, typer.Option("--graph", help="with the graph route")] = False,
+    routes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--route",
+            metavar="NAME",
+            help=f"with an optional route, one of {', '.join(OPTIONAL_ROUTES)}",
+        ),
+    ] = None,
     identified: Annotated[
         bool, typer.Option("--identified", help="with a field for identifiers")
     ] = False,
@@ -59,8 +71,8 @@ def recall(
     shape = Shape(
         whose=_whose(indexed, all_users=all_users),
         lexical=lexical,
-        filters=FILTER_NAMES if filtered else tuple(_check_filters(filters or [])),
-        graph=graph,
+        filters=FILTER_NAMES if filtered else tuple(_check("filter", filters or [], FILTER_NAMES)),
+        optional=tuple(_check("route", routes or [], tuple(OPTIONAL_ROUTES))),
         identified=identified,
         worded=worded,
         one_granularity=one_granularity,
@@ -78,11 +90,10 @@ def _whose(indexed: tuple[int, int] | None, *, all_users: bool) -> Whose:
     return Indexed(*indexed)
 
 
-def _check_filters(names: list[str]) -> list[str]:
+def _check(what: str, names: list[str], known: Sequence[Name]) -> list[Name]:
     for name in names:
-        if name not in FILTER_NAMES:
+        if name not in known:
             raise typer.BadParameter(
-                f"no filter named {name!r}; there are {', '.join(FILTER_NAMES)}",
-                param_hint="--filter",
+                f"no {what} named {name!r}; there are {', '.join(known)}", param_hint=f"--{what}"
             )
-    return names
+    return [name for name in known if name in names]

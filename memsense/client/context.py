@@ -4,6 +4,7 @@ Here and in the resources, what only some processes need is imported where it is
 search starts quickly.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ from memsense.search.known import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile
+from memsense.types import SessionDraft
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
-    from memsense.text.entities import EntityExtractor
+    from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
 
 
@@ -77,9 +79,15 @@ class Context:
     @cached_property
     def extractor(self) -> "EntityExtractor":
         """What finds entities in what is added, made at first use."""
-        from memsense.text.entities import RuleExtractor
+        from memsense.graph.extraction import RuleExtractor
 
         return self._given_extractor or RuleExtractor()
+
+    def followers(self, draft: SessionDraft | None = None) -> Sequence[store.Follower]:
+        """What follows a write in its transaction, having read the draft that it will store."""
+        from memsense.graph.upkeep import EntityUpkeep
+
+        return (EntityUpkeep.of(draft, self.extractor) if draft else EntityUpkeep(),)
 
     @cached_property
     def reranker(self) -> Reranker | None:

@@ -38,15 +38,15 @@ from memsense.write.messages import read_messages
 from memsense.write.vectors import BatchVectors, texts_of
 
 if TYPE_CHECKING:
-    from memsense.client.entities import EntitiesResource
     from memsense.client.indexes import IndexesResource
     from memsense.client.profiles import ProfilesResource
     from memsense.client.projects import ProjectsResource
     from memsense.client.settings import SettingsResource
     from memsense.client.traces import TracesResource
     from memsense.explain.why_not import Verdict
+    from memsense.graph.extraction import EntityExtractor
+    from memsense.graph.resource import Entities
     from memsense.ingest import ReadOptions
-    from memsense.text.entities import EntityExtractor
     from memsense.write.drafting import Annotations
     from memsense.write.facets import FacetTagger
     from memsense.write.ingest_run import IngestReport
@@ -162,11 +162,17 @@ class MemSense:
         return TracesResource(self._context, self._searches)
 
     @cached_property
-    def entities(self) -> "EntitiesResource":
+    def entities(self) -> "Entities":
         """What memory mentions."""
-        from memsense.client.entities import EntitiesResource
+        from memsense.graph.resource import Entities
 
-        return EntitiesResource(self._context)
+        context = self._context
+        return Entities(
+            pool=context.pool,
+            find_namespace=context.find_namespace,
+            require_namespace=context.require_namespace,
+            extractor=context.extractor,
+        )
 
     @cached_property
     def indexes(self) -> "IndexesResource":
@@ -214,7 +220,6 @@ class MemSense:
         )
         drafter = Drafter(
             tagger=self._context.tagger,
-            extractor=self._context.extractor,
             mode=mode,
             ledger=False,
             annotations=annotations,
@@ -222,10 +227,11 @@ class MemSense:
         draft = drafter.draft(conversation, _name(user_id, "user_id"))
         vectors = BatchVectors(self._context.embedder)
         vectors.prepare(texts_of([draft]))
+        followers = self._context.followers(draft)
         if conn is not None:
             self._writes.begin(conn)
         with transaction(self._context.pool, conn) as connection:
-            namespace, write = self._writes.write(connection, draft, vectors)
+            namespace, write = self._writes.write(connection, draft, vectors, followers)
             return store.fetch_chunks(connection, namespace, write.chunk_ids)
 
     def ingest(
@@ -257,7 +263,6 @@ class MemSense:
         reading = options or ReadOptions()
         drafter = Drafter(
             tagger=self._context.tagger,
-            extractor=self._context.extractor,
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
@@ -492,7 +497,8 @@ class MemSense:
     ) -> Generator[tuple[Connection, store.Namespace, store.ChunkPlace]]:
         with transaction(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
-            place = store.find_chunk_scope(connection, namespace, chunk_id)
+            followers = self._context.followers()
+            place = store.find_chunk_scope(connection, namespace, chunk_id, followers=followers)
             yield connection, namespace, place
 
 

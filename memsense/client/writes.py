@@ -1,5 +1,7 @@
 """Writes drafts: each session in a transaction of its own, or within the caller's."""
 
+from collections.abc import Sequence
+
 import psycopg
 
 from memsense import store
@@ -24,17 +26,22 @@ class Writes:
             store.find_tenant(connection, self._context.settings.tenant)
 
     def write(
-        self, connection: psycopg.Connection, draft: SessionDraft, vectors: BatchVectors
+        self,
+        connection: psycopg.Connection,
+        draft: SessionDraft,
+        vectors: BatchVectors,
+        followers: Sequence[store.Follower],
     ) -> tuple[store.Namespace, SessionWrite]:
         """Store a draft in the open transaction; the namespace is made if it is new."""
         namespace = self._context.open_namespace(connection)
-        scope = store.lock_scope(connection, namespace, draft.user_id)
+        scope = store.lock_scope(connection, namespace, draft.user_id, followers=followers)
         return namespace, store.write_session(connection, scope, draft, vectors)
 
     def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
         """Store a draft in a transaction of its own."""
+        followers = self._context.followers(draft)
         with transaction(self._context.pool) as connection:
-            return self.write(connection, draft, vectors)[1]
+            return self.write(connection, draft, vectors, followers)[1]
 
     def missing(self, draft: SessionDraft) -> SessionDraft:
         """The part of the draft that is not stored yet."""

@@ -17,10 +17,10 @@ from memsense.doctor.server import examine_server
 from memsense.embed import Embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
+from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
 from memsense.search.settings import default_profile, tuned_profile
-from memsense.text.entities import question_keys
 from memsense.text.scripts import segment_scripts
 
 
@@ -115,7 +115,7 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Findin
         profile=profile,
         top_k=10,
         indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["indexed"] else None,
-        question_keys=question_keys(scope["user_text"]),
+        optional=ask_optional(scope["user_text"], profile),
     )
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
     yield from examine_plan(fetch_value(connection, explain, query_values(request)), ROUTES)

@@ -6,6 +6,7 @@ from typing import Any
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all
 from memsense.doctor.findings import FILE, Expected, Finding
+from memsense.graph import GRAPH_INDEXES
 
 INDEXES: Mapping[str, str] = {
     "chunks_pkey": "chunks",
@@ -24,13 +25,7 @@ INDEXES: Mapping[str, str] = {
     "embeddings_personal_info_pkey": "embeddings_personal_info",
     "embeddings_preferences_pkey": "embeddings_preferences",
     "embeddings_events_pkey": "embeddings_events",
-    "entities_pkey": "entities",
-    "entities_tenant_id_scope_id_key_key": "entities",
-    "entities_scope_spellings": "entities",
-    "mentions_pkey": "mentions",
-    "mentions_chunk": "mentions",
-    "edges_pkey": "edges",
-    "edges_entity_b": "edges",
+    **GRAPH_INDEXES,
     "events_chunk": "events",
     "ingested_messages_pkey": "ingested_messages",
     "traces_pkey": "traces",

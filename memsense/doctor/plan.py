@@ -7,9 +7,12 @@ from typing import Any
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, find_one
 from memsense.doctor.findings import FILE, Finding
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 
 WASTED_ROWS = 10_000
 """Rows of others that a route may read in vain before its plan is worth a warning."""
+
+_OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
 
 
 def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
@@ -49,7 +52,7 @@ def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any
 
 def _is_source(node: Mapping[str, Any]) -> bool:
     name = node.get("Relation Name", "")
-    has_rows = name.startswith(("embeddings_", "chunks", "mentions"))
+    has_rows = name.startswith(("embeddings_", "chunks")) or name in _OPTIONAL_TABLES
     return has_rows or node.get("One-Time Filter") == "false"
 
 

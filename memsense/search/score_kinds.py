@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from memsense.search.recall.optional import OPTIONAL_ROUTES
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreKind:
@@ -47,13 +49,9 @@ SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
                 comparable=False,
                 meaning="how near to one another all of the question's words stand",
             ),
-            ScoreKind(
-                name="graph",
-                low=0.0,
-                high=1.0,
-                comparable=False,
-                meaning="mentions of the question's entities and their neighbours, as a share of"
-                " the most that any chunk has",
+            *(
+                ScoreKind(name=name, low=0.0, high=1.0, comparable=False, meaning=route.meaning)
+                for name, route in OPTIONAL_ROUTES.items()
             ),
             ScoreKind(
                 name="rrf",

@@ -19,6 +19,7 @@ from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
 from memsense.search.rank.reranker import Reranker
 from memsense.search.rank.signals import NO_TERMS
 from memsense.search.recall.candidates import Candidates
+from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchGranularity, SearchRequest
@@ -184,7 +185,7 @@ def recall_request(
         sessions=may_return_sessions(request.granularity, known),
         filters=request.filters,
         indexed=_indexed(known),
-        question_keys=_question_keys(plan),
+        optional=ask_optional(plan.request.query, plan.profile),
         wording=choose_wording(question, plan.profile),
     )
 
@@ -197,15 +198,6 @@ def choose_wording(question: Question, profile: Profile) -> Wording:
         required=question.quoted if profile.quoted == "must" else (),
         identifiers=question.identifiers if profile.identifier_boost else (),
     )
-
-
-def _question_keys(plan: SearchPlan) -> Sequence[str]:
-    """What the question may name, names of speakers included; nothing without a graph route."""
-    if not plan.profile.weights["graph"]:
-        return ()
-    from memsense.text.entities import question_keys
-
-    return question_keys(plan.request.query)
 
 
 def _indexed(known: KnownScope | None) -> Indexed | None:

@@ -14,6 +14,7 @@ from memsense.store.reads import (
 )
 from memsense.store.scopes import (
     ChunkPlace,
+    Follower,
     KnownScope,
     Namespace,
     Scope,
@@ -30,6 +31,7 @@ from memsense.store.writes import select_missing, write_session
 
 __all__ = [
     "ChunkPlace",
+    "Follower",
     "FoundHit",
     "IndexChange",
     "KnownScope",

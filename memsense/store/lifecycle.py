@@ -101,6 +101,8 @@ def _reactivate(
     }
     execute(connection, "reactivate", {**_key(place), **terms})
     writes.count_statistics(connection, place.scope, [chunk.chunk_id], sign=1)
+    for follower in place.scope.followers:
+        follower.chunks_restored(connection, place.scope, [chunk.chunk_id])
     writes.insert_embeddings(
         connection, place.scope, [draft], [chunk.chunk_id], embed, previous=[None]
     )

@@ -1,12 +1,13 @@
 """Whose memory a call means: tenant, namespace and user, by name and by number."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_value, fetch_values, find_one, find_value
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
+from memsense.types import ChunkDraft
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +32,36 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """One user's memory: what every statement of a write is limited to."""
+    """One user's memory: what every statement of a write is limited to, and who follows it."""
 
     tenant_id: int
     scope_id: int
     language: str
     model_id: int
+    followers: Sequence["Follower"] = ()
+
+
+class Follower(Protocol):
+    """Keeps what it derives from active chunks in step with them, in the writer's transaction."""
+
+    def chunks_written(
+        self,
+        connection: Connection,
+        scope: Scope,
+        drafts: Sequence[ChunkDraft],
+        chunk_ids: Sequence[int],
+    ) -> None:
+        """The drafts were stored under these ids; what stood there before was withdrawn."""
+
+    def chunks_withdrawn(
+        self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
+    ) -> None:
+        """The chunks are about to be retired, rewritten or removed."""
+
+    def chunks_restored(
+        self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
+    ) -> None:
+        """Retired chunks are active again, as they were written."""
 
 
 def find_tenant(connection: Connection, name: str) -> int | None:
@@ -135,8 +160,14 @@ def check_model(namespace: Namespace, model: str, dimension: int) -> None:
         )
 
 
-def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Scope:
-    """The user's scope, created if it is new, and locked until the transaction ends."""
+def lock_scope(
+    connection: Connection,
+    namespace: Namespace,
+    user_id: str,
+    *,
+    followers: Sequence[Follower] = (),
+) -> Scope:
+    """The user's scope, made if new, locked for this transaction."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
@@ -146,10 +177,12 @@ def lock_scope(connection: Connection, namespace: Namespace, user_id: str) -> Sc
     if scope_id is None:
         execute(connection, "ensure_scope", key)
         scope_id = fetch_value(connection, "lock_scope", key)
-    return _locked_scope(connection, namespace, scope_id)
+    return _locked_scope(connection, namespace, scope_id, followers)
 
 
-def _locked_scope(connection: Connection, namespace: Namespace, scope_id: int) -> Scope:
+def _locked_scope(
+    connection: Connection, namespace: Namespace, scope_id: int, followers: Sequence[Follower]
+) -> Scope:
     """The scope with its language as it is now: re-indexing changes it under all scopes' locks."""
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     assert namespace.model_id is not None
@@ -158,6 +191,7 @@ def _locked_scope(connection: Connection, namespace: Namespace, scope_id: int) -
         scope_id=scope_id,
         language=fetch_value(connection, "fetch_language", key),
         model_id=namespace.model_id,
+        followers=followers,
     )
 
 
@@ -207,7 +241,13 @@ class ChunkPlace:
     status: str
 
 
-def find_chunk_scope(connection: Connection, namespace: Namespace, chunk_id: int) -> ChunkPlace:
+def find_chunk_scope(
+    connection: Connection,
+    namespace: Namespace,
+    chunk_id: int,
+    *,
+    followers: Sequence[Follower] = (),
+) -> ChunkPlace:
     """Lock the scope of a chunk and say where it stands; NotFoundError outside this namespace."""
     key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
     row = find_one(connection, "lock_chunk", key)
@@ -215,7 +255,7 @@ def find_chunk_scope(connection: Connection, namespace: Namespace, chunk_id: int
         raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")
     scope_id, session_id, granularity, ordinal, last_ordinal, status = row
     return ChunkPlace(
-        scope=_locked_scope(connection, namespace, scope_id),
+        scope=_locked_scope(connection, namespace, scope_id, followers),
         chunk_id=chunk_id,
         session_id=session_id,
         granularity=granularity,

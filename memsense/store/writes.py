@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from memsense.db.connection import Connection
 from memsense.db.rows import copy_rows, execute, execute_many, fetch_all, fetch_value, find_one
 from memsense.db.wire import as_halfvec
-from memsense.store import mentions, rows
+from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.text.identifiers import as_lexemes, index_identifiers
 from memsense.text.scripts import segment_scripts
@@ -289,6 +289,8 @@ def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDr
     }
     chunk_ids = [found[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
     count_statistics(connection, scope, chunk_ids, sign=1)
+    for follower in scope.followers:
+        follower.chunks_written(connection, scope, drafts, chunk_ids)
     return chunk_ids
 
 
@@ -299,7 +301,6 @@ def _as_json(position: int, draft: ChunkDraft) -> dict[str, Any]:
     values["tags"] = list(draft.tags)
     values["message_ids"] = list(draft.message_ids)
     values["facet_spans"] = [dict(span) for span in draft.facet_spans]
-    values["entities"] = mentions.as_json(draft.entities)
     values["metadata"] = dict(draft.metadata)
     return {"position": position, **values, **index_terms(draft)}
 
@@ -342,7 +343,6 @@ def count_statistics(
     execute(connection, "count_chunks", values)
     if sign < 0:
         execute(connection, "drop_unused_lexemes", values)
-    mentions.count_mentions(connection, scope, chunk_ids, sign=sign)
 
 
 def insert_embeddings(
@@ -451,6 +451,8 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
     if not chunk_ids:
         return
     count_statistics(connection, scope, chunk_ids, sign=-1)
+    for follower in scope.followers:
+        follower.chunks_withdrawn(connection, scope, chunk_ids)
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_embeddings", values)
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
-from memsense.text.entities import EntityExtractor, RuleExtractor, find_mentions
 from memsense.types import (
     ChunkDraft,
     Conversation,
@@ -16,7 +15,6 @@ from memsense.types import (
     IngestMode,
     JsonValue,
     MemoryKind,
-    Mention,
     Message,
     SessionDraft,
 )
@@ -46,7 +44,6 @@ class Drafter:
     """
 
     tagger: FacetTagger
-    extractor: EntityExtractor = field(default_factory=RuleExtractor)
     mode: IngestMode = "hybrid"
     ledger: bool
     user_speaker: str | None = None
@@ -124,17 +121,9 @@ class Drafter:
             message_ids=tuple(message.external_id for message in messages if message.external_id),
             source=f"{conversation.format}:{conversation.source}",
             metadata={**_own_metadata(conversation), **given.metadata},
-            entities=self._find_entities(conversation, exchange, sides),
             content_hash=exchange_hash(identity, part) if part else identity,
             dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
         )
-
-    def _find_entities(
-        self, conversation: Conversation, exchange: Exchange, sides: tuple[str, str]
-    ) -> tuple[Mention, ...]:
-        labels = (_speaker(exchange.user), _speaker(exchange.assistant))
-        participants = sorted({m.speaker for m in conversation.messages if m.speaker})
-        return find_mentions(self.extractor, zip(sides, labels, strict=True), participants)
 
     def _find_facets(self, user_text: str, assistant_text: str) -> Facets:
         return self.tagger.tag(user_text, assistant_text)

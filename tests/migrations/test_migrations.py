@@ -53,7 +53,8 @@ UNION ALL
 SELECT pg_get_viewdef(oid) FROM pg_class
 WHERE relnamespace = 'memsense'::regnamespace AND relkind = 'v'
 UNION ALL
-SELECT format('%s %s %s', objoid::regclass, objsubid, description) FROM pg_description
+SELECT format('%s %s %s', objoid::regclass, attname, description) FROM pg_description
+LEFT JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid
 WHERE classoid = 'pg_class'::regclass
   AND objoid IN (SELECT oid FROM pg_class WHERE relnamespace = 'memsense'::regnamespace)
 """
@@ -209,7 +210,7 @@ def test_a_chunk_in_python_has_the_tables_columns(conn: psycopg.Connection[Any])
         " AND attnum > 0 AND NOT attisdropped"
     ).fetchall()
     columns = {name for (name,) in rows}
-    index = {"tsv", "user_length", "assistant_length", "tag_length", "context_length", "entities"}
+    index = {"tsv", "user_length", "assistant_length", "tag_length", "context_length"}
     identity = {"tenant_id", "scope_id", "content_hash", "dedup_window"}
     chunk = {item.name for item in fields(Chunk)}
     assert chunk - {"namespace", "user_id"} == columns - index - identity

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from memsense import MemSense
 from memsense.cli.app import root
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
-from memsense.text.entities import Found, RuleExtractor, find_mentions
+from memsense.graph.extraction import Found, RuleExtractor, find_mentions
 from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]
@@ -252,7 +252,7 @@ def test_entities_of_an_older_store_are_found_by_a_rebuild(
     with psycopg.connect(database_url) as conn:
         before = kept(conn)
         conn.execute("TRUNCATE memsense.edges, memsense.mentions, memsense.entities")
-        conn.execute("UPDATE memsense.chunks SET entities = '[]'")
+        conn.execute("TRUNCATE memsense.chunk_entities")
     seen: list[tuple[str, int]] = []
     assert memory.entities.rebuild(on_user=lambda user, chunks: seen.append((user, chunks))) == 7
     assert seen == [("ada", 6), ("ben", 1)]
@@ -324,7 +324,7 @@ def test_the_picture_of_a_neighbourhood_is_drawn(
 def test_a_picture_of_another_kind_or_without_its_libraries_is_refused(
     memory: MemSense, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memsense.cli import picture
+    from memsense.graph import picture
 
     add(memory, 0, "I saw Ada in Lisbon")
     with pytest.raises(InvalidInputError, match="svg or .png"):

@@ -13,13 +13,14 @@ from plans import explain_recall, walk
 
 from memsense import MemSense
 from memsense.db import open_pool, read
+from memsense.graph import route
+from memsense.graph.extraction import question_keys
 from memsense.search.profiles import BALANCED, PROFILES, ROUTES, Profile
-from memsense.search.recall import run as recall
 from memsense.search.recall.candidates import Candidate, Candidates
+from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, run_recall, shape_of
 from memsense.search.recall.statement import Indexed, recall_text
 from memsense.search.request import Filters
-from memsense.text.entities import question_keys
 
 OpenMemory = Callable[..., MemSense]
 
@@ -61,7 +62,7 @@ def ask(
         terms=question,
         profile=profile,
         top_k=50,
-        question_keys=question_keys(question),
+        optional=ask_optional(question, profile),
         **given,
     )
     with open_pool(url, min_size=1, max_size=1, timeout=10) as pool, read(pool) as conn:
@@ -182,7 +183,7 @@ def test_the_route_equals_a_breadth_first_search_in_networkx(
     per_entity: int,
     seed: int,
 ) -> None:
-    monkeypatch.setattr(recall, "GRAPH_EDGES", per_entity)
+    monkeypatch.setattr(route, "EDGES", per_entity)
     source = random.Random(seed)
     fill(memory, source, 60)
     fill(memory, source, 20, user_id="ben")
@@ -286,9 +287,9 @@ def test_a_question_that_may_name_nothing_runs_no_graph_route(
 ) -> None:
     fill(memory, random.Random(5), 5)
     request, _ = ask(database_url, "what is it?", WITH_GRAPH)
-    assert not shape_of(request).graph
+    assert not shape_of(request).optional
     request, _ = ask(database_url, "what is Lisbon?", WITH_GRAPH)
-    assert shape_of(request).graph
+    assert shape_of(request).optional == ("graph",)
 
 
 def test_a_hit_shows_the_graph_routes_part_of_its_score(memory: MemSense) -> None:

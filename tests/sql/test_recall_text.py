@@ -22,7 +22,8 @@ from typer.testing import CliRunner
 from memsense.cli.sql import app
 from memsense.db.queries import as_sql, query, statement_names
 from memsense.errors import ConfigurationError
-from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES
+from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.run import RecallRequest, query_values
 from memsense.search.recall.statement import (
     FILTER_NAMES,
@@ -38,7 +39,8 @@ from memsense.search.request import Filters
 INDEXED = Indexed(17, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("graph", "identified", "worded", "one_granularity")
+FLAGS = ("identified", "worded", "one_granularity")
+OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
 
 SHOWN = {
@@ -48,7 +50,7 @@ SHOWN = {
     "filtered": Shape(filters=("since", "tags")),
     "indexed_filtered": Shape(whose=INDEXED, filters=FILTER_NAMES),
     "ts_rank": Shape(lexical="ts_rank"),
-    "graph": Shape(graph=True, filters=("kinds",)),
+    "graph": Shape(optional=("graph",), filters=("kinds",)),
     "wording": Shape(identified=True, worded=True, one_granularity=True),
 }
 
@@ -56,9 +58,13 @@ SHOWN = {
 def bases() -> list[Shape]:
     """Every shape without filters."""
     return [
-        replace(Shape(whose=whose, lexical=lexical), **dict(zip(FLAGS, flags, strict=True)))
+        replace(
+            Shape(whose=whose, lexical=lexical, optional=optional),
+            **dict(zip(FLAGS, flags, strict=True)),
+        )
         for whose in WHOSE
         for lexical in LEXICAL
+        for optional in OPTIONAL
         for flags in product((False, True), repeat=len(FLAGS))
     ]
 
@@ -70,7 +76,8 @@ def with_filters(base: Shape) -> Iterator[Shape]:
 
 def name_of(shape: Shape) -> str:
     whose = "indexed" if shape.indexed else str(shape.whose)
-    return "-".join([whose, shape.lexical, *(flag for flag in FLAGS if getattr(shape, flag))])
+    flags = (flag for flag in FLAGS if getattr(shape, flag))
+    return "-".join([whose, shape.lexical, *shape.optional, *flags])
 
 
 def body_of(part: str) -> tuple[str, str]:
@@ -80,7 +87,14 @@ def body_of(part: str) -> tuple[str, str]:
 
 
 def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
-    assert {field.name for field in fields(Shape)} == {"whose", "lexical", "filters", *FLAGS}
+    assert {field.name for field in fields(Shape)} == {
+        "whose",
+        "lexical",
+        "filters",
+        "optional",
+        *FLAGS,
+    }
+    assert [(), tuple(OPTIONAL_ROUTES)] == OPTIONAL
     assert get_args(get_args(Whose)[0]) == ("one_user", "all_users")
     assert get_args(Whose)[1] is Indexed
     assert {field.name for field in fields(Filters)} | {"quoted"} == set(FILTER_NAMES)
@@ -99,6 +113,7 @@ def test_every_shape_is_planned_by_the_server(conn: psycopg.Connection, base: Sh
             terms="tea",
             profile=BALANCED,
             top_k=8,
+            optional={name: route.ask("tea") or {} for name, route in OPTIONAL_ROUTES.items()},
         )
     )
     conn.execute("SET geqo_threshold = 2")
@@ -175,6 +190,11 @@ def test_an_unknown_filter_is_refused() -> None:
         Shape(filters=("since", "colour"))
 
 
+def test_a_route_that_always_runs_is_no_optional_one() -> None:
+    with pytest.raises(ConfigurationError, match="there is no optional route lexical"):
+        Shape(optional=("lexical",))
+
+
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_change_of_a_part_shows_as_a_change_of_sql(name: str) -> None:
     shown = Path(__file__).parents[1] / "data" / "recall" / f"{name}.sql"
@@ -193,6 +213,8 @@ def arguments_of(shape: Shape) -> list[str]:
         found.append("--all-users")
     for name in shape.filters:
         found += ["--filter", name]
+    for name in shape.optional:
+        found += ["--route", name]
     found += ["--lexical", shape.lexical]
     found += [f"--{flag.replace('_', '-')}" for flag in FLAGS if getattr(shape, flag)]
     return found

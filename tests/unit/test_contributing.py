@@ -71,7 +71,7 @@ def test_no_condition_stands_there_that_nothing_sets() -> None:
 @pytest.mark.parametrize("name", ROUTES)
 def test_a_route_is_at_all_its_places(name: str) -> None:
     assert all(name in profile.weights for profile in PROFILES.values())
-    steps = list(compose(Shape(graph=True)))
+    steps = list(compose(Shape(optional=("graph",))))
     [step] = [text for text in steps if text.startswith(f"{name} AS (")]
     for column in ("turns", "turn_scores", "sessions", "session_scores"):
         assert f"AS {column}" in step

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.text.entities import (
+from memsense.graph.extraction import (
     Found,
     RuleExtractor,
     count_mentions,
@@ -15,8 +15,8 @@ from memsense.text.entities import (
     find_mentions,
     question_keys,
 )
-from memsense.text.entities.model import LARGEST_MENTIONS, LONGEST_KEY
-from memsense.text.entities.naming import LARGEST_KEYS
+from memsense.graph.extraction.model import LARGEST_MENTIONS, LONGEST_KEY
+from memsense.graph.extraction.naming import LARGEST_KEYS
 
 LONG_DAY = (
     'Yesterday Ada and I took the train from Porto to Lisbon. We read "The Book of Disquiet" on '

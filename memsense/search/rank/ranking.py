@@ -21,6 +21,7 @@ from memsense.search.rank.diversity import diversify
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.rank.signals import NO_TERMS, ScoreTerms, score_terms
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.types import Granularity
 
 
@@ -203,6 +204,6 @@ def contributions(found: Sequence[RouteHit], profile: Profile) -> tuple[RouteCon
 
 
 def _score_kind(route: Route, profile: Profile) -> str:
-    if route == "graph":
-        return "graph"
+    if route in OPTIONAL_ROUTES:
+        return route
     return profile.lexical_mode if route == "lexical" else "cosine"

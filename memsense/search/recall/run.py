@@ -1,7 +1,7 @@
 """Runs THE recall query and gives back its candidates with their ranks and raw scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -47,26 +47,14 @@ closer together than their sides, and need twice as much. docs/benchmarks.md has
 LARGEST_EF_SEARCH = 1000
 """What pgvector allows."""
 
-GRAPH_SIMILARITY = 0.8
-"""A misspelt name means an entity whose spelling is more similar than this."""
-
-GRAPH_HOPS, GRAPH_EDGES = 2, 16
-"""How far the graph route goes, and over how many of an entity's strongest edges each time."""
-
-GRAPH_DECAY = 0.5
-"""A mention counts so much less with every hop from the question's own entities."""
-
-GRAPH_BOOST = 1.5
-"""What a chunk's score is multiplied by when it mentions an entity of the question."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
     `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
-    `terms` is its text for the lexical route, `question_keys` what it may name for the graph
-    route, `wording` what texts may hold of it word for word.
+    `terms` is its text for the lexical route, `optional` the parameters of each optional route
+    that runs, `wording` what texts may hold of it word for word.
     """
 
     tenant_id: int
@@ -80,7 +68,9 @@ class RecallRequest:
     sessions: bool = False
     filters: Filters = NO_FILTERS
     indexed: Indexed | None = None
-    question_keys: Sequence[str] = ()
+    optional: Mapping[Route, Mapping[str, Any]] = field(
+        default_factory=dict[Route, Mapping[str, Any]]
+    )
     wording: Wording = NO_WORDING
 
     @property
@@ -125,7 +115,7 @@ def shape_of(request: RecallRequest) -> Shape:
         whose="all_users" if request.user_id is None else request.indexed or "one_user",
         lexical=request.profile.lexical_mode,
         filters=(*request.filters.used(), *quoted),
-        graph=bool(request.profile.weights["graph"] and request.question_keys),
+        optional=tuple(request.optional),
         identified=bool(wording.identifiers),
         worded=bool(wording.phrase or wording.quoted),
         one_granularity=len(request.granularities) == 1,
@@ -158,12 +148,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "few_share": FEW_SHARE,
         "few_least": FEW_LEAST,
         **text_index(profile).parameters(),
-        "question_keys": list(request.question_keys),
-        "graph_similarity": GRAPH_SIMILARITY,
-        "graph_edges": GRAPH_EDGES,
-        "graph_hops": GRAPH_HOPS,
-        "graph_decay": GRAPH_DECAY,
-        "graph_boost": GRAPH_BOOST,
+        **{name: value for found in request.optional.values() for name, value in found.items()},
         **{f"weight_{route}": weight for route, weight in weights.items()},
         "identifier_boost": profile.identifier_boost,
         **request.wording.values(),

@@ -5,13 +5,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from memsense.db.queries import Numbered, fill, fill_script, number_parameters, statement_names
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
+from memsense.search.recall.optional import OPTIONAL_ROUTES
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
     {
@@ -39,7 +40,7 @@ Whose = Literal["one_user", "all_users"] | Indexed
 class Shape:
     """What changes the text of the recall statement; everything else is a parameter.
 
-    `filters` are names of conditions in `sql/filters.sql`. `graph`: the graph route runs.
+    `filters` are names of conditions in `sql/filters.sql`. `optional`: which optional routes run.
     `identified`: identifiers are a field of their own. `worded`: candidates tell which patterns
     their text holds. `one_granularity`: not both turns and sessions are wanted.
     """
@@ -47,7 +48,7 @@ class Shape:
     whose: Whose = "one_user"
     lexical: Literal["bm25f", "ts_rank"] = "bm25f"
     filters: tuple[str, ...] = ()
-    graph: bool = False
+    optional: tuple[Route, ...] = ()
     identified: bool = False
     worded: bool = False
     one_granularity: bool = False
@@ -55,6 +56,8 @@ class Shape:
     def __post_init__(self) -> None:
         if unknown := set(self.filters) - set(FILTER_NAMES):
             raise ConfigurationError(f"there is no filter {', '.join(sorted(unknown))}")
+        if unknown := set(self.optional) - set(OPTIONAL_ROUTES):
+            raise ConfigurationError(f"there is no optional route {', '.join(sorted(unknown))}")
 
     @property
     def indexed(self) -> Indexed | None:
@@ -64,7 +67,7 @@ class Shape:
     @property
     def routes(self) -> tuple[Route, ...]:
         """The routes that the statement holds."""
-        return tuple(route for route in ROUTES if route != "graph" or self.graph)
+        return tuple(r for r in ROUTES if r not in OPTIONAL_ROUTES or r in self.optional)
 
 
 @lru_cache(maxsize=256)
@@ -89,8 +92,8 @@ def compose(shape: Shape) -> Iterator[str]:
         yield _vector_route(route, shape)
     yield from _words(shape)
     yield _part("lexical")
-    if shape.graph:
-        yield from _graph(shape)
+    for route in shape.optional:
+        yield from OPTIONAL_ROUTES[route].steps(partial(_takes_part, shape))
     yield from _fusion(shape)
     yield from _candidates(shape)
     yield _state(shape)
@@ -230,12 +233,6 @@ def _bm25f(takes_part: str) -> Iterator[str]:
     yield _part("postings", takes_part=takes_part)
     yield _part("frequencies")
     yield _part("words")
-
-
-def _graph(shape: Shape) -> Iterator[str]:
-    for step in ("graph_named", "graph_spellings", "graph_linked", "graph_reached"):
-        yield fill(step, "graph.sql")
-    yield fill("graph", "graph.sql", takes_part=_takes_part(shape, "m.chunk_id"))
 
 
 def _fusion(shape: Shape) -> Iterator[str]:

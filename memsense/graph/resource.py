@@ -1,18 +1,24 @@
-"""`memory.entities`: what memory mentions, and finding it again in what is stored."""
+"""The resource `entities` of a client: shows entities, and finds them again in what is stored."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from memsense import store
-from memsense.client.context import Context
 from memsense.db import read, transaction
+from memsense.db.connection import Connection, Pool
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.types import Chunk, EntityKind
-
-if TYPE_CHECKING:
-    from memsense.db.connection import Connection
-    from memsense.store.entities import Entity, EntityMention, NearEntity
+from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
+from memsense.graph.reading import (
+    Entity,
+    EntityMention,
+    NearEntity,
+    fetch_neighbourhood,
+    find_similar,
+    list_entities,
+    list_users,
+)
+from memsense.graph.upkeep import rebuild_entities
+from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
 DEFAULT_SHOWN = 10
@@ -26,18 +32,21 @@ class EntityView:
     entity and its neighbours: how many chunks mention both.
     """
 
-    entity: "Entity"
-    mentions: "Sequence[EntityMention]"
+    entity: Entity
+    mentions: Sequence[EntityMention]
     chunks: Sequence[Chunk]
-    neighbours: "Sequence[NearEntity]"
+    neighbours: Sequence[NearEntity]
     edges: Sequence[tuple[int, int, int]]
 
 
-class EntitiesResource:
-    """Shows entities."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entities:
+    """Shows the entities of a namespace, which is None, or an error, before it holds anything."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    pool: Pool
+    find_namespace: Callable[[Connection], store.Namespace | None]
+    require_namespace: Callable[[Connection], store.Namespace]
+    extractor: EntityExtractor
 
     def list(
         self,
@@ -45,13 +54,11 @@ class EntitiesResource:
         user_id: str | None = None,
         kind: EntityKind | None = None,
         limit: int = DEFAULT_LISTED,
-    ) -> "list[Entity]":
+    ) -> list[Entity]:
         """The entities that memory mentions most often, each user's own."""
-        from memsense.store.entities import list_entities
-
         _check_limit(limit)
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
+        with read(self.pool) as connection:
+            namespace = self.find_namespace(connection)
             if namespace is None:
                 return []
             return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
@@ -63,11 +70,9 @@ class EntitiesResource:
 
         Raises NotFoundError, which lists similar names.
         """
-        from memsense.store.entities import fetch_neighbourhood
-
         _check_limit(limit)
-        with read(self._context.pool) as connection:
-            namespace = self._context.require_namespace(connection)
+        with read(self.pool) as connection:
+            namespace = self.require_namespace(connection)
             entity = _find_entity(connection, namespace, name, user_id)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
@@ -94,10 +99,8 @@ class EntitiesResource:
         For stores older than entities, and after a change of extractor. One transaction a user,
         whose writes wait meanwhile; `on_user` gets the user and the number of their chunks.
         """
-        from memsense.store.entities import list_users
-
-        with read(self._context.pool) as connection:
-            namespace = self._context.require_namespace(connection)
+        with read(self.pool) as connection:
+            namespace = self.require_namespace(connection)
             users = list_users(connection, namespace, user_id)
         if user_id is not None and not users:
             raise NotFoundError(f"nothing is stored for user {user_id!r}")
@@ -109,11 +112,9 @@ class EntitiesResource:
         return total
 
     def _rebuild_user(self, namespace: store.Namespace, user_id: str) -> int:
-        from memsense.store.entities import rebuild_entities
-
-        with transaction(self._context.pool) as connection:
+        with transaction(self.pool) as connection:
             scope = store.lock_scope(connection, namespace, user_id)
-            return rebuild_entities(connection, scope, self._context.extractor)
+            return rebuild_entities(connection, scope, self.extractor)
 
 
 def _check_limit(limit: int) -> None:
@@ -122,11 +123,8 @@ def _check_limit(limit: int) -> None:
 
 
 def _find_entity(
-    connection: "Connection", namespace: store.Namespace, name: str, user_id: str | None
-) -> "Entity":
-    from memsense.store.entities import find_similar, list_entities
-    from memsense.text.entities import entity_key
-
+    connection: Connection, namespace: store.Namespace, name: str, user_id: str | None
+) -> Entity:
     key = entity_key(name)
     found = list_entities(connection, namespace, user_id=user_id, keys=[key], limit=1)
     if found:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from memsense.text.entities.words import COMMON
+from memsense.graph.extraction.words import COMMON
 from memsense.text.words import ALSO_WORDS
 
 LONGEST_GRAM = 4

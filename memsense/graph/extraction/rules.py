@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from memsense.text.entities.model import Found
-from memsense.text.entities.naming import entity_key
-from memsense.text.entities.words import COMMON, CONNECTORS, OPENING
+from memsense.graph.extraction.model import EntityKind, Found
+from memsense.graph.extraction.naming import entity_key
+from memsense.graph.extraction.words import COMMON, CONNECTORS, OPENING
 from memsense.text.identifiers import FILE, NUMBER, SNAKE, TICKET, VERSION, is_date
-from memsense.types import EntityKind
 
 LARGEST_TEXT = 20_000
 """Characters of an exchange that are read; what follows is rarely a person's own words."""

@@ -11,11 +11,11 @@ from memsense.cli.app import new_app
 from memsense.cli.options import AsJson, User
 from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
 from memsense.cli.target import target_of
-from memsense.types import EntityKind
+from memsense.graph.extraction.model import EntityKind
 
 if TYPE_CHECKING:
-    from memsense.client.entities import EntityView
-    from memsense.store.entities import Entity
+    from memsense.graph.reading import Entity
+    from memsense.graph.resource import EntityView
 
 EXCERPT = 160
 
@@ -97,13 +97,13 @@ def show(
       memsense entities show WAT-517 -n 25 --picture wat.png
     """
     if picture is not None:
-        from memsense.cli.picture import check_picture
+        from memsense.graph.picture import check_picture
 
         check_picture(picture)
     with target_of(ctx).open() as memory:
         view = memory.entities.get(name, user_id=user, limit=limit)
     if picture is not None:
-        from memsense.cli.picture import draw_neighbourhood
+        from memsense.graph.picture import draw_neighbourhood
 
         draw_neighbourhood(picture, view)
         typer.echo(f"wrote {picture}", err=True)

@@ -1,22 +1,17 @@
-"""Entities: listed, shown with what surrounds them, and found again in what is stored."""
+"""Reads entities: listed, and shown with what surrounds them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg.rows import class_row
-from psycopg.types.json import Jsonb
-
 from memsense.db.connection import Connection
-from memsense.db.queries import query
-from memsense.store.mentions import FILE, as_json, count_mentions
-from memsense.store.scopes import Namespace, Scope
-from memsense.text.entities import EntityExtractor, entity_key, find_mentions
-from memsense.types import EntityKind
+from memsense.db.rows import fetch_all, fetch_values
+from memsense.graph.extraction import EntityKind, entity_key
+from memsense.graph.upkeep import FILE
+from memsense.store import Namespace
 
 LEAST_SIMILARITY = 0.8
 SUGGESTIONS = 3
-REBUILD_STEP = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,60 +60,14 @@ class Neighbourhood:
     edges: Sequence[tuple[int, int, int]]
 
 
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
 def list_users(connection: Connection, namespace: Namespace, user_id: str | None) -> list[str]:
     """The users of the namespace, or the one that is named, if it is there."""
     values = {**_name(namespace), "user_id": user_id}
-    return [found for (found,) in connection.execute(query("list_users", FILE), values)]
+    return fetch_values(connection, "list_users", values, FILE)
 
 
 def _name(namespace: Namespace) -> dict[str, Any]:
     return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-
-
-def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
-    """Read every turn chunk of a locked scope again; returns how many were read.
-
-    All speakers of the scope are known to the extractor meanwhile.
-    """
-    for name in ("clear_mentions", "clear_edges", "clear_entities"):
-        connection.execute(query(name, FILE), _key(scope))
-    row = connection.execute(query("fetch_speakers", FILE), _key(scope)).fetchone()
-    participants: Sequence[str] = row[0] if row else ()
-    read, after = 0, 0
-    while turns := _fetch_turns(connection, scope, after):
-        _read_again(connection, scope, turns, extractor, participants)
-        read, after = read + len(turns), turns[-1][0]
-    return read
-
-
-def _fetch_turns(connection: Connection, scope: Scope, after: int) -> list[tuple[Any, ...]]:
-    values = {**_key(scope), "after": after, "limit": REBUILD_STEP}
-    return connection.execute(query("fetch_unread_turns", FILE), values).fetchall()
-
-
-def _read_again(
-    connection: Connection,
-    scope: Scope,
-    turns: Sequence[tuple[Any, ...]],
-    extractor: EntityExtractor,
-    participants: Sequence[str],
-) -> None:
-    found = [
-        as_json(find_mentions(extractor, zip(row[2:4], row[4:6], strict=True), participants))
-        for row in turns
-    ]
-    values = {
-        **_key(scope),
-        "chunk_ids": [row[0] for row in turns],
-        "entities": [Jsonb(mentions) for mentions in found],
-    }
-    connection.execute(query("set_entities", FILE), values)
-    active = [row[0] for row in turns if row[1] == "active"]
-    count_mentions(connection, scope, active, sign=1)
 
 
 def list_entities(
@@ -138,8 +87,7 @@ def list_entities(
         "keys": None if keys is None else list(keys),
         "limit": limit,
     }
-    cursor = connection.cursor(row_factory=class_row(Entity))
-    return cursor.execute(query("list_entities", FILE), values).fetchall()
+    return fetch_all(connection, "list_entities", values, FILE, of=Entity)
 
 
 def find_similar(
@@ -153,7 +101,7 @@ def find_similar(
         "least": LEAST_SIMILARITY,
         "limit": SUGGESTIONS,
     }
-    return [key for key, _ in connection.execute(query("find_similar", FILE), values)]
+    return fetch_values(connection, "find_similar", values, FILE)
 
 
 def fetch_neighbourhood(
@@ -162,13 +110,10 @@ def fetch_neighbourhood(
     """The `limit` chunks that mention an entity most often, and its strongest neighbours."""
     scope = {"tenant_id": namespace.tenant_id, "scope_id": entity.scope_id}
     values = {**scope, "entity_id": entity.entity_id, "limit": limit}
-    mentions = connection.cursor(row_factory=class_row(EntityMention))
-    near = connection.cursor(row_factory=class_row(NearEntity))
-    neighbours = near.execute(query("list_neighbours", FILE), values).fetchall()
+    neighbours = fetch_all(connection, "list_neighbours", values, FILE, of=NearEntity)
     ids = [entity.entity_id, *(neighbour.entity_id for neighbour in neighbours)]
-    edges = connection.execute(query("list_edges_among", FILE), {**scope, "entity_ids": ids})
     return Neighbourhood(
-        mentions=mentions.execute(query("list_mentions", FILE), values).fetchall(),
+        mentions=fetch_all(connection, "list_mentions", values, FILE, of=EntityMention),
         neighbours=neighbours,
-        edges=edges.fetchall(),
+        edges=fetch_all(connection, "list_edges_among", {**scope, "entity_ids": ids}, FILE),
     )

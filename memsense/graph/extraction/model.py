@@ -2,16 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
 
-from memsense.text.entities.naming import entity_key
-from memsense.text.entities.words import COMMON
-from memsense.types import EntityKind, Mention
+from memsense.graph.extraction.naming import entity_key
+from memsense.graph.extraction.words import COMMON
+
+EntityKind = Literal["speaker", "name", "title", "identifier", "file", "host", "handle", "tag"]
 
 LARGEST_MENTIONS = 24
 """A chunk keeps its first so many entities: their pairs become edges, 276 at most."""
 
 LONGEST_KEY = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """An entity as one chunk mentions it: `key` is what all its spellings share."""
+
+    key: str
+    name: str
+    kind: EntityKind
+    count: int
 
 
 class Found(NamedTuple):

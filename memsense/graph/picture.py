@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from memsense.errors import ConfigurationError, InvalidInputError
 
 if TYPE_CHECKING:
-    from memsense.client.entities import EntityView
+    from memsense.graph.resource import EntityView
 
 ENDINGS = (".svg", ".png")
 SIZE, DPI = (9.0, 7.0), 150

@@ -1,0 +1,24 @@
+"""Entities, what mentions them, and the recall route over them: off by default, and one folder.
+
+What knows of it: `Route` in `search/profiles.py` and `search/recall/optional.py` (the route),
+`client/context.py` (the extractor, the follower of writes), `client/entities.py` (the resource),
+`cli/app.py` (the commands), `doctor/indexes.py` (its indexes) and two views. `sql/graph.sql` holds
+all its statements, docs/entities.md its formulas and its worth.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+GRAPH_INDEXES: Mapping[str, str] = MappingProxyType(
+    {
+        "entities_pkey": "entities",
+        "entities_tenant_id_scope_id_key_key": "entities",
+        "entities_scope_spellings": "entities",
+        "mentions_pkey": "mentions",
+        "mentions_chunk": "mentions",
+        "edges_pkey": "edges",
+        "edges_entity_b": "edges",
+        "chunk_entities_pkey": "chunk_entities",
+    }
+)
+"""The indexes that the route and the upkeep rely on, and their tables."""

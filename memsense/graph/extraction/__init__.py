@@ -1,0 +1,24 @@
+"""Finds the entities that texts and questions name; pure, without a model or a database."""
+
+from memsense.graph.extraction.model import (
+    EntityExtractor,
+    EntityKind,
+    Found,
+    Mention,
+    count_mentions,
+    find_mentions,
+)
+from memsense.graph.extraction.naming import entity_key, question_keys
+from memsense.graph.extraction.rules import RuleExtractor
+
+__all__ = [
+    "EntityExtractor",
+    "EntityKind",
+    "Found",
+    "Mention",
+    "RuleExtractor",
+    "count_mentions",
+    "entity_key",
+    "find_mentions",
+    "question_keys",
+]
