@@ -13,7 +13,8 @@ import typer
 from typer.core import TyperGroup
 
 import memsense
-from memsense.cli.errors import INTERRUPTED, exit_code, one_line
+from memsense.cli.errors import INTERRUPTED, SIGNALLED, exit_code, one_line
+from memsense.cli.signals import TerminatedError, end_when_terminated
 from memsense.cli.target import Target
 from memsense.errors import MemSenseError
 
@@ -88,6 +89,9 @@ class LazyGroup(TyperGroup):
         except MemSenseError as error:
             typer.echo(one_line(error), err=True)
             raise typer.Exit(exit_code(error)) from error
+        except TerminatedError as error:
+            typer.echo("memsense: terminated", err=True)
+            raise typer.Exit(SIGNALLED + error.number) from error
         except KeyboardInterrupt as error:
             typer.echo("memsense: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from error
@@ -146,7 +150,7 @@ def choose_target(
       memsense --namespace work recent
 
     Global options may stand before or after the command. Exit codes: 0 done, 1 nothing usable
-    or not found, 2 wrong usage, settings, connection or schema, 130 interrupted.
+    or not found, 2 wrong usage, settings, connection or schema, 130 interrupted, 143 terminated.
     """
     ctx.obj = Target(database_url=database_url, tenant=tenant, namespace=namespace)
 
@@ -174,6 +178,7 @@ def _next(rest: Any) -> list[str]:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    end_when_terminated()
     # numpy starts a thread a core as it is imported, for matrices larger than any of memsense's.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):

@@ -16,6 +16,9 @@ FAILED = 1
 UNUSABLE = 2
 """The call, the settings, the connection or the schema must be changed first."""
 
+SIGNALLED = 128
+"""Plus the signal's number, as shells count."""
+
 INTERRUPTED = 130
 
 _UNUSABLE = (

@@ -3,7 +3,6 @@
 import glob
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from memsense.cli.errors import FAILED, one_line
 from memsense.cli.options import AsJson
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import add_row, console, plain, print_json, table
+from memsense.cli.signals import TerminatedError, end_when_interrupted
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
@@ -136,6 +136,7 @@ def ingest(
     }
     if watch:
         _check_watchable(paths, dry_run=dry_run)
+        end_when_interrupted()
     with target_of(ctx).open() as memory:
         report = run_with_progress(memory, paths, arguments, tolerant=watch)
         if watch:
@@ -172,9 +173,10 @@ def _follow(
     memory: "MemSense", paths: Sequence[str], arguments: dict[str, Any], report: IngestReport
 ) -> None:
     """Ingest what changes until Ctrl-C; the report grows."""
-    typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
-    with suppress(KeyboardInterrupt):
-        for changed in watch_logs(paths):
+    changes = watch_logs(paths)
+    try:
+        typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
+        for changed in changes:
             more = run_with_progress(memory, changed, arguments, tolerant=True)
             add_up(report, more)
             if more.stored or more.replaced:
@@ -184,7 +186,10 @@ def _follow(
                     f" {more.stored} stored, {more.replaced} replaced",
                     err=True,
                 )
-    typer.echo("memsense: stopped watching", err=True)
+    except TerminatedError:
+        raise
+    except KeyboardInterrupt:
+        typer.echo("memsense: stopped watching", err=True)
 
 
 def _anything_left_out(report: IngestReport) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 from watchfiles import Change, watch
 
+from memsense.cli.signals import Ending, end_when_interrupted
 from memsense.ingest import expand_paths
 from memsense.write.ingest_run import IngestReport
 
@@ -24,16 +25,22 @@ def check_watchable(paths: Sequence[str]) -> None:
 
 
 def watch_logs(paths: Sequence[str]) -> Iterator[list[str]]:
-    """The logs among the paths that changed, whenever some did; ends at Ctrl-C.
+    """The logs among the paths that changed, whenever some did; ends only with an interrupt.
 
-    A file is watched through its folder, because editors and agents replace files.
+    Interrupts count from this call on. A file is watched through its folder, because editors and
+    agents replace files.
     """
+    return _watch(paths, end_when_interrupted())
+
+
+def _watch(paths: Sequence[str], ending: Ending) -> Iterator[list[str]]:
     logging.getLogger("watchfiles").addHandler(logging.NullHandler())  # it tells of Ctrl-C
     folders = {path if path.is_dir() else path.parent for path in map(_absolute, paths)}
     for changes in watch(*folders, debounce=DEBOUNCE_MS, raise_interrupt=False):
         changed = {Path(path) for change, path in changes if change is not Change.deleted}
         if logs := [str(path) for path in _logs(paths) if path in changed]:
             yield logs
+    ending.raise_again()  # watchfiles tells an interrupt by stopping
 
 
 def add_up(total: IngestReport, more: IngestReport) -> None:
