@@ -1,15 +1,30 @@
 """The settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
 
 import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from memsense.errors import ConfigurationError
 
 PREFIX = "memsense_"
+HIDDEN = "***"
+SECRETS = frozenset({"database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"})
+_USER_INFO = re.compile(r"//[^/]*@")
+
+Origin = Literal["default", "environment", "given"]
 
 
 class Settings(BaseModel):
@@ -18,9 +33,10 @@ class Settings(BaseModel):
         settings = Settings(pool_max_size=3)  # the rest as the environment has it
 
     The case of a variable's name doesn't matter. Variables that are no setting are ignored.
+    Printed, it hides its secrets.
     """
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     database_url: str | None = Field(
         default=None, description="PostgreSQL URL; unset: embedded server"
@@ -66,25 +82,88 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _fill_from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
-        found = {name.lower().removeprefix(PREFIX): name for name in os.environ if _is_ours(name)}
+        found = _variables()
         return {name: os.environ[found[name]] for name in cls.model_fields if name in found} | given
 
+    @field_validator("data_dir", mode="before")
+    @classmethod
+    def _refuse_empty(cls, value: object) -> object:
+        if isinstance(value, str) and not value.strip():
+            raise ValueError("it is empty; name a directory, or unset it")
+        return value
 
-def _is_ours(name: str) -> bool:
-    return name.lower().startswith(PREFIX)
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        for name, value in super().__repr_args__():
+            yield name, hide_secret(name or "", value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingInUse:
+    """A setting's value, and where it comes from; `variable` is the one of the environment."""
+
+    name: str
+    value: Any
+    origin: Origin
+    variable: str | None
+
+
+def hide_secret(name: str, value: Any) -> Any:
+    """The setting's value for people to read: no key, no database's URL, no password in another."""
+    if value and name in SECRETS:
+        return HIDDEN
+    return _USER_INFO.sub(f"//{HIDDEN}@", value) if isinstance(value, str) else value
 
 
 def load_settings(**overrides: object) -> Settings:
     """The settings of this process; `overrides` that are not None win over the environment.
 
-    Raises ConfigurationError naming the setting that has an unusable value.
+    Raises ConfigurationError naming each variable or setting that has an unusable value.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings.model_validate(given)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+        variables = _variables()
+        problems = [
+            f"{name if name in given else variables.get(name, name)}: {_told(item['msg'])}"
             for item in error.errors()
-        )
-        raise ConfigurationError(f"unusable setting: {problems}") from error
+            for name in [".".join(map(str, item["loc"]))]
+        ]
+        raise ConfigurationError("; ".join(problems)) from error
+
+
+def explain_settings(**overrides: object) -> list[SettingInUse]:
+    """What `load_settings` gives, setting by setting, with where each comes from."""
+    settings = load_settings(**overrides)
+    variables = _variables()
+    return [
+        _explain(settings, name, variables.get(name), overrides)
+        for name in type(settings).model_fields
+    ]
+
+
+def _explain(
+    settings: Settings, name: str, variable: str | None, overrides: dict[str, object]
+) -> SettingInUse:
+    given = overrides.get(name) is not None
+    return SettingInUse(
+        name=name,
+        value=getattr(settings, name),
+        origin="given" if given else "environment" if variable else "default",
+        variable=None if given else variable,
+    )
+
+
+def _variables() -> dict[str, str]:
+    """The variable of the environment that sets each setting."""
+    return {
+        name.lower().removeprefix(PREFIX): name
+        for name in os.environ
+        if name.lower().startswith(PREFIX)
+    }
+
+
+def _told(message: str) -> str:
+    """Pydantic's message in the style of ours."""
+    text = message.removeprefix("Value error, ")
+    return text[:1].lower() + text[1:]

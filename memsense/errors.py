@@ -6,7 +6,11 @@ class MemSenseError(Exception):
 
 
 class ConfigurationError(MemSenseError):
-    """A setting, profile or option has an unusable value."""
+    """A setting, profile or option has an unusable value.
+
+    Its text says what is wrong and what would be right, after the name of the variable or option
+    where it was read from one: "MEMSENSE_POOL_TIMEOUT: input should be a valid number".
+    """
 
 
 class DatabaseError(MemSenseError):
@@ -14,7 +18,7 @@ class DatabaseError(MemSenseError):
 
 
 class ConnectionFailedError(DatabaseError):
-    """No connection: wrong URL, server down, or every pooled connection stayed busy."""
+    """No connection: server down, login refused, or every pooled connection stayed busy."""
 
 
 class ServerTooOldError(DatabaseError):

@@ -1,5 +1,6 @@
 """`memsense init` and `memsense db`: the database itself."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import asdict
@@ -11,8 +12,10 @@ from memsense.cli.app import new_app
 from memsense.cli.errors import FAILED
 from memsense.cli.options import AsJson
 from memsense.cli.render import print_json
-from memsense.cli.target import Target, shown_url, target_of
+from memsense.cli.signals import interrupts_left_to_child
+from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
+from memsense.db.address import read_address, shown_url, split_secrets
 from memsense.errors import ConnectionFailedError
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
@@ -140,7 +143,8 @@ def url(ctx: typer.Context) -> None:
       psql "$(memsense db url)"
     """
     target = target_of(ctx)
-    typer.echo(target.settings().database_url or target.embedded_server().url)
+    configured = target.settings().database_url
+    typer.echo(read_address(configured) if configured else target.embedded_server().url)
 
 
 @app.command("status")
@@ -211,13 +215,14 @@ def psql(
       memsense db psql -c "TABLE memsense.chunk_overview LIMIT 5"
     """
     target = target_of(ctx)
-    with target.database() as url:
-        command = _psql_command(target, url)
-        done = subprocess.run([*command, *(arguments or ())], check=False)  # noqa: S603
+    with target.database() as url, interrupts_left_to_child():
+        address, secrets = split_secrets(url)
+        command = [*_psql_command(target, address), *(arguments or ())]
+        done = subprocess.run(command, env={**os.environ, **secrets}, check=False)  # noqa: S603
     raise typer.Exit(done.returncode)
 
 
-def _psql_command(target: Target, url: str) -> list[str]:
+def _psql_command(target: Target, address: str) -> list[str]:
     """The shipped psql for the embedded server, else the system's."""
     shipped = None if target.settings().database_url else target.embedded_server().psql_command()
     if shipped:
@@ -225,6 +230,6 @@ def _psql_command(target: Target, url: str) -> list[str]:
     found = shutil.which("psql")
     if found is None:
         raise ConnectionFailedError(
-            f"psql is not installed; install PostgreSQL's client, or connect to {shown_url(url)}"
+            f"psql is not installed; install PostgreSQL's client, or connect to {address}"
         )
-    return [found, url]
+    return [found, address]

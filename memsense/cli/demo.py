@@ -14,8 +14,9 @@ from memsense.cli.ingest import run_with_progress
 from memsense.cli.render import add_row, console, shorten, table
 from memsense.cli.search import print_result
 from memsense.cli.summary import print_summary
-from memsense.cli.target import Target, shown_url, target_of
+from memsense.cli.target import Target, target_of
 from memsense.db import connect
+from memsense.db.address import shown_url
 from memsense.db.migrate import upgrade
 from memsense.db.rows import Named, fetch_all
 

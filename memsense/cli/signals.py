@@ -1,7 +1,8 @@
 """Ends a command at SIGTERM and SIGHUP as Ctrl-C does, so that it leaves the embedded server."""
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from types import FrameType
 
 _TERMINATING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -50,6 +51,20 @@ def end_when_interrupted() -> Ending:
     ending = Ending()
     _handle([signal.SIGINT, *_heeded()], ending)
     return ending
+
+
+@contextmanager
+def interrupts_left_to_child() -> Generator[None]:
+    """Within the block Ctrl-C is for the child alone, which gets it from the terminal, too."""
+    before = signal.signal(signal.SIGINT, _do_nothing)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """Not SIG_IGN, which the child would inherit."""
 
 
 def _heeded() -> list[signal.Signals]:

@@ -1,12 +1,10 @@
 """Which memory a command works on: the global options, and how to open what they name."""
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from memsense.config import Settings
     from memsense.db.embedded import EmbeddedServer
     from memsense.embed import Embedder
-
-_PASSWORD_OPTION = re.compile(r"(\bpassword\s*=\s*)('[^']*'|[^\s&]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +73,3 @@ def check_profile(memory: "MemSense", name: str | None) -> None:
         memory.profiles.get(name)
     except NotFoundError as error:
         raise ConfigurationError(str(error)) from error
-
-
-def shown_url(url: str) -> str:
-    """The URL without its password, for people to read."""
-    hidden = _PASSWORD_OPTION.sub(r"\1***", url)
-    parts = urlsplit(hidden)
-    if not parts.scheme or not parts.password:
-        return hidden
-    visible = parts.netloc.replace(f":{parts.password}@", ":***@", 1)
-    return urlunsplit(parts._replace(netloc=visible))

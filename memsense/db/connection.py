@@ -10,6 +10,7 @@ from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memsense.db import queries
+from memsense.db.address import SETTING, read_address
 from memsense.errors import ConnectionFailedError, DatabaseError, SchemaError, ServerTooOldError
 
 Connection = psycopg.Connection[TupleRow]
@@ -54,20 +55,23 @@ def _configure(connection: Connection) -> None:
 
 
 def connect(url: str) -> Connection:
-    """One connection in autocommit mode, outside any pool; raises ConnectionFailedError."""
+    """One connection in autocommit mode, outside any pool.
+
+    Raises ConfigurationError for what is no address, and ConnectionFailedError.
+    """
+    address = read_address(url)
     try:
-        return psycopg.connect(url, autocommit=True, connect_timeout=10)
+        return psycopg.connect(address, autocommit=True, connect_timeout=10)
     except psycopg.Error as error:
         raise ConnectionFailedError(
-            f"cannot connect to the database: {_first_line(error)};"
-            " check --database-url or MEMSENSE_DATABASE_URL"
+            f"cannot connect to the database: {_first_line(error)}; check {SETTING}"
         ) from error
 
 
 def open_pool(url: str, *, min_size: int, max_size: int, timeout: float) -> Pool:
     """A pool of autocommit connections with `sql/session.sql` applied; the caller closes it."""
     return ConnectionPool(
-        url,
+        read_address(url),
         connection_class=Connection,
         kwargs={"autocommit": True},
         configure=_configure,

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, connect, database_errors, queries
+from memsense.db.address import read_address
 from memsense.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _sqlalchemy_url(url: str) -> str:
     """The same server for SQLAlchemy's psycopg dialect; accepts libpq key=value strings too."""
     from sqlalchemy import URL
 
-    parts = {name: str(value) for name, value in conninfo_to_dict(url).items()}
+    parts = {name: str(value) for name, value in conninfo_to_dict(read_address(url)).items()}
     return URL.create("postgresql+psycopg", query=parts).render_as_string(hide_password=False)
 
 

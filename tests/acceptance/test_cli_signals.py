@@ -147,3 +147,13 @@ def test_a_hang_up_that_is_ignored_ends_nothing(data_dir: Path, log: Path) -> No
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
+
+
+def test_ctrl_c_in_psql_is_psqls(data_dir: Path) -> None:
+    touch = f"\\! touch {data_dir}/asleep"
+    command = ("db", "psql", "-Atc", touch, "-c", "SELECT 'slept' FROM pg_sleep(2)")
+    with running(data_dir, *command) as process:
+        wait_for(data_dir / "asleep")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output, errors) == (0, "slept\n", "")

@@ -17,7 +17,6 @@ from memsense.cli.arithmetic import arithmetic_table, round_to_total, selection_
 from memsense.cli.errors import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
-from memsense.cli.target import shown_url
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -224,13 +223,3 @@ def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> N
 def test_a_change_that_cannot_be_read_is_wrong_usage(change: str) -> None:
     with pytest.raises(typer.BadParameter):
         read_overrides([change], [])
-
-
-def test_a_shown_url_has_no_password() -> None:
-    shown = shown_url("postgresql://ada:p%40ss@db.example:5432/memories")
-    assert shown == "postgresql://ada:***@db.example:5432/memories"
-    assert shown_url("host=/tmp password='a b' user=x") == "host=/tmp password=*** user=x"
-    assert (
-        shown_url("postgresql://db/m?password=x&user=y") == "postgresql://db/m?password=***&user=y"
-    )
-    assert shown_url("host=/tmp dbname=memories") == "host=/tmp dbname=memories"

@@ -1,9 +1,10 @@
 import os
+import traceback
 from pathlib import Path
 
 import pytest
 
-from memsense.config import Settings, load_settings
+from memsense.config import Settings, explain_settings, load_settings
 from memsense.errors import ConfigurationError
 
 
@@ -68,24 +69,64 @@ def test_a_copy_does_not_read_the_environment_again(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("pool_max_size", "many", "pool_max_size: .*valid integer"),
-        ("pool_max_size", "0", "pool_max_size: .*greater than or equal to 1"),
-        ("pool_timeout", "", "pool_timeout: .*valid number"),
-        ("trace_sample", "1.5", "trace_sample: .*less than or equal to 1"),
-        ("embedder", "magic", "embedder: .*'onnx' or 'openai'"),
-        ("embedding_dimension", "wide", "embedding_dimension: .*valid integer"),
+        ("POOL_MAX_SIZE", "many", "input should be a valid integer"),
+        ("POOL_MAX_SIZE", "0", "input should be greater than or equal to 1"),
+        ("POOL_TIMEOUT", "", "input should be a valid number"),
+        ("TRACE_SAMPLE", "1.5", "input should be less than or equal to 1"),
+        ("EMBEDDER", "magic", "input should be 'onnx' or 'openai'"),
+        ("embedding_dimension", "wide", "input should be a valid integer"),
+        ("DATA_DIR", "", "it is empty; name a directory, or unset it"),
     ],
 )
 def test_an_unusable_value_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
 ) -> None:
-    monkeypatch.setenv(f"MEMSENSE_{name.upper()}", value)
-    with pytest.raises(ConfigurationError, match=f"unusable setting: {told}"):
+    monkeypatch.setenv(f"MEMSENSE_{name}", value)
+    with pytest.raises(ConfigurationError, match=f"^MEMSENSE_{name}: {told}"):
         load_settings()
+    with pytest.raises(ConfigurationError, match=f"^{name.lower()}: {told}"):
+        load_settings(**{name.lower(): value})
 
 
 def test_every_unusable_value_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSENSE_POOL_MAX_SIZE", "many")
     monkeypatch.setenv("MEMSENSE_TRACE_DAYS", "-1")
-    with pytest.raises(ConfigurationError, match="pool_max_size: .*; trace_days: "):
+    with pytest.raises(
+        ConfigurationError, match="MEMSENSE_POOL_MAX_SIZE: .*; MEMSENSE_TRACE_DAYS: "
+    ):
         load_settings()
+
+
+def test_printed_settings_hide_their_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    password = "hunter2pw"
+    secrets = ["database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"]
+    for name in secrets:
+        monkeypatch.setenv(f"MEMSENSE_{name.upper()}", f"postgresql://ada:{password}@db/m")
+    monkeypatch.setenv("MEMSENSE_RERANKER_URL", f"https://ada:{password}@models.example/v1")
+    settings = load_settings()
+    for printed in (repr(settings), str(settings), f"{settings!r:>9}", repr([settings])):
+        assert password not in printed
+        assert "tenant='default'" in printed
+        assert "reranker_url='https://***@models.example/v1'" in printed
+        for name in secrets:
+            assert f"{name}='***'" in printed
+    assert settings.embedding_api_key == f"postgresql://ada:{password}@db/m"
+    assert "database_url=None" in repr(Settings(database_url=None))
+
+
+def test_an_unusable_secret_is_not_quoted_by_the_error_or_its_cause() -> None:
+    password = "hunter2pw"
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(embedding_api_key=[password], embedder=password)
+    assert password not in "".join(traceback.format_exception(caught.value))
+
+
+def test_each_setting_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSENSE_TENANT", "acme")
+    monkeypatch.setenv("memsense_namespace", "work")
+    found = {item.name: item for item in explain_settings(tenant="umbrella", database_url=None)}
+    assert list(found) == list(Settings.model_fields)
+    assert (found["tenant"].value, found["tenant"].origin) == ("umbrella", "given")
+    assert found["namespace"].origin == "environment"
+    assert found["namespace"].variable == "memsense_namespace"
+    assert (found["database_url"].value, found["database_url"].origin) == (None, "default")
