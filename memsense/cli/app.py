@@ -37,6 +37,7 @@ COMMANDS = {
     "replay": ("memsense.cli.explain:replay", "Run a recorded search again, changed or not."),
     "compare": ("memsense.cli.explain:compare", "Run the last searches again, changed."),
     "doctor": ("memsense.cli.explain:doctor", "Examine the database and its settings."),
+    "config": ("memsense.cli.config:app", "Show the environment's settings, and their origin."),
     "settings": (
         "memsense.cli.settings:app",
         "Show and change what searches use, while they run.",

@@ -16,7 +16,7 @@ from memsense.cli.signals import interrupts_left_to_child
 from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
-from memsense.errors import ConnectionFailedError
+from memsense.errors import ConfigurationError, ConnectionFailedError
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
 
@@ -117,9 +117,10 @@ def start(ctx: typer.Context) -> None:
       memsense db start && psql "$(memsense db url)"
     """
     target = target_of(ctx)
+    _refuse_url(target, "start")
     typer.echo(target.embedded_server().start(keep=True))
     if target.settings().database_url:
-        typer.echo("memsense: a database URL is set, so memsense uses that instead", err=True)
+        typer.echo("memsense: MEMSENSE_DATABASE_URL is set, and used instead", err=True)
 
 
 @app.command("stop")
@@ -129,10 +130,22 @@ def stop(ctx: typer.Context) -> None:
     \b
       memsense db stop
     """
-    server = target_of(ctx).embedded_server()
+    target = target_of(ctx)
+    _refuse_url(target, "stop")
+    server = target.embedded_server()
     running = server.status().running
     server.stop()
     typer.echo("stopped" if running else "it was not running")
+
+
+def _refuse_url(target: Target, command: str) -> None:
+    """Raise ConfigurationError where another server than the embedded one was named."""
+    if target.database_url is not None:
+        raise ConfigurationError(
+            f"--database-url: 'memsense db {command}' is for the embedded server alone; leave the"
+            f" option out to {command} that one, and {command} another where it runs (systemctl,"
+            " pg_ctl, docker compose)"
+        )
 
 
 @app.command("url")

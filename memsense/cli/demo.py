@@ -50,7 +50,8 @@ def demo(ctx: typer.Context) -> None:
         namespace=given.namespace or NAMESPACE,
     )
     to = console()
-    typer.echo("Starting PostgreSQL (the first time takes some seconds) ...", err=True)
+    if not target.settings().database_url:
+        typer.echo("Starting PostgreSQL (the first time takes some seconds) ...", err=True)
     with target.database() as url:
         upgrade(url)
         to.print(Text(f"PostgreSQL is ready: {shown_url(url)}"))

@@ -26,9 +26,13 @@ class Target:
     tenant: str | None = None
     namespace: str | None = None
 
+    def given(self) -> dict[str, str | None]:
+        """The options by the setting that each overrides."""
+        return asdict(self)
+
     def settings(self) -> "Settings":
         """The settings, with the global options over the environment's."""
-        return memsense.load_settings(**asdict(self))
+        return memsense.load_settings(**self.given())
 
     def open(self, *, for_few: bool = False) -> "MemSense":
         """The memory; raises the errors of `MemSense.open`.
