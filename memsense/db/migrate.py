@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 import psycopg
+from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, connect, database_errors, queries
@@ -93,7 +94,8 @@ def _refuse_newer(state: SchemaState) -> None:
 def upgrade(url: str, revision: str = "head") -> SchemaState:
     """Migrate to `revision` in one transaction, views included; safe to run twice and at once.
 
-    Raises ServerTooOldError or ConnectionFailedError before anything is changed.
+    Raises ServerTooOldError or ConnectionFailedError before anything is changed, and SchemaError,
+    with what a superuser must run, where the user may not create the schema.
     """
     from alembic import command
 
@@ -101,8 +103,24 @@ def upgrade(url: str, revision: str = "head") -> SchemaState:
         check_server(connection)
         _refuse_newer(read_state(connection))
     with database_errors():
-        command.upgrade(_config(url), revision)
+        try:
+            command.upgrade(_config(url), revision)
+        except pg.InsufficientPrivilege as error:
+            raise SchemaError(_explain_refusal(url, error)) from error
     return schema_state(url)
+
+
+def _explain_refusal(url: str, error: pg.InsufficientPrivilege) -> str:
+    """What the server refused, and what gives the right to it."""
+    with connect(url) as connection:
+        row = connection.execute(queries.query("list_missing_rights", "rights.sql")).fetchone()
+    database, statements = row or ("", [])
+    if not statements:
+        return f"the schema can't be created: {error.diag.message_primary}"
+    return (
+        f"the schema can't be created: {error.diag.message_primary}; have a superuser run in"
+        f" database {database}: {' '.join(statements)} Then run 'memsense init' again"
+    )
 
 
 def downgrade(url: str, revision: str) -> None:

@@ -1,8 +1,10 @@
 """Revisions up, down, twice and at once; and what is said of a database at another one."""
 
+import re
 import subprocess
 import sys
-from collections.abc import Sequence
+import uuid
+from collections.abc import Generator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, LiteralString, cast
@@ -10,6 +12,7 @@ from typing import Any, LiteralString, cast
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from memsense import MemSense
 from memsense.db.migrate import (
@@ -185,6 +188,44 @@ def test_a_database_that_is_gone_is_said_to_be_unreachable() -> None:
     for operation in (upgrade, schema_state, MemSense.open):
         with pytest.raises(ConnectionFailedError, match=r"cannot connect|connection failed"):
             operation(url)
+
+
+@pytest.fixture
+def stranger_url(empty_database_url: str) -> Generator[str]:
+    """The same database for a user who may only connect to it."""
+    name = f"stranger_{uuid.uuid4().hex[:12]}"
+    execute(empty_database_url, f"CREATE ROLE {name} LOGIN PASSWORD '{name}'")
+    parts = conninfo_to_dict(empty_database_url) | {"user": name, "password": name}
+    yield make_conninfo(**cast("dict[str, Any]", parts))
+    execute(empty_database_url, f"DROP OWNED BY {name}")
+    execute(empty_database_url, f"DROP ROLE {name}")
+
+
+def test_a_user_without_the_rights_is_told_what_a_superuser_must_run(
+    empty_database_url: str, stranger_url: str
+) -> None:
+    with pytest.raises(
+        SchemaError, match=r"have a superuser run in database memsense_test_"
+    ) as told:
+        upgrade(stranger_url)
+    said = re.fullmatch(r".* database \w+: (.*;) Then run 'memsense init' again", str(told.value))
+    assert said is not None
+    extension, grant = said[1].removesuffix(";").split("; ")
+    assert extension == "CREATE EXTENSION vector"
+    execute(empty_database_url, grant)
+    if not may_create_the_extension(stranger_url):
+        with pytest.raises(
+            SchemaError, match=r'extension "vector"; .*: CREATE EXTENSION vector; Then'
+        ):
+            upgrade(stranger_url)
+    execute(empty_database_url, extension)
+    assert upgrade(stranger_url).is_current
+
+
+def may_create_the_extension(url: str) -> bool:
+    """Some packagers mark pgvector as trusted: whoever may create in the database may add it."""
+    trusted = "SELECT bool_or(trusted) FROM pg_available_extension_versions WHERE name = 'vector'"
+    return bool(execute(url, trusted)[0][0])
 
 
 def test_no_table_has_a_trigger_and_every_key_begins_with_the_tenant(
