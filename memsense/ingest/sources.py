@@ -19,6 +19,8 @@ from memsense.errors import IngestError
 from memsense.ingest.report import ReadReport
 
 STDIN = "-"
+LINK = "symbolic link in a folder"
+"""Why a log is left out that isn't where it seems to be."""
 
 # What reading the bytes of a source may raise: the file system, and damaged archives.
 UNREADABLE: tuple[type[Exception], ...] = (
@@ -78,7 +80,8 @@ def expand_paths(paths: Iterable[str | Path], report: ReadReport | None = None) 
 
     Folders are walked, oldest file first, so that a resumed session comes after the one it
     repeats; symbolic links and special files in them are left out, as are the side files of
-    exports (counted in `report`). A folder or archive of a Slack export is one source.
+    exports (counted in `report`). A folder or archive of a Slack export is one source. A link
+    is followed only where the caller names it: not in a folder, nor where a pattern matches it.
     Raises `IngestError` for a path that does not exist or is no regular file or folder.
     """
     walk = _Walk(report or ReadReport())
@@ -106,7 +109,9 @@ class _Walk:
         if not matches:
             raise IngestError(f"{given}: no such file or folder")
         for match in map(Path, matches):
-            if match.is_dir():
+            if _passes_link(match, Path(given)):
+                self._leave_out(LINK, match)
+            elif match.is_dir():
                 yield from self._folder(match)
             elif match.is_file():
                 yield from self._file(match, named=True)
@@ -138,7 +143,7 @@ class _Walk:
 
     def _is_left_out(self, entry: Path) -> bool:
         if entry.is_symlink():
-            reason = "symbolic link in a folder"
+            reason = LINK
         elif entry.is_dir():
             return entry.name in _SIDE_FOLDERS
         elif not entry.is_file():
@@ -149,11 +154,13 @@ class _Walk:
             reason = "file of another kind"
         else:
             return False
-        self._report.skip(reason, str(entry), unit="file")
+        self._leave_out(reason, entry)
         return True
 
+    def _leave_out(self, reason: str, path: Path) -> None:
+        self._report.skip(reason, str(path), unit="file")
+
     def _slack_folder(self, folder: Path) -> Source:
-        files = (path for path in sorted(folder.rglob("*.json")) if path.is_file())
         members = [
             Source(
                 label=str(path),
@@ -162,9 +169,19 @@ class _Walk:
                 path=path,
                 size=path.stat().st_size,
             )
-            for path in files
+            for path in sorted(self._json_files(folder))
         ]
         return _slack_source(str(folder), members)
+
+    def _json_files(self, folder: Path) -> Iterator[Path]:
+        """The JSON files at any depth; links are counted, whatever they lead to."""
+        for entry in folder.iterdir():
+            if entry.is_symlink():
+                self._leave_out(LINK, entry)
+            elif entry.is_dir():
+                yield from self._json_files(entry)
+            elif entry.suffix == ".json" and entry.is_file():
+                yield entry
 
     def _stdin(self) -> Iterator[Source]:
         spool = cast("BinaryIO", _Spool(max_size=_SPOOL_BYTES))
@@ -249,6 +266,14 @@ def _is_log(info: zipfile.ZipInfo) -> bool:
     path = PurePosixPath(info.filename)
     is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
     return not info.is_dir() and not is_hidden and path.suffix.lower() in _SUFFIXES - {".zip"}
+
+
+def _passes_link(match: Path, pattern: Path) -> bool:
+    """Whether the match is reached through a link that a wildcard of the pattern stands for."""
+    parts = pattern.parts
+    literal = next(index for index, part in enumerate(parts) if glob.has_magic(part))
+    found = [*match.parents[::-1], match]
+    return any(path.is_symlink() for path in found if len(path.parts) > literal)
 
 
 def _is_slack_folder(folder: Path) -> bool:

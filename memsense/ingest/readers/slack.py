@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.sources import Source
+from memsense.ingest.sources import LINK, Source
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -58,7 +58,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
 
 
 def _read_names(reading: Reading) -> _Names:
-    members = reading.source.members or _siblings(reading.source)
+    members = reading.source.members or _siblings(reading)
     files = {PurePosixPath(member.name).name: member for member in members}
     users = _list_side_file(reading, files.get("users.json"))
     channels = [
@@ -74,17 +74,25 @@ def _read_names(reading: Reading) -> _Names:
     )
 
 
-def _siblings(source: Source) -> list[Source]:
-    """The side files around a day file that was given alone."""
-    if source.path is None:
+def _siblings(reading: Reading) -> list[Source]:
+    """The side files around a day file that was given alone; a link is counted and left out."""
+    if reading.source.path is None:
         return []
-    root = source.path.resolve().parent.parent
-    paths = (root / name for name in ("users.json", *_CHANNEL_LISTS))
+    root = _channel_folder(reading.source.path).parent
+    paths = [root / name for name in ("users.json", *_CHANNEL_LISTS)]
+    for path in paths:
+        if path.is_symlink():
+            reading.report.skip(LINK, str(path), unit="file")
     return [
         Source(label=str(path), name=path.name, opener=partial(Path.open, path, "rb"), path=path)
         for path in paths
-        if path.is_file()
+        if path.is_file() and not path.is_symlink()
     ]
+
+
+def _channel_folder(day: Path) -> Path:
+    """The folder that a day file was named in, even where the file is a link to another place."""
+    return day.parent.resolve()
 
 
 def _list_side_file(reading: Reading, member: Source | None) -> list[JsonObject]:
@@ -110,7 +118,7 @@ def _day_files(source: Source) -> dict[str, list[Source]]:
         if _DAY.fullmatch(path.stem) and path.suffix == ".json":
             days.setdefault(path.parent.name, []).append(member)
     if not source.members:
-        folder = source.path.resolve().parent.name if source.path else source.stem
+        folder = _channel_folder(source.path).name if source.path else source.stem
         days[folder] = [source]
     return days
 

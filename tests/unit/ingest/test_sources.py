@@ -156,6 +156,60 @@ def test_a_slack_day_alone_finds_the_names_beside_it(tmp_path: Path, read_path: 
     assert conversations[0].messages[0].speaker == "Ana"
 
 
+def test_a_slack_export_is_never_left_by_a_link(tmp_path: Path, read_path: ReadLog) -> None:
+    write_slack(tmp_path / "slack")
+    write_slack(tmp_path / "private")
+    outside = tmp_path / "private" / "general"
+    for day in ("2016-01-15", "2016-01-16", "2016-01-17"):
+        text = (outside / f"{day}.json").read_text()
+        (outside / f"{day}.json").write_text(text.replace('"text": "', '"text": "private '))
+    links = {
+        "secrets": outside,
+        "general/2016-01-18.json": outside / "2016-01-16.json",
+        "dms.json": outside.parent / "channels.json",
+    }
+    for name, target in links.items():
+        (tmp_path / "slack" / name).symlink_to(target)
+    conversations, report = read_path(tmp_path / "slack")
+    texts = {message.text for one in conversations for message in one.messages}
+    assert texts == {"root", "alone", "reply"}
+    assert report.skip_counts == {"symbolic link in a folder": 3}
+    places = {place for place, _ in report.skipped["symbolic link in a folder"].examples}
+    assert places == {str(tmp_path / "slack" / name) for name in links}
+
+
+def test_a_slack_day_alone_takes_no_names_through_a_link(
+    tmp_path: Path, read_path: ReadLog
+) -> None:
+    write_slack(tmp_path / "slack")
+    (tmp_path / "users.json").write_text(USERS.replace("Ana", "Private"))
+    (tmp_path / "slack" / "users.json").unlink()
+    (tmp_path / "slack" / "users.json").symlink_to(tmp_path / "users.json")
+    conversations, report = read_path(tmp_path / "slack" / "general" / "2016-01-16.json")
+    assert conversations[0].messages[0].speaker == "U1"
+    assert report.skip_counts == {"symbolic link in a folder": 1}
+
+
+def test_a_link_is_followed_where_it_is_named_and_not_where_it_is_matched(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "private.json").write_text("{}")
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.json").write_text("{}")
+    (folder / "b.json").symlink_to(outside / "private.json")
+    (folder / "c").symlink_to(outside)
+    (tmp_path / "named").symlink_to(folder)
+    assert names(folder / "b.json", folder / "c") == ["b.json", "private.json"]
+    for pattern in ("logs/*", "logs/*.json", "logs/**/*.json", "named/*.json", "*/a.json"):
+        report = ReadReport()
+        found = expand_paths([str(tmp_path / pattern)], report)
+        assert {source.name for source in found} == {"a.json"}, pattern
+        if pattern != "*/a.json":
+            assert set(report.skip_counts) == {"symbolic link in a folder"}
+    assert names(str(tmp_path / "logs" / "c" / "*.json")) == ["private.json"]
+
+
 class Stdin:
     def __init__(self, data: bytes) -> None:
         self.buffer = io.BytesIO(data)
