@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from memsense.types import JsonValue
 
-EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
-FUTURE_ALLOWANCE = timedelta(days=2)
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+END = _EPOCH + timedelta(seconds=1e10)
+"""When epoch seconds get an eleventh digit, in 2286. Programs write later times for "no time"."""
 # (lowest, highest, units in a second): seconds, milliseconds, microseconds, nanoseconds.
 _EPOCH_UNITS = (
     (1e9, 1e10, 1),
@@ -47,7 +47,8 @@ def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
     """Read an epoch number (s, ms, µs, ns), ISO 8601, or one of the benchmarks' spellings.
 
     A time without a zone is taken to be in `zone` (then known), else in UTC (then unknown).
-    Anything before 1990 or more than two days ahead, and anything unreadable, is `NO_TIME`.
+    Anything before 1990 or after 2286, and anything unreadable, is `NO_TIME`. A time that is
+    yet to come stays: the log's clock was wrong, and its times still give the order.
     """
     try:
         stamp = _parse(value, zone)
@@ -66,8 +67,8 @@ def localise(naive: datetime, zone: tzinfo | None) -> Stamp:
 
 
 def is_plausible(at: datetime) -> bool:
-    """Whether a conversation can have happened then: from 1990 to two days from now."""
-    return EARLIEST <= at <= datetime.now(UTC) + FUTURE_ALLOWANCE
+    """Whether a clock can have shown it, right or wrong: from 1990 to 2286."""
+    return EARLIEST <= at < END
 
 
 def _parse(value: JsonValue, zone: tzinfo | None) -> Stamp:

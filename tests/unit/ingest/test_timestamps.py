@@ -1,5 +1,6 @@
 """Every spelling of a time, against the time it stands for."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.ingest import Stamp, parse_timestamp
-from memsense.types import JsonValue
+from memsense.ingest import ReadReport, Stamp, parse_timestamp
+from memsense.types import Conversation, JsonValue
+
+ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
 
 NOON = datetime(2025, 1, 1, 12, tzinfo=UTC)
 
@@ -83,10 +86,17 @@ def test_what_is_no_plausible_time_is_none(written: JsonValue) -> None:
     assert parse_timestamp(written).at is None
 
 
-def test_the_future_begins_in_two_days() -> None:
-    now = datetime.now(UTC)
-    assert parse_timestamp((now + timedelta(days=1)).isoformat()).at is not None
-    assert parse_timestamp((now + timedelta(days=3)).isoformat()).at is None
+def test_a_time_of_a_clock_that_is_ahead_is_kept() -> None:
+    for days in (1, 3, 400, 40_000):
+        at = datetime.now(UTC) + timedelta(days=days)
+        assert parse_timestamp(at.isoformat()) == Stamp(at, zone_known=True)
+        assert parse_timestamp(at.timestamp() * 1000).at is not None
+
+
+def test_times_end_where_epoch_seconds_get_another_digit() -> None:
+    last = datetime(2286, 11, 20, 17, 46, 39, tzinfo=UTC)
+    assert parse_timestamp("2286-11-20T17:46:39Z").at == parse_timestamp(9999999999).at == last
+    assert parse_timestamp("2286-11-20T17:46:40Z").at is None
 
 
 @given(st.integers(1_000_000_000, 1_750_000_000), st.sampled_from((0, 3, 6)))
@@ -103,3 +113,19 @@ def test_all_units_of_one_moment_agree(seconds: int, exponent: int) -> None:
 def test_any_text_is_a_time_or_none(text: str) -> None:
     at = parse_timestamp(text).at
     assert at is None or at.tzinfo is not None
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        '{"role": "user", "content": "hi", "timestamp": "2099-05-01T10:00:00Z"}\n',
+        '{"role": "user", "content": "hi", "timestamp": 4081312800}\n',
+        '[{"type": "message", "user": "U1", "text": "hi", "ts": "4081312800.000000"}]',
+        "01/05/2099, 10:00 - Ana: hi\n01/05/2099, 10:00 - Bo: hi\n",
+    ],
+    ids=["ISO 8601", "epoch", "slack", "whatsapp"],
+)
+def test_a_log_of_a_clock_that_is_ahead_keeps_its_times(read_log: ReadLog, log: str) -> None:
+    (conversation,), report = read_log(log)
+    assert conversation.messages[0].at == datetime(2099, 5, 1, 10, tzinfo=UTC)
+    assert report.unusable_times == 0
