@@ -45,6 +45,7 @@ _POSTMASTER_FILE_LINES = 8
 # The text search parser asks LC_CTYPE what a letter is: under plain C a typographic quote is one.
 _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
 _MEBIBYTE = 1024 * 1024
+_LOG_BYTES = _MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class EmbeddedServer:
         self.data_dir = data_dir.expanduser().resolve()
         self._cluster = self.data_dir / "cluster"
         self._clients = self.data_dir / "clients"
-        self._log = self._cluster / "log"
+        self._log = self._cluster / "server.log"
         self._keep_file = self.data_dir / "keep"
         self._client: FileLock | None = None
         self._owner_pid = os.getpid()
@@ -120,12 +121,17 @@ class EmbeddedServer:
         outlives its users until `stop`. Raises ConnectionFailedError.
         """
         with self._exclusively():
-            self._ensure_cluster()
-            self._ensure_running()
-            self._ensure_database()
-            if keep:
-                self._keep_file.touch()
-            self._join()
+            try:
+                self._ensure_cluster()
+                self._shorten_log()
+                self._ensure_running()
+                self._ensure_database()
+                if keep:
+                    self._keep_file.touch()
+                self._join()
+            except BaseException:  # an interrupt, too, must not leave a server behind
+                self._stop_unless_used()
+                raise
             return self.url
 
     def release(self) -> None:
@@ -134,8 +140,7 @@ class EmbeddedServer:
             return
         with self._exclusively():
             self._leave()
-            if not self._keep_file.exists() and not self._has_clients():
-                self._shut_down()
+            self._stop_unless_used()
 
     def stop(self) -> None:
         """Stop the server now, whoever uses it; committed data is safe. Ends a `keep`."""
@@ -245,6 +250,7 @@ class EmbeddedServer:
         serveruser.forget_copies(self.data_dir, server.bin_path)
         _end_orphans(self._cluster)
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
+        (self._cluster / "log").unlink(missing_ok=True)  # an earlier version's, which held texts
         self._write_settings(server)
         logged = self._log.stat().st_size if self._log.exists() else 0
         try:
@@ -253,6 +259,15 @@ class EmbeddedServer:
             time.sleep(0.5)
             return self._fatal_since(logged) or str(error)
         return None
+
+    def _shorten_log(self) -> None:
+        """Begin the log anew once it is large, and keep its end; the server only ever appends."""
+        with suppress(FileNotFoundError):
+            if self._log.stat().st_size > _LOG_BYTES:
+                older = self._log.with_suffix(".log.1")
+                older.unlink(missing_ok=True)
+                older.write_bytes(self._log.read_bytes()[-_LOG_BYTES:])
+                os.truncate(self._log, 0)
 
     def _fatal_since(self, offset: int) -> str | None:
         """The last fatal line that the server logged after the first `offset` bytes."""
@@ -319,10 +334,18 @@ class EmbeddedServer:
     def _has_clients(self) -> bool:
         return any(not _take_away_if_dead(path) for path in sorted(self._clients.glob("*.lock")))
 
+    def _stop_unless_used(self) -> None:
+        if not self._keep_file.exists() and not self._has_clients():
+            self._shut_down()
+
     def _shut_down(self) -> None:
         if postmaster := _read_postmaster(self._cluster):
             server = self._server(self._cluster)
-            _pg_ctl(server, "-t", "60", "-m", "fast", "stop")
+            try:
+                _pg_ctl(server, "-t", "60", "-m", "fast", "stop")
+            except DatabaseError:
+                # PostgreSQL 18 may hang when it is told to stop while it recovers from a crash.
+                _pg_ctl(server, "-t", "60", "-m", "immediate", "stop")
             if postmaster.socket_dir and postmaster.socket_dir != str(self._cluster):
                 with suppress(OSError):  # not empty: somebody else's by now
                     Path(postmaster.socket_dir).rmdir()
@@ -419,6 +442,14 @@ def _settings(socket_dir: Path) -> str:
         "full_page_writes": "on",
         "synchronous_commit": "on",
         "log_checkpoints": "off",
+        # A statement's error is its caller's: what was logged of it could hold a user's text.
+        "log_min_messages": "log",
+        "log_min_error_statement": "panic",
+        "log_error_verbosity": "terse",
+        "log_statement": "none",
+        "log_min_duration_statement": "-1",
+        "log_parameter_max_length": "0",
+        "log_parameter_max_length_on_error": "0",
     }
     return "".join(f"{name} = {value}\n" for name, value in settings.items())
 

@@ -109,6 +109,16 @@ def test_a_command_that_is_terminated_stops_the_server_that_it_started(
     assert not EmbeddedServer(data_dir).status().running
 
 
+def test_a_command_terminated_while_its_server_starts_leaves_none(data_dir: Path) -> None:
+    with running(data_dir, "recent") as process:
+        while not (data_dir / "cluster" / "postmaster.pid").exists():
+            assert process.poll() is None
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 143
+    assert not EmbeddedServer(data_dir).status().running
+
+
 def test_a_server_that_others_use_outlives_a_terminated_command(data_dir: Path) -> None:
     with EmbeddedServer(data_dir) as server:
         with running(data_dir, *asleep(data_dir)) as process:
