@@ -29,6 +29,8 @@ _URL = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _PAIR = re.compile(r"(?<!\S)(\w+)(\s*=\s*)('(?:\\.|[^'\\])*'|(?:\\.|[^\s\\])*)", re.DOTALL)
+_HALF_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_BLANK = re.compile(r"\s")
 _NO_HOST = re.compile(r"[\s@=;]")
 _SHAPES = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or 'host=HOST user=USER dbname=DATABASE'"
 
@@ -126,9 +128,9 @@ def _explain(address: str) -> str:
         if "=" in address and "://" not in address:
             return "a key is unknown, or a value with a space stands without its quotation marks"
         return f"it is no address of a PostgreSQL; write {_SHAPES}"
-    if re.search(r"%(?![0-9A-Fa-f]{2})", address):
+    if _HALF_ESCAPE.search(address):
         return "two hexadecimal digits must follow a %; write % itself as %25"
-    if re.search(r"\s", address):
+    if _BLANK.search(address):
         return "it holds a space; write it as %20"
     if "[" in address:
         return "an IPv6 address stands in square brackets, as [::1]:5432"

@@ -25,6 +25,8 @@ NO_CATEGORY = "all"
 KEPT_ROLES = frozenset[Role](("user", "assistant", "other"))
 """Whose messages become memory; those of tools and systems don't."""
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
@@ -187,7 +189,7 @@ def gold_namespace(path: Path, embedder: str = "") -> str:
     except OSError as error:
         raise EvaluationError(f"{path} can't be read: {error}") from error
     digest = hashlib.sha256(embedder.encode() + b"\0" + content).hexdigest()
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)[:40]
+    stem = _NOT_IN_NAMES.sub("-", path.stem)[:40]
     return f"eval-{stem}-{digest[:12]}"
 
 

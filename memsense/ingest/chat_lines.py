@@ -16,14 +16,15 @@ _CENTURY = 100
 _ENOUGH_HEADS = 3
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
+_DASH = r"\s+[-\u2013]\s+"
 _HEAD = re.compile(
     rf"""
     [{_MARKS}]* (?P<bracket>\[)?
     (?P<first>\d{{1,4}}) (?P<separator>[-/.]) \s? (?P<second>\d{{1,2}}) (?P=separator) \s?
     (?P<third>\d{{1,4}}) (?: [,.]\s* | \s+ )
-    (?P<before>{_HALF})? \s* (?P<hour>\d{{1,2}}) [:.] (?P<minute>\d{{2}})
-    (?: [:.] (?P<seconds>\d{{2}}) )? \s* (?P<after>{_HALF})?
-    (?: \]\s? | \s+[-\u2013]\s+ )
+    (?: (?P<before>{_HALF}) \s* )? (?P<hour>\d{{1,2}}) [:.] (?P<minute>\d{{2}})
+    (?: [:.] (?P<seconds>\d{{2}}) )?
+    (?: \s* (?P<after>{_HALF}) (?: \]\s? | {_DASH} ) | \s*\]\s? | {_DASH} )
     (?P<rest>.*)
     """,
     re.VERBOSE | re.DOTALL,

@@ -21,6 +21,7 @@ _BLANK = re.compile(r"[\s\x00\ufeff,]*")
 _EDGE = 16
 # What may stand after the error where a text ends in the middle of a literal or an escape.
 _LAST_TOKEN = re.compile(r"[^\x00\s]{0,6}[\x00\s]*\Z")
+_OPENING = re.compile(r'\{\s*"([^"\\]*)"\s*:\s*\[')
 _ENVELOPE_LENGTH = 1_000
 _COMPACT_AT = 2 * 1024
 _PEEK_CHUNK = 64 * 1024
@@ -160,9 +161,8 @@ def _enter(window: _Window, key: str) -> bool:
         pass
     if window.find_value() != "{":
         return False
-    opening = re.compile(r"\{\s*" + re.escape(json.dumps(key)) + r"\s*:\s*\[")
-    match = opening.match(window.text, window.position)
-    if match is None:
+    match = _OPENING.match(window.text, window.position)
+    if match is None or match[1] != key:
         return False
     window.advance(match.end())
     return True

@@ -43,7 +43,7 @@ _SIDE_FILES = re.compile(
     (user|users|projects|channels|groups|dms|mpims|integration_logs|canvases|message_feedback
     |shared_conversations|model_comparisons|shopping|sora|sessions|memories)\.json
     | history\.jsonl | .*\.meta\.json | .*\.trajectory\.jsonl
-    | .*\.(reset|checkpoint|bak-|deleted)[.\w-]*
+    | (?> .*\.(reset|checkpoint|bak-|deleted) ) [.\w-]*
     """,
     re.VERBOSE,
 )

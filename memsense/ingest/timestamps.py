@@ -21,7 +21,7 @@ _EPOCH_UNITS = (
 )
 _LONGEST = 64
 _NUMBER = re.compile(r"\s*\d{9,19}(\.\d{0,12})?\s*")
-_WRITTEN_UTC = re.compile(r"\s*(?:UTC|GMT)$", re.IGNORECASE)
+_WRITTEN_UTC = re.compile(r"(?<!\s)\s*(?:UTC|GMT)$", re.IGNORECASE)
 _SLASHED = re.compile(
     r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s+\([^)]{1,12}\))?(?:[\sT]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?"
 )

@@ -11,10 +11,12 @@ from pydantic import AfterValidator, Field, InstanceOf
 
 from memsense.inputs import Ids, Input, Texts, Time, clean_text
 from memsense.search.profiles import Profile
+from memsense.search.question.blanks import fold_blanks
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
-LONGEST_QUESTION = 100_000
+LONGEST_QUESTION = 8_000
+"""Characters of a question, its blanks folded; an embedder reads a few thousand at most."""
 
 SearchGranularity = Literal["auto", "turn", "session"]
 
@@ -68,20 +70,21 @@ class Filters(Input):
 
 
 def _read_question(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is empty: ask something")
-    if len(text) > LONGEST_QUESTION:
-        raise ValueError(f"is {len(text)} characters long; at most {LONGEST_QUESTION} are taken")
     if "\x00" in text:
         raise ValueError("holds a NUL character")
-    return clean_text(text)
+    folded = fold_blanks(clean_text(text))
+    if not folded:
+        raise ValueError("is empty: ask something")
+    if len(folded) > LONGEST_QUESTION:
+        raise ValueError(f"has {len(folded):,} characters; at most {LONGEST_QUESTION:,} are taken")
+    return folded
 
 
 NO_FILTERS = Filters()
 
 
 class SearchRequest(Input):
-    """One search as its caller asks for it, within the namespace that is searched.
+    """One search as its caller asks for it, its blanks folded, within the namespace searched.
 
     `asked_at` is the moment that "last week" in the question counts from. `profile` is a name or
     a profile; without one, the settings decide. `overrides` changes some of its constants.

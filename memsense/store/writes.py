@@ -1,9 +1,9 @@
 """The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Protocol
 
@@ -30,6 +30,9 @@ from memsense.write.chunking import DEDUP_SECONDS, Turn, build_session_chunks, l
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Unit vectors of texts: (n, dimension) float32; may answer from what was embedded before."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STRETCH = timedelta(seconds=DEDUP_SECONDS)
 
 
 @dataclass(slots=True)
@@ -176,10 +179,9 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     if draft.mode == "session":
         found += _find_repeats_in_session_chunks(connection, scope, draft)
     repeats = {position - 1 for position, _ in found}
-    fresh: list[ExchangeDraft] = []
-    for index, exchange in enumerate(draft.exchanges):
-        if index not in repeats and not _repeats_earlier(exchange, fresh):
-            fresh.append(exchange)
+    fresh = drop_repeats(
+        exchange for index, exchange in enumerate(draft.exchanges) if index not in repeats
+    )
     return _Plan(
         appended=fresh,
         known=list(dict.fromkeys(chunk_id for _, chunk_id in found)),
@@ -198,11 +200,14 @@ def _find_repeats_in_session_chunks(
         if (ordinal := _known_ordinal(exchange.chunks[0], ledger)) is not None
     }
     stored = rows.read_session_chunks(connection, scope, draft.session_id) if known else []
+    holders: dict[int, list[int]] = {}
+    for item in stored:
+        for ordinal in range(item.draft.ordinal, item.draft.last_ordinal + 1):
+            holders.setdefault(ordinal, []).append(item.chunk_id)
     return [
-        (position, item.chunk_id)
+        (position, chunk_id)
         for position, ordinal in known.items()
-        for item in stored
-        if item.draft.ordinal <= ordinal <= item.draft.last_ordinal
+        for chunk_id in holders.get(ordinal, ())
     ]
 
 
@@ -220,12 +225,24 @@ def _is_near(one: datetime | None, other: datetime | None) -> bool:
     return abs((one - other).total_seconds()) < DEDUP_SECONDS
 
 
-def _repeats_earlier(exchange: ExchangeDraft, earlier: Sequence[ExchangeDraft]) -> bool:
-    return any(_same_content(exchange.chunks[0], other.chunks[0]) for other in earlier)
+def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
+    """The exchanges but for those of which an earlier kept one, less than ten minutes away, has the
+    content.
 
-
-def _same_content(one: ChunkDraft, other: ChunkDraft) -> bool:
-    return one.content_hash == other.content_hash and _is_near(one.occurred_at, other.occurred_at)
+    Kept ones of equal content are ten minutes apart: each stretch of that length has one at most.
+    """
+    kept: list[ExchangeDraft] = []
+    times: dict[tuple[str, int], datetime] = {}
+    for exchange in exchanges:
+        content, at = exchange.chunks[0].content_hash, exchange.chunks[0].occurred_at
+        if at is not None:
+            stretch = (at - _EPOCH) // _STRETCH
+            beside = (times.get((content, stretch + step)) for step in (-1, 0, 1))
+            if any(_is_near(at, other) for other in beside):
+                continue
+            times[content, stretch] = at
+        kept.append(exchange)
+    return kept
 
 
 def _append(

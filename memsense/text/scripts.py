@@ -15,6 +15,9 @@ KHMER = "\u1780-\u17d3\u17dd"
 MYANMAR = "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 UNSPACED = HAN_AND_KANA + THAI + LAO + KHMER + MYANMAR
 
+MOST_MARKS = 30
+"""Marks in a row that are put in order; Unicode's stream-safe text has no more (UAX #15)."""
+
 _RUN = re.compile("|".join(f"[{script}]+" for script in (HAN_AND_KANA, THAI, LAO, KHMER, MYANMAR)))
 
 
@@ -31,13 +34,28 @@ def segment_scripts(text: str) -> str:
     return _RUN.sub(_spaced_pairs, text)
 
 
+def unify_forms(text: str) -> str:
+    """The text in Unicode's form NFKC: one spelling of each character, whatever its width.
+
+    Marks in a row are sorted, which takes quadratic time: of more than 30, each 30 by themselves.
+    """
+    pieces: list[str] = []
+    start = marks = 0
+    for place, point in enumerate(text if len(text) > MOST_MARKS else ""):
+        marks = marks + 1 if unicodedata.combining(point) else 0
+        if marks > MOST_MARKS:
+            pieces.append(text[start:place])
+            start, marks = place, 1
+    return "".join(unicodedata.normalize("NFKC", piece) for piece in (*pieces, text[start:]))
+
+
 def is_unspaced(text: str) -> bool:
     """Whether the text holds a character of a script that is written without blanks."""
     return _RUN.search(text) is not None
 
 
 def _spaced_pairs(run: re.Match[str]) -> str:
-    characters = list(_characters(unicodedata.normalize("NFKC", run[0])))
+    characters = list(_characters(unify_forms(run[0])))
     pairs = [first + second for first, second in pairwise(characters)] or characters
     before, after = (
         run.string[max(run.start() - 1, 0) : run.start()],

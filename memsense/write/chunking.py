@@ -32,19 +32,20 @@ def dedup_window(occurred_at: datetime) -> int:
 def split_text(text: str, limit: int = LARGEST_CHUNK) -> list[str]:
     """Pieces of at most `limit` characters that join to the text, cut at the best border."""
     pieces: list[str] = []
-    while len(text) > limit:
-        cut = _best_cut(text, limit)
-        pieces.append(text[:cut])
-        text = text[cut:]
-    return [*pieces, text] if text else pieces
+    start = 0
+    while len(text) - start > limit:
+        cut = _best_cut(text, start, limit)
+        pieces.append(text[start:cut])
+        start = cut
+    return [*pieces, text[start:]] if start < len(text) else pieces
 
 
-def _best_cut(text: str, limit: int) -> int:
+def _best_cut(text: str, start: int, limit: int) -> int:
     for border in ("\n\n", "\n", ". ", " "):
-        found = text.rfind(border, limit // 2, limit)
+        found = text.rfind(border, start + limit // 2, start + limit)
         if found >= 0:
             return found + len(border)
-    return limit
+    return start + limit
 
 
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:

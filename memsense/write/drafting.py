@@ -36,6 +36,15 @@ class Annotations:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Session:
+    """A conversation with what is worked out once for all of its exchanges."""
+
+    conversation: Conversation
+    keys: Mapping[int, str]
+    speakers: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
     """Cuts conversations into exchange drafts with facets.
 
@@ -52,45 +61,49 @@ class Drafter:
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
         """The session that a conversation adds to the user's memory."""
         exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
-        keys = _name_messages(conversation)
         speakers = {message.speaker for message in conversation.messages if message.speaker}
-        drafts = [self._draft_exchange(conversation, exchange, keys) for exchange in exchanges]
+        session = _Session(
+            conversation=conversation,
+            keys=_name_messages(conversation),
+            speakers=sorted(speakers),
+        )
+        drafts = [self._draft_exchange(session, exchange) for exchange in exchanges]
         return SessionDraft(
             user_id=user_id,
             session_id=conversation.session_id,
             exchanges=[draft for draft in drafts if draft.chunks],
             mode=self.mode,
             format=conversation.format if self.ledger else "",
-            speakers=sorted(speakers),
+            speakers=session.speakers,
         )
 
-    def _draft_exchange(
-        self, conversation: Conversation, exchange: Exchange, keys: Mapping[int, str]
-    ) -> ExchangeDraft:
+    def _draft_exchange(self, session: _Session, exchange: Exchange) -> ExchangeDraft:
+        conversation = session.conversation
         user_text, assistant_text = _side(exchange.user), _side(exchange.assistant)
         if not user_text and not assistant_text:
             return ExchangeDraft(chunks=())
         messages = [*exchange.user, *exchange.assistant]
-        ledger = {keys[id(message)]: message_hash(message) for message in messages}
+        ledger = {session.keys[id(message)]: message_hash(message) for message in messages}
         identity = (
             exchange_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
             if self.ledger
             else _content_identity(conversation.session_id, messages)
         )
         chunks = [
-            self._draft_chunk(conversation, exchange, sides, part, identity)
+            self._draft_chunk(session, exchange, sides, part, identity)
             for part, sides in enumerate(split_exchange(user_text, assistant_text))
         ]
         return ExchangeDraft(chunks=chunks, messages=ledger if self.ledger else {})
 
     def _draft_chunk(
         self,
-        conversation: Conversation,
+        session: _Session,
         exchange: Exchange,
         sides: tuple[str, str],
         part: int,
         identity: str,
     ) -> ChunkDraft:
+        conversation = session.conversation
         user_text, assistant_text = sides
         given = self.annotations
         facets = self._find_facets(user_text, assistant_text)

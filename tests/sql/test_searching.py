@@ -136,12 +136,29 @@ def test_a_search_of_all_users_is_two_statements(
     assert len(statements) == 2
 
 
-@pytest.mark.parametrize("question", ["", "  \n", "x" * 100_001, "nul \x00 byte"])
+@pytest.mark.parametrize("question", ["", "  \n", "nul \x00 byte"])
 def test_a_question_that_cannot_be_searched_with_is_refused(
     memory: MemSense, question: str
 ) -> None:
-    with pytest.raises(InvalidInputError, match="question"):
+    with pytest.raises(InvalidInputError, match="query (is empty|holds a NUL)"):
         memory.search(question, user_id="ada")
+
+
+def test_a_question_that_is_too_long_is_refused_with_both_lengths(memory: MemSense) -> None:
+    add(memory, "I drink tea in Lisbon.")
+    with pytest.raises(InvalidInputError, match="8,001 characters; at most 8,000 are taken"):
+        memory.search("x" * 8_001, user_id="ada")
+    assert memory.search("x" * 8_000, user_id="ada")
+
+
+def test_blanks_are_folded_and_take_up_none_of_a_questions_length(memory: MemSense) -> None:
+    add(memory, "I drink tea in Lisbon.")
+    result = memory.search(f"  who drinks{' ' * 50_000}tea\n \n in Lisbon?\n", user_id="ada")
+    assert result.question["text"] == "who drinks tea\nin Lisbon?"
+    plain = memory.search("who drinks tea\nin Lisbon?", user_id="ada")
+    assert [(hit.chunk_id, hit.score) for hit in result] == [
+        (hit.chunk_id, hit.score) for hit in plain
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from memsense.search.question import analyse_question, find_phrase
 from memsense.search.question.wording import wording_pattern
 from memsense.search.rank.signals import score_terms
 from memsense.search.recall.candidates import Candidate, Candidates, Held, RouteHit
+from memsense.search.search import choose_wording
 from memsense.text.identifiers import as_lexemes, find_identifiers, index_identifiers
 
 
@@ -67,6 +69,17 @@ def test_no_text_takes_long_to_be_read(piece: str) -> None:
     started = time.thread_time()
     index_identifiers(piece * (100_000 // len(piece)))
     assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize("quoted", ["should", "must"])
+def test_postgresql_keeps_all_expressions_of_a_question_compiled(
+    quoted: Literal["should", "must"],
+) -> None:
+    profile = BALANCED.override(phrase_boost=1.0, quoted=quoted, quoted_boost=1.0)
+    question = analyse_question("who said " + " ".join(f'"{n}"' for n in range(2_000)))
+    values = choose_wording(question, profile).values()
+    assert question.quoted == tuple(str(n) for n in range(16))
+    assert len(values["wordings"]) + len(values["quoted_patterns"]) <= 32
 
 
 def test_the_lexeme_of_an_identifier_begins_as_no_word_does() -> None:

@@ -1,5 +1,7 @@
 """From conversations to drafts: identity, annotations, parts."""
 
+from collections import UserList
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -87,3 +89,23 @@ def test_an_exchange_with_nothing_to_embed_is_no_draft() -> None:
 def test_the_time_is_the_first_messages_that_has_one() -> None:
     [exchange] = draft(message("Hi", at=None), message("Ho", "assistant"))
     assert exchange.chunks[0].occurred_at == NOON
+
+
+class Counted(UserList[Message]):
+    """Messages that count how often they are gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Message]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_messages_are_not_gone_through_again_for_each_exchange() -> None:
+    def times(count: int) -> int:
+        messages = Counted(message(f"{n}", "other", speaker=f"Ann {n}") for n in range(count))
+        given = replace(conversation(), messages=messages)
+        Drafter(tagger=RuleTagger(), ledger=False).draft(given, "ada")
+        return messages.times
+
+    assert times(100) == times(10)

@@ -211,6 +211,6 @@ def test_every_span_quotes_its_side(user: str, assistant: str) -> None:
 )
 def test_hostile_repetition_is_read_in_linear_time(unit: str) -> None:
     text = unit * (100_000 // len(unit))
-    started = time.perf_counter()
+    started = time.thread_time()
     RuleTagger().tag(text, text)
-    assert time.perf_counter() - started < 10
+    assert time.thread_time() - started < 10

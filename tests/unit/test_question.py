@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 from time import thread_time
 
@@ -5,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.search.question import analyse_question
+from memsense.search.question import analyse_question, fold_blanks
+from memsense.search.question.names import find_names
 
 PLAIN_WORDS = st.sampled_from(
     [
@@ -170,6 +172,42 @@ def test_quoted_terms_are_found_without_their_marks(text: str, quoted: tuple[str
 def test_a_name_within_a_quotation_stays() -> None:
     question = analyse_question('Did Bob read "Bob the Builder"?', speakers=["Bob"])
     assert question.search_text == 'Did read "Bob the Builder"?'
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=8))
+def test_names_stay_where_they_overlap_a_protected_span(protected: list[tuple[int, int]]) -> None:
+    spans = [(start, start + length) for start, length in protected]
+    names = [(start, start + 3) for start in range(0, 40, 4)]
+    outside = [
+        (start, end) for start, end in names if not any(s < end and start < e for s, e in spans)
+    ]
+    assert list(find_names("Bob " * 10, ["Bob"], spans).spans) == outside
+
+
+def test_a_name_in_a_quotation_stays_even_where_the_quotation_counts_no_more() -> None:
+    text = "".join(f'"{n}" ' for n in range(20)) + '"Bob the Builder"'
+    question = analyse_question(text, speakers=["Bob"])
+    assert len(question.quoted) == 16
+    assert question.search_text == text
+
+
+def test_the_first_dates_of_a_question_count() -> None:
+    dates = analyse_question("; ".join(f"{day} May 2023" for day in range(1, 29))).dates
+    assert [found.start.day for found in dates] == list(range(1, 17))
+
+
+@given(st.text(st.sampled_from("ab. \n\t\u3000")))
+def test_folding_leaves_the_words_and_one_blank_between_them(text: str) -> None:
+    folded = fold_blanks(text)
+    assert folded.split() == text.split()
+    assert len(folded) == len(" ".join(text.split()))
+    assert folded.count("\n") == len(re.findall(r"(?<=\S)[^\S\n]*\n\s*(?=\S)", text))
+    assert fold_blanks(folded) == folded
+
+
+@given(st.lists(PLAIN_WORDS).map(" ".join))
+def test_folding_leaves_an_ordinary_question_as_it_is(text: str) -> None:
+    assert fold_blanks(text) == text
 
 
 def test_a_question_in_another_language_has_no_english_dates() -> None:

@@ -1,6 +1,8 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, timezone
 
 import pytest
+from dateutil.relativedelta import relativedelta
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -131,6 +133,13 @@ def test_two_linked_dates_are_one_range(text: str, first: str, last: str) -> Non
     found = only(text)
     assert days_of(found) == (first, last)
     assert (found.precision, found.any_year) == ("range", False)
+
+
+@given(st.dates(date(2000, 1, 1), date(2001, 3, 1)), st.integers(1990, 2040))
+def test_a_day_of_any_year_moves_as_the_calendar_says(day: date, year: int) -> None:
+    found = replace(only("on 7 May"), start=day, end=day)
+    moved = day + relativedelta(years=year - day.year)
+    assert found.in_year(year) == (moved, moved)
 
 
 def test_a_range_without_years_may_pass_the_end_of_the_year() -> None:

@@ -1,8 +1,10 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.text.scripts import is_unspaced, segment_scripts
+from memsense.text.scripts import MOST_MARKS, is_unspaced, segment_scripts, unify_forms
 
 UNSPACED = st.text("中国人東京に行きたいカメラไทยพูดได้ລາວខ្មែរမြန်မာ", min_size=1)
 
@@ -59,3 +61,13 @@ def test_a_run_of_n_letters_gives_n_minus_one_pairs(run: str) -> None:
 def test_marks_stay_with_their_letter() -> None:
     assert segment_scripts("ที่นี่") == "ที่นี่"
     assert segment_scripts("ที่นี่ดี") == "ที่นี่ นี่ดี"
+
+
+@given(st.lists(st.text("กが゙\u0e48\u0e38\u0301ｶﾞa", max_size=MOST_MARKS), max_size=4).map("ก".join))
+def test_forms_are_unified_as_unicode_says(text: str) -> None:
+    assert unify_forms(text) == unicodedata.normalize("NFKC", text)
+
+
+def test_of_many_marks_in_a_row_each_thirty_are_put_in_order() -> None:
+    marks = "\u0e48\u0e38" * 15
+    assert unify_forms("ก" + 3 * marks) == "ก" + 3 * ("\u0e38" * 15 + "\u0e48" * 15)

@@ -1,10 +1,10 @@
 """The key that spellings of one name share, and the keys that a question may mean."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from memsense.graph.extraction.words import COMMON
+from memsense.text.scripts import unify_forms
 from memsense.text.words import ALSO_WORDS
 
 LONGEST_GRAM = 4
@@ -15,7 +15,7 @@ LONGEST_QUESTION = 2000
 SHORTEST_NAME = 2
 
 _BLANKS = re.compile(r"\s+")
-_EDGES = re.compile(r"^[^\w@#]+|[^\w]+$")
+_EDGES = re.compile(r"^\W+$|^[^\w@#]+|(?<!\W)\W+$")
 _POSSESSIVE = re.compile(r"'s?$")
 _TOKEN = re.compile(r"[@#]?\w[^\s\"\u201c\u201d\u00ab\u00bb?!,;()\[\]{}]*")
 
@@ -25,7 +25,7 @@ def entity_key(name: str) -> str:
 
     Empty for names of fewer than two letters or digits.
     """
-    plain = name if name.isascii() else unicodedata.normalize("NFKC", name).replace("\u2019", "'")
+    plain = name if name.isascii() else unify_forms(name).replace("\u2019", "'")
     plain = _EDGES.sub("", _BLANKS.sub(" ", plain.casefold()))
     plain = _POSSESSIVE.sub("", plain).removeprefix("the ")
     return plain if len(plain) >= SHORTEST_NAME else ""

@@ -59,11 +59,12 @@ _CAPITALS = re.compile(
     rf"(?:[ ](?:(?:of|the|de|del|della|di|da|dos|das|du|la|le|van|von|der|den|al|&)[ ]){{0,2}}"
     rf"(?:{_WORD}|\d{{1,4}}(?![\w.:])))*"
 )
+_LOOK_BACK = 6
 _STARTS = re.compile(
-    r"(?:^|[.!?:;…\n\u2028*•>|\-\u2013\u2014]|[.!?…][\"”'\u2019)]?)[\s\"“\u2018(*_]*$"
+    r"(?:^|[.!?:;…\n\u2028*•>|\-\u2013\u2014]|[.!?…][\"”'\u2019)]?)"
+    rf"[\s\"“\u2018(*_]{{0,{_LOOK_BACK}}}$"
 )
 _ENDING = re.compile(r"['\u2019](?:s|S|ll|d|re|ve|m|t)?$")
-_LOOK_BACK = 6
 
 
 class RuleExtractor:
@@ -176,7 +177,7 @@ def _strip_common(run: str, *, begins: bool) -> tuple[str, bool]:
     words = run.split()
     first, last = 0, len(words)
     while first < last and _is_common(words[first]):
-        if not begins and _goes_on(words[first:last]):
+        if not begins and _goes_on(words[first : min(last, first + 2)]):
             break
         first += 1
     while last > first and _is_common(words[last - 1]):
@@ -188,7 +189,7 @@ def _strip_common(run: str, *, begins: bool) -> tuple[str, bool]:
 
 
 def _goes_on(words: Sequence[str]) -> bool:
-    """Whether a common word with a capital begins a longer name."""
+    """Whether a common word with a capital begins a longer name; `words` are it and the next."""
     if len(words) == 1 or not words[0][0].isupper():
         return False
     return words[0].casefold() in OPENING or words[1] in CONNECTORS

@@ -154,11 +154,12 @@ def _reason_without_text(message: JsonObject) -> str:
 
 def _peel(text: str) -> str:
     """The person's words: leading tags of the program off, a command's arguments kept."""
-    rest, arguments = text, ""
-    while match := _TAGGED.match(rest):
+    start, arguments = 0, ""
+    while match := _TAGGED.match(text, start):
         if match[1] == "command-args":
             arguments = match[2].strip()
-        rest = rest[match.end() :]
+        start = match.end()
+    rest = text[start:]
     if rest.lstrip().startswith(_NOTICES):
         return ""
     return "\n".join(part for part in (arguments, rest) if part.strip())

@@ -121,9 +121,10 @@ def _spoken(
 
 def _peel(text: str) -> str:
     """The text without the blocks that the program puts before a person's words."""
-    while match := _INJECTED.match(text):
-        text = text[match.end() :]
-    return text
+    start = 0
+    while match := _INJECTED.match(text, start):
+        start = match.end()
+    return text[start:]
 
 
 READER = Reader(name="codex", sniff=_sniff, read=_read)

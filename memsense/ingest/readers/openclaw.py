@@ -139,15 +139,19 @@ def _reason_without_text(message: JsonObject) -> str:
 def _peel_user(text: str) -> tuple[str, str | None]:
     """The person's words without the channel's preamble, and the name that it gives."""
     name: str | None = None
-    while match := _SENDER.match(text):
+    start = 0
+    while match := _SENDER.match(text, start):
         name = _name_in(match[1]) or name
-        text = text[match.end() :]
-    return _LOCAL_TIME.sub("", text, count=1) if _LOCAL_TIME.match(text) else text, name
+        start = match.end()
+    if match := _LOCAL_TIME.match(text, start):
+        start = match.end()
+    return text[start:], name
 
 
 def _peel_answer(text: str) -> str:
     """The answer without the mark of what it replies to; empty where it says "no answer"."""
-    words = _REPLY_MARK.sub("", text, count=1) if _REPLY_MARK.match(text) else text
+    mark = _REPLY_MARK.match(text)
+    words = text[mark.end() :] if mark else text
     return "" if words.strip() in _NO_WORDS else words
 
 

@@ -16,21 +16,22 @@ _LABELS: dict[str, Role] = {
     **dict.fromkeys(("a", "answer", "response"), "assistant"),
 }
 _NAME = r"[^\W\d_][^\n:<>{}\[\]()\"“”/\\=|*#]{0,39}?"
+_REST = r"(?P<text>(?s:.*))"
 _FORMS = (
     re.compile(
         rf"\s*(?P<bold>\*\*|__)(?P<name>{_NAME})"
-        r"(?:(?P=bold)\s*:|:\s*(?P=bold))\s*(?P<text>.*)"
+        rf"(?:(?P=bold)\s*:|:\s*(?P=bold))\s*{_REST}"
     ),
     re.compile(rf"(?P<heading>\#{{1,6}})\s+(?P<name>{_NAME}):?\s*"),
-    re.compile(rf"(?P<heading>\#{{1,6}})\s+(?P<name>{_NAME}):\s+(?P<text>.*)"),
-    re.compile(rf"<v(?:\.\w+)*\s+(?P<name>{_NAME})>(?P<text>.*?)(?:</v>)?"),
+    re.compile(rf"(?P<heading>\#{{1,6}})\s+(?P<name>{_NAME}):\s+{_REST}"),
+    re.compile(rf"<v(?:\.\w+)*\s+(?P<name>{_NAME})>(?P<text>(?s:.*?))(?:</v>)?"),
     re.compile(
         rf"(?P<time>[\[(][^\[\]()\n]{{3,40}}[\])])?\s*(?P<name>{_NAME})"
-        r"(?:\s*\((?P<inner>[^()\n]{3,30})\))?:(?:\s+(?P<text>.*))?"
+        rf"(?:\s*\((?P<inner>[^()\n]{{3,30}})\))?:(?:\s+{_REST})?"
     ),
 )
 _DATED = re.compile(r"\d{4}-\d\d-\d\d|\d{4}/\d")
-_CUE = re.compile(r"(\d+|WEBVTT.*|[\d:.,]+\s*-->\s*[\d:.,]+.*)")
+_CUE = re.compile(r"(\d+|WEBVTT.*|[\d:.,]+\s*-->\s*[\d:.,].*)")
 _ARROW = "-->"
 _QUOTE = ">"
 _TWICE = 2

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memsense.search.question.blanks import fold_blanks
 from memsense.search.question.calendar import DateRange
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names, without_spans
@@ -23,8 +24,16 @@ __all__ = [
     "analyse_question",
     "date_proximity",
     "find_phrase",
+    "fold_blanks",
     "segment_scripts",
 ]
+
+MOST_QUOTED = 16
+"""Quotations of a question that are looked for. Each is a regular expression for PostgreSQL, which
+keeps 32 of them compiled and makes others anew for every candidate: 33 take four times as long."""
+
+MOST_DATES = 16
+"""Dates of a question that memories are compared with, each with every candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +43,8 @@ class Question:
     `search_text` is the question without the names of its speakers: what is embedded and searched
     for. `named_speakers` are labels as the caller knows them, in the order of their naming;
     `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
-    names and the like, case-folded.
+    names and the like, case-folded. Of a question that says more, the first 16 dates, 16 quotations
+    and 64 identifiers count.
     """
 
     text: str
@@ -69,7 +79,7 @@ def analyse_question(
         text=text,
         search_text=without_spans(text, names.spans),
         named_speakers=names.speakers,
-        dates=dates,
-        quoted=tuple(quoted for _, quoted in quotations),
+        dates=dates[:MOST_DATES],
+        quoted=tuple(quoted for _, quoted in quotations[:MOST_QUOTED]),
         identifiers=find_identifiers(text),
     )

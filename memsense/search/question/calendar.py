@@ -71,8 +71,17 @@ class DateRange:
         """The first and last day; for a range of any year, of the one that begins in `year`."""
         if not self.any_year:
             return self.start, self.end
-        shift = step_by("year", year - self.start.year)
-        return self.start + shift, self.end + shift
+        count = year - self.start.year
+        return _in_years(self.start, count), _in_years(self.end, count)
+
+
+def _in_years(day: date, count: int) -> date:
+    """The day so many years later; 28 February for the 29th where there is none."""
+    year = day.year + count
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        return day.replace(year=year, day=28)
 
 
 def step_by(unit: str, count: int) -> "relativedelta":

@@ -1,9 +1,11 @@
 """Finds the participants that a question names, and takes their names out of it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from memsense.text.scripts import is_unspaced
@@ -15,7 +17,7 @@ Words = tuple[str, ...]
 
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019](?:s|S)?(?!\w)")
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n])[\s\"'“\u2018(]*$")
+_SENTENCE_START = re.compile(rf"(?:^|[.!?:;\n])[\s\"'“\u2018(]{{0,{BEFORE}}}$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +52,20 @@ def find_names(text: str, speakers: Sequence[str], protected: Sequence[Span] = (
     """
     index = _index(tuple(speakers))
     found = sorted([*_named_by_words(text, index), *_named_by_strings(text, index)])
-    kept = [(span, labels) for span, labels in found if not _overlaps(span, protected)]
+    overlaps = _overlap_test(protected)
+    kept = [(span, labels) for span, labels in found if not overlaps(span)]
     return NamesFound(
         speakers=tuple(dict.fromkeys(label for _, labels in kept for label in labels)),
         spans=tuple(span for span, _ in kept),
     )
 
 
-def _overlaps(span: Span, others: Sequence[Span]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in others)
+def _overlap_test(spans: Sequence[Span]) -> Callable[[Span], bool]:
+    """Tells whether a span overlaps one of these."""
+    ordered = sorted(spans)
+    starts = [start for start, _ in ordered]
+    furthest = [0, *accumulate((end for _, end in ordered), max)]
+    return lambda span: span[0] < furthest[bisect_left(starts, span[1])]
 
 
 def without_spans(text: str, spans: Sequence[Span]) -> str:
@@ -68,21 +75,24 @@ def without_spans(text: str, spans: Sequence[Span]) -> str:
     """
     if not spans:
         return text
-    kept = ""
+    pieces: list[str] = []
     position = 0
     for start, end in spans:
-        kept = _joined(kept, text[position:start])
+        _join(pieces, text[position:start])
         position = max(position, end)
-    kept = _joined(kept, text[position:]).lstrip(" ,;:").rstrip()
+    _join(pieces, text[position:])
+    kept = "".join(pieces).lstrip(" ,;:").rstrip()
     return kept if _is_useful(kept) else text
 
 
-def _joined(left: str, right: str) -> str:
-    """Both texts, with one blank at most where they meet, and none before punctuation."""
-    right = right.lstrip() if not left or left[-1].isspace() else right
-    if right and right[0] in ",.;:!?)" and left[-1:].isspace():
-        left = left.rstrip()
-    return left + right
+def _join(pieces: list[str], right: str) -> None:
+    """Add a text, with one blank at most where it meets the last, and none before punctuation."""
+    right = right.lstrip() if not pieces or pieces[-1][-1].isspace() else right
+    if right and right[0] in ",.;:!?)":
+        while pieces and pieces[-1][-1].isspace():
+            left = pieces.pop().rstrip()
+            pieces += [left] if left else []
+    pieces += [right] if right else []
 
 
 def _is_useful(text: str) -> bool:

@@ -42,7 +42,7 @@ _LEFT = r"(?<![\w.\-/:#@])"
 _RIGHT = r"(?!\w|[-/.:]\w)"
 _DASH = r"\s*[-\u2013\u2014]\s*"
 _TO = rf"(?:{_DASH}|\s+(?:to|until|till|through|and|or)\s+)"
-_OF_YEAR = rf"(?:\.?\s*,?\s*(?:of\s+)?(?P<year>{_YEAR}))?"
+_OF_YEAR = rf"(?:\.?\s*(?:,\s*)?(?:of\s+)?(?P<year>{_YEAR}))?"
 _LEADS = (
     r"(?:month|beginning|start|end)\s+of|in|during|since|until|till|throughout|around|between"
     r"|from|by|before|after|of|for|through|last|this|next|past|early|mid|late"
@@ -204,7 +204,7 @@ _BARE_MONTH = _compile(
 _TWO_MONTHS = _compile(
     rf"(?<!\w)(?:(?P<lead>in|during|between|from|since)\s+)?(?P<one>{_MONTH})"
     rf"(?:(?P<dash>{_DASH})|{_TO})(?P<two>{_MONTH})(?!\w)"
-    rf"(?=(?:\s*,?\s*(?P<year>{_YEAR}))?)"
+    rf"(?=(?:\s*(?:,\s*)?(?P<year>{_YEAR}))?)"
 )
 _SEASON_YEAR = _compile(
     rf"(?<!\w)(?P<date>(?P<season>{'|'.join(SEASONS)})(?:\s+of)?,?\s+"

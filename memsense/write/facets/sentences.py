@@ -7,7 +7,9 @@ MAX_SENTENCE = 300
 """Longer sentences are cut at a space: facets are short, and matching stays bounded."""
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_BREAK = re.compile(r"\n+|[。！？]+[」』”）]*|[.!?…]+[\"'”’)\]*_]*(?=\s)")  # noqa: RUF001 (CJK marks)
+_BREAK = re.compile(
+    r"\n+|[。！？]+[」』”）]*|(?<![.!?…])[.!?…]+[\"'”’)\]*_]*(?=\s)"  # noqa: RUF001 (CJK marks)
+)
 _ABBREVIATION = re.compile(
     r"(?:(?:^|[\s(])(?:mr|mrs|ms|dr|prof|st|vs|e\.g|i\.e|approx|ca|bzw|z\.b)|(?:^|[\s(.])[a-hj-z])\.$",
     re.IGNORECASE,

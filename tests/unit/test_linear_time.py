@@ -1,0 +1,161 @@
+"""Reading a text takes time in proportion to its length, whatever the text is."""
+
+import io
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pytest
+from growth import LINEAR, growth
+
+from memsense.errors import IngestError
+from memsense.graph.extraction import RuleExtractor, entity_key, find_mentions, question_keys
+from memsense.ingest import ReadOptions, Source, read_source
+from memsense.ingest.chat_lines import parse_head
+from memsense.ingest.readers import READERS
+from memsense.search.question import analyse_question, segment_scripts
+from memsense.search.question.dates import find_dates
+from memsense.search.question.names import find_names
+from memsense.search.question.quotations import find_quotations
+from memsense.text.identifiers import find_identifiers, index_identifiers
+from memsense.types import Conversation
+from memsense.write.chunking import split_exchange, split_text
+from memsense.write.facets import RuleTagger
+
+Read = Callable[[str], object]
+
+SPEAKERS = ("Ann Lee", "Bob", "Will", "東京 太郎")
+ASKED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+TAGGER, EXTRACTOR = RuleTagger(), RuleExtractor()
+
+
+def exhaust(items: Iterable[object]) -> None:
+    deque(items, maxlen=0)
+
+
+READ: dict[str, Read] = {
+    "question": lambda text: analyse_question(text, speakers=SPEAKERS, asked_at=ASKED_AT),
+    "dates": lambda text: find_dates(text, ASKED_AT),
+    "names": lambda text: find_names(text, SPEAKERS),
+    "quotations": lambda text: exhaust(find_quotations(text)),
+    "identifiers": find_identifiers,
+    "identifiers of a memory": index_identifiers,
+    "entities of a question": question_keys,
+    "an entity": entity_key,
+    "entities": lambda text: EXTRACTOR.extract(text, SPEAKERS),
+    "mentions": lambda text: find_mentions(EXTRACTOR, [(text, text)], SPEAKERS),
+    "facets": lambda text: TAGGER.tag(text, ""),
+    "facets of an answer": lambda text: TAGGER.tag("", text),
+    "scripts": segment_scripts,
+    "pieces": lambda text: split_exchange(text, text),
+    "a chat's line": parse_head,
+}
+
+UNITS = (
+    *(" ", "\n", "a", "A", "1", "_", "-", ".", ",", "'", '"', "`", "*", "#", "@", "(", "[", "{"),
+    *("<", "/", "!", "é", "中", "ก่ ", "\u0e48\u0e38", "\u0301", "\u200e", "\x00", "\ufeff"),
+    *("a ", "A ", "Ab ", "a. ", "A. ", "a\n", "a-", "a_", "a.", "a/", "1.", "f0", "#1 ", "@a "),
+    *("5 May ", "5 May, ", "May and ", "7 May 2023 to ", "in 2023 ", "last week ", "day before "),
+    *('"a" ', "'a ", "“„", '"Ann" ', "Ann ", "Bob's ", "Will ", "Ann 5 May ", "東京 太郎", "東京"),
+    *("I ", "my ", "i went ", "as a ", "I am a nurse. ", "https://", "```", "- ", "> a\n"),
+    *("Ann: a\n", "# Ann\n", "**Ann**: a\n", "24/12/24, 12:23 - Ann: a\n", '{"a": ', '{"a": 1}\n'),
+    *("12:23\n", "a,", "a\t", '"a\n', "<system-reminder></system-reminder>", "【1†"),
+)
+BEFORE = (
+    *("5 May", "in", "May", "last", "Ann", "Is ", '"', "I ", "my ", "a.", "```", "@", "#", "["),
+    *("24/12/24, 12:23", "24/12/24,", "24/12/24, 12:23 - Ann: ", "Ann:", "**Ann", "1 --> ", '{"a'),
+)
+RUNS = (" ", "\n", "a", "1", "_", ".", "-", ", ")
+TEXTS = [
+    *(("", unit) for unit in UNITS),
+    *((before, unit) for before in BEFORE for unit in RUNS),
+]
+
+
+def find_slow(read: Read, texts: Iterable[tuple[str, str]]) -> str:
+    """A text that takes more than its share of time; empty if none does."""
+
+    def make(before: str, unit: str, size: int) -> str:
+        return before + unit * (size // len(unit)) + "\x01"
+
+    slow = (
+        f"{before!r} + n * {unit!r}"
+        for before, unit in texts
+        if growth(read, partial(make, before, unit)) >= LINEAR
+    )
+    return next(slow, "")
+
+
+def test_a_day_before_thirty_thousand_blanks_is_found_at_once() -> None:
+    text = "5 May" + 30_000 * " "
+    started = time.thread_time()
+    assert analyse_question(text, asked_at=ASKED_AT).dates[0].text == "5 May"
+    assert time.thread_time() - started < 1  # a hundredth; 17 seconds where it is quadratic
+
+
+def test_a_long_text_is_cut_without_being_copied_for_each_piece() -> None:
+    text = 32_000_000 * " "
+    started = time.thread_time()
+    assert "".join(split_text(text)) == text
+    assert time.thread_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("form", "record"),
+    [
+        (
+            "claude_code",
+            {"type": "user", "uuid": "1", "message": {"content": "<bash-input></bash-input>"}},
+        ),
+        (
+            "codex",
+            {
+                "type": "message",
+                "role": "user",
+                "content": "<skill>read the file of the skill</skill>",
+            },
+        ),
+        (
+            "openclaw",
+            {
+                "type": "message",
+                "id": "1",
+                "message": {
+                    "role": "user",
+                    "content": "Sender (untrusted metadata):\n```\n{}\n```\n",
+                },
+            },
+        ),
+    ],
+)
+def test_what_a_program_put_before_a_persons_words_is_taken_off_without_copies(
+    form: str, record: dict[str, Any]
+) -> None:
+    holder = record.get("message", record)
+    holder["content"] = holder["content"] * 60_000 + "hello"
+    started = time.thread_time()
+    (conversation,) = read(json.dumps(record), form)
+    assert [message.text for message in conversation.messages] == ["hello"]
+    assert time.thread_time() - started < 1
+
+
+@pytest.mark.parametrize("name", READ)
+def test_reading_a_text_takes_time_in_proportion_to_its_length(name: str) -> None:
+    assert find_slow(READ[name], TEXTS) == ""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_reading_a_log_takes_time_in_proportion_to_its_length(name: str) -> None:
+    assert find_slow(partial(read, form=name), TEXTS) == ""
+
+
+def read(text: str, form: str) -> list[Conversation]:
+    source = Source(label="log", name="log.txt", opener=partial(io.BytesIO, text.encode()))
+    with suppress(IngestError):
+        return list(read_source(source, ReadOptions(format=form)))
+    return []
