@@ -86,6 +86,11 @@ def why_not(
       memsense why-not "tea or coffee" 42 --since 2025-03-01 --profile lexical --json
     """
     target = target_of(ctx)
+    chosen, contained, excluded = (
+        read_kinds(kinds),
+        read_metadata(metadata),
+        read_excluded(exclude),
+    )
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -100,10 +105,10 @@ def why_not(
             since=since,
             until=until,
             granularity=granularity,
-            exclude=read_excluded(exclude),
+            exclude=excluded,
             tags=tags or None,
-            kinds=read_kinds(kinds),
-            metadata=read_metadata(metadata),
+            kinds=chosen,
+            metadata=contained,
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,

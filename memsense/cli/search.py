@@ -83,6 +83,11 @@ def search(
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
+    chosen, contained, excluded = (
+        read_kinds(kinds),
+        read_metadata(metadata),
+        read_excluded(exclude),
+    )
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -96,10 +101,10 @@ def search(
             since=since,
             until=until,
             granularity=granularity,
-            exclude=read_excluded(exclude),
+            exclude=excluded,
             tags=tags or None,
-            kinds=read_kinds(kinds),
-            metadata=read_metadata(metadata),
+            kinds=chosen,
+            metadata=contained,
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,

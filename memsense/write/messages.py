@@ -48,7 +48,7 @@ def _read_message(index: int, message: Mapping[str, Any], now: datetime) -> Mess
         text=clean_text(content),
         external_id=str(identity) if identity is not None else None,
         speaker=clean_text(str(name)) if name else None,
-        at=read_time(message.get("at"), f"message {index}") or now,
+        at=read_time(message.get("at"), f"message {index}: at") or now,
         at_zone_known=_zone_known(message.get("at")),
     )
 

@@ -308,7 +308,7 @@ def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_
     [
         (("search", "hi", "--database-url", "postgresql://x@127.0.0.1:1/x"), "--database-url"),
         (("search", "hi", "--database-url", "nonsense"), "--database-url"),
-        (("search", "  "), "the question is empty"),
+        (("search", "  "), "query is empty"),
         (("search", "hi", "--profile", "nope"), "there are balanced"),
         (("search", "hi", "--set", "nope=1"), "nope"),
         (("search", "hi", "--since", "yesterday"), "ISO 8601"),

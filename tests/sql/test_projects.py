@@ -138,10 +138,10 @@ def test_projects_are_listed_shown_and_deleted(filled: MemSense) -> None:
     assert len(sessions_found(filled)) == 9
 
 
-@pytest.mark.parametrize("change", ["add_to_project", "remove_from_project"])
+@pytest.mark.parametrize("change", ["add", "remove"])
 def test_an_unknown_project_cannot_be_changed(filled: MemSense, change: str) -> None:
     with pytest.raises(NotFoundError, match="no project 'pond'"):
-        getattr(filled, change)("pond", ["s1"])
+        getattr(filled.projects, change)("pond", ["s1"])
     with pytest.raises(NotFoundError, match="no project 'pond'"):
         filled.projects.delete("pond")
 

@@ -52,8 +52,14 @@ def test_blank_messages_are_left_out_and_names_are_participants() -> None:
         ({"role": "robot", "content": "x"}, "message 0 has role 'robot'"),
         ({"role": "user", "content": None}, "no text in 'content'"),
         ({"role": "user", "content": "x", "time": 1}, "unknown keys time"),
-        ({"role": "user", "content": "x", "at": "noon"}, "'noon' is no ISO 8601 time"),
-        ({"role": "user", "content": "x", "at": 17}, "a time is a datetime"),
+        (
+            {"role": "user", "content": "x", "at": "noon"},
+            "message 0: at must be an ISO 8601 time, not 'noon'",
+        ),
+        (
+            {"role": "user", "content": "x", "at": 17},
+            "must be a datetime or an ISO 8601 text, not 17",
+        ),
         ({"role": "user", "content": "  "}, "no message has any text"),
     ],
 )
