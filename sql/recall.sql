@@ -92,6 +92,27 @@ filtered AS {kept} (
 memsense.scope_lexemes(c.scope_id, c.tsv)
     @> ARRAY(SELECT scope_id || ':' || lexeme FROM scope CROSS JOIN quoted)
 
+-- name: exchanges
+-- A session chunk takes part only where each exchange that it holds, and that is stored as a turn
+-- chunk, passes too: what a search must not show does not rank either.
+(c.granularity = 'turn' OR NOT EXISTS (
+    SELECT
+    FROM (SELECT c.scope_id, c.session_id, c.ordinal, c.part, c.last_ordinal) AS x
+    CROSS JOIN LATERAL (
+        SELECT
+        FROM memsense.chunks AS c
+        WHERE c.tenant_id = %(tenant_id)s
+          AND c.scope_id = x.scope_id
+          AND c.session_id = x.session_id
+          AND c.granularity = 'turn'
+          AND c.status = 'active'
+          AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+          AND c.ordinal <= x.last_ordinal
+          AND (
+              {conditions}
+          ) IS NOT TRUE
+    ) AS failing))
+
 -- name: few
 -- Where few chunks pass, their vectors are looked up one by one; else the routes are scanned as
 -- without filters.

@@ -381,55 +381,6 @@ WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_i
 ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
 LIMIT %(limit)s;
 
--- name: fetch_hits
--- Every chunk of the answer and its neighbours in one statement. `wanted` is turn, or session for a
--- turn whose session chunk is to be shown, unless that is excluded. relation: hit, previous or next.
--- The chunk's columns are in the order of Chunk's fields.
--- OFFSET 0 and LIMIT 1 keep a planner without statistics from joining the other way round.
-SELECT
-    w.position, w.relation,
-    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
-    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
-    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
-    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata
-FROM (
-  SELECT w.position, w.scope_id, found.relation, found.chunk_id
-  FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(session_ids)s::text[], %(ordinals)s::integer[],
-              %(parts)s::integer[], %(wanted)s::text[])
-      WITH ORDINALITY AS w (scope_id, chunk_id, session_id, ordinal, part, wanted, position)
-  CROSS JOIN LATERAL (
-      SELECT 'hit' AS relation, coalesce(
-          (SELECT h.chunk_id FROM memsense.chunks AS h
-           WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
-             AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
-             AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
-             AND h.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
-             AND NOT h.message_ids && %(exclude_messages)s::text[]
-           ORDER BY h.ordinal DESC, h.part DESC LIMIT 1),
-          w.chunk_id) AS chunk_id
-      UNION ALL
-      (SELECT 'previous', p.chunk_id FROM memsense.chunks AS p
-       WHERE w.wanted = 'turn' AND p.tenant_id = %(tenant_id)s AND p.scope_id = w.scope_id
-         AND p.session_id = w.session_id AND p.granularity = 'turn' AND p.status = 'active'
-         AND (p.ordinal, p.part) < (w.ordinal, w.part)
-       ORDER BY p.ordinal DESC, p.part DESC LIMIT 1)
-      UNION ALL
-      (SELECT 'next', f.chunk_id FROM memsense.chunks AS f
-       WHERE w.wanted = 'turn' AND f.tenant_id = %(tenant_id)s AND f.scope_id = w.scope_id
-         AND f.session_id = w.session_id AND f.granularity = 'turn' AND f.status = 'active'
-         AND (f.ordinal, f.part) > (w.ordinal, w.part)
-       ORDER BY f.ordinal, f.part LIMIT 1)
-  ) AS found
-  OFFSET 0
-) AS w
-CROSS JOIN LATERAL (
-    SELECT * FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND scope_id = w.scope_id AND chunk_id = w.chunk_id LIMIT 1
-) AS c
-JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = w.scope_id
-JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
-ORDER BY w.position;
-
 -- name: fetch_history
 SELECT event_id, chunk_id, kind, detail, recorded_at
 FROM memsense.events

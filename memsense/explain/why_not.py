@@ -43,6 +43,7 @@ FILTER_REASONS = {
     "kinds": "it is not of the kinds asked for",
     "metadata": "its metadata does not contain what is asked for",
     "exclude": "it is among what the search excludes, or part of it",
+    "exchanges": "it is a session of which some exchanges do not pass: those that do take part",
     "quoted": "it does not hold all that the question quotes",
 }
 """Why a chunk takes no part in a search, by the filter that it does not pass."""

@@ -297,11 +297,7 @@ def _fetch_wanted(
 ) -> list[FoundHit | None]:
     filters = plan.request.filters
     return fetch_hits(
-        connection,
-        plan.tenant_id,
-        wanted,
-        exclude_chunks=filters.excluded_chunks,
-        exclude_messages=filters.excluded_messages,
+        connection, plan.tenant_id, wanted, filters=filters.used(), parameters=filters.values()
     )
 
 

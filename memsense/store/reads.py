@@ -1,14 +1,22 @@
 """Reads of stored chunks, their neighbours, history and counts."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from memsense.db.connection import Connection
-from memsense.db.queries import numbered_query
+from memsense.db.queries import Numbered, fill, number_parameters
 from memsense.db.rows import fetch_all, fetch_numbered
+from memsense.store.conditions import join_conditions, select_strict
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
+from memsense.write.chunking import Turn, join_turns
+
+FILE = "hits.sql"
+
+NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
 
 def _key(namespace: Namespace) -> dict[str, Any]:
@@ -76,15 +84,18 @@ def fetch_hits(
     tenant_id: int,
     wanted: Sequence[WantedHit],
     *,
-    exclude_chunks: Sequence[int] = (),
-    exclude_messages: Sequence[str] = (),
+    filters: Sequence[str] = (),
+    parameters: Mapping[str, Any] = NO_PARAMETERS,
 ) -> list[FoundHit | None]:
     """The chunks of all hits with their neighbours, by one statement, in the order wanted.
 
-    None where a chunk went away between recall and this read. A turn whose session chunk is
-    excluded, or holds an excluded message, is shown by itself.
+    None where a chunk went away between recall and this read. `filters` are the names of those in
+    use, `parameters` theirs: a neighbour passes them all, a session chunk is made of those of its
+    exchanges that do, and what a chunk knows of the exchanges around it is left out.
     """
+    strict = select_strict(filters)
     values: dict[str, Any] = {
+        **parameters,
         "tenant_id": tenant_id,
         "scope_ids": [hit.scope_id for hit in wanted],
         "chunk_ids": [hit.chunk_id for hit in wanted],
@@ -92,20 +103,24 @@ def fetch_hits(
         "ordinals": [hit.ordinal for hit in wanted],
         "parts": [hit.part for hit in wanted],
         "wanted": [hit.wanted for hit in wanted],
-        "exclude_chunks": list(exclude_chunks),
-        "exclude_messages": list(exclude_messages),
     }
     shown: dict[int, Chunk] = {}
+    exchanges: dict[int, list[Chunk]] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    found = fetch_numbered(connection, numbered_query("fetch_hits"), values)
-    for position, relation, *columns in found:
+    for position, relation, *columns in fetch_numbered(connection, _hits(strict), values):
         chunk = _read_chunk(columns)
+        if strict:
+            chunk = replace(chunk, next_user_text=None, context="")
         if relation == "hit":
             shown[position] = chunk
+        elif relation == "exchange":
+            exchanges.setdefault(position, []).append(chunk)
         else:
             around.setdefault(position, []).append((relation, chunk))
+    for position, turns in exchanges.items():
+        shown[position] = _hold_only(shown[position], sorted(turns, key=_by_place))
     return [
-        FoundHit(shown[position], tuple(sorted(around.get(position, ()), key=_by_place)))
+        FoundHit(shown[position], tuple(sorted(around.get(position, ()), key=_by_neighbor)))
         if position in shown
         else None
         for position in range(1, len(wanted) + 1)
@@ -128,8 +143,40 @@ def _read_chunk(columns: Sequence[Any]) -> Chunk:
     return chunk
 
 
-def _by_place(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
-    return neighbor[1].ordinal, neighbor[1].part
+def _by_place(chunk: Chunk) -> tuple[int, int]:
+    return chunk.ordinal, chunk.part
+
+
+def _by_neighbor(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
+    return _by_place(neighbor[1])
+
+
+@lru_cache(maxsize=64)
+def _hits(filters: tuple[str, ...]) -> Numbered:
+    """The statement of `fetch_hits`; without filters it asks nothing more."""
+    scope, exchanges, passes = "", "", "true"
+    if filters:
+        passes = join_conditions(filters)
+        scope = fill("scope_of_hits", FILE)
+        exchanges = fill("exchanges_of_hits", FILE, passes=passes)
+    text = fill("fetch_hits", FILE, scope=scope, passes=passes, exchanges=exchanges)
+    return number_parameters(text)
+
+
+_OF_EXCHANGES = (
+    "session_text",
+    "message_ids",
+    "agent_id",
+    "occurred_at",
+    "occurred_zone_known",
+    "source",
+)
+
+
+def _hold_only(session: Chunk, turns: Sequence[Chunk]) -> Chunk:
+    """The session chunk as if it had been made of these turns alone; it keeps its place."""
+    made = join_turns(session.session_id, [Turn.of(turn) for turn in turns])
+    return replace(session, **{name: getattr(made, name) for name in _OF_EXCHANGES})
 
 
 def fetch_history(

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill, numbered_query
 from memsense.db.rows import execute, execute_numbered, fetch_all, find_one
+from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
 
 FILE = "trace.sql"
@@ -225,6 +226,9 @@ def fetch_standing(
     passes = [
         fill("passes", FILE, filter=name, condition=fill(name, "filters.sql")) for name in filters
     ]
+    if select_strict(filters):
+        condition = exchanges_condition(filters)
+        passes.append(fill("passes", FILE, filter="exchanges", condition=condition))
     statement = fill(
         "fetch_standing",
         FILE,

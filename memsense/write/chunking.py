@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from memsense.types import ChunkDraft, render_exchange
+from memsense.types import Chunk, ChunkDraft, render_exchange
 
 LARGEST_CHUNK = 4000
 """Characters; longer exchanges become several chunks, and sessions are cut near this size."""
@@ -76,9 +76,15 @@ class Turn:
     source: str | None
 
     @classmethod
-    def of(cls, draft: ChunkDraft) -> "Turn":
-        """The turn that a draft describes."""
+    def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
+        """The turn that a draft describes, or a stored chunk."""
         return cls(**{name: getattr(draft, name) for name in cls.__slots__})
+
+    def render(self) -> str:
+        """The text as a session chunk holds it."""
+        return render_exchange(
+            self.user_text, self.assistant_text, self.user_speaker, self.assistant_speaker
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,15 @@ def build_session_chunks(
     return [replace(chunk, content_hash=_session_hash(chunk)) for chunk in chunks]
 
 
+def join_turns(session_id: str, turns: Sequence[Turn]) -> ChunkDraft:
+    """One session chunk, of any length, over these turns; there is at least one."""
+    first, *others = turns
+    made = _begin(session_id, first, first.render())
+    for turn in others:
+        made = _extend(made, turn, turn.render())
+    return made
+
+
 def _session_hash(chunk: ChunkDraft) -> str:
     return exchange_hash("session", chunk.session_id, chunk.ordinal, chunk.part)
 
@@ -126,9 +141,7 @@ def _session_hash(chunk: ChunkDraft) -> str:
 def _fill(session_id: str, turns: Iterable[Turn], last: ChunkDraft | None) -> Iterator[ChunkDraft]:
     current = last
     for turn in turns:
-        text = render_exchange(
-            turn.user_text, turn.assistant_text, turn.user_speaker, turn.assistant_speaker
-        )
+        text = turn.render()
         if current is not None and len(current.session_text) + len(text) < LARGEST_CHUNK:
             current = _extend(current, turn, text)
             continue

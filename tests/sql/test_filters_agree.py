@@ -2,110 +2,27 @@
 
 # pyright: reportPrivateUsage=false
 
-import random
-from collections.abc import Generator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, get_args
+from collections.abc import Generator
+from typing import Any
 
-import psycopg
 import pytest
-from embedders import HashingEmbedder
+from filtered import EVERYTHING, SESSION_ONLY, Store, filters_of, open_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg.rows import dict_row
-from traced import START, WORDS, some_text
+from traced import WORDS
 
-from memsense import MemSense, Profile
-from memsense.search.profiles import BALANCED
 from memsense.search.recall.run import query_values, run_recall, shape_of
 from memsense.search.recall.statement import FILTER_NAMES
-from memsense.search.request import Filters, SearchRequest
+from memsense.search.request import SearchRequest
 from memsense.store.traces import fetch_standing
-from memsense.types import MemoryKind
 
-EVERYTHING: Profile = BALANCED.override(
-    least_candidates=10_000, least_route_limit=10_000, quoted="must"
-)
 QUOTED = ("river", "tea market", "apple")
-
-
-@dataclass(frozen=True)
-class Store:
-    """A memory that nobody changes, and what its chunks hold."""
-
-    memory: MemSense
-    chunks: Mapping[int, Mapping[str, Any]]
-    message_ids: list[str]
 
 
 @pytest.fixture(scope="module")
 def store(module_database_url: str) -> Generator[Store]:
-    with closing(MemSense.open(module_database_url, embedder=HashingEmbedder())) as memory:
-        fill_at_random(memory, random.Random(11))
-        with psycopg.connect(module_database_url) as conn:
-            cursor = conn.cursor(row_factory=dict_row)
-            cursor.execute("SELECT * FROM memsense.chunks JOIN memsense.scopes USING (scope_id)")
-            chunks = {row["chunk_id"]: row for row in cursor}
-        ids: set[str] = {name for row in chunks.values() for name in row["message_ids"]}
-        yield Store(memory, chunks, sorted(ids))
-
-
-def fill_at_random(memory: MemSense, source: random.Random) -> None:
-    for user_id in ("ada", "bob"):
-        for session in range(6):
-            for part in range(2):
-                at = START + timedelta(days=session, hours=part)
-                messages = [
-                    {
-                        "id": f"{role}{session}-{part}-{turn}",
-                        "role": role,
-                        "content": some_text(source),
-                        "at": at + timedelta(minutes=turn),
-                    }
-                    for turn in range(3)
-                    for role in ("user", "assistant")
-                ]
-                memory.add(
-                    messages,
-                    user_id=user_id,
-                    session_id=f"s{session}",
-                    agent_id=source.choice([None, "sales", "tech"]),
-                    mode="hybrid",
-                    tags=source.choice([(), ("river",), ("winter", "tea")]),
-                    memory_kind=source.choice([None, *get_args(MemoryKind)]),
-                    metadata=source.choice([{}, {"colour": "green"}, {"colour": "red", "n": 1}]),
-                )
-    memory.projects.create("kitchen", ["s1", "s4"])
-    for chunk in memory.recent(user_id="ada", limit=3):
-        memory.forget(chunk.chunk_id)
-
-
-TIMES = st.integers(0, 6 * 24).map(lambda hours: START + timedelta(hours=hours))
-
-
-@st.composite
-def filters_of(draw: st.DrawFn, store: Store) -> Filters:
-    """Each filter set or not, with values of which some chunks pass and some don't."""
-
-    def maybe(strategy: st.SearchStrategy[Any]) -> Any:
-        return draw(st.one_of(st.none(), strategy))
-
-    def some(*values: Any) -> st.SearchStrategy[list[Any]]:
-        return st.lists(st.sampled_from(values), max_size=3, unique=True)
-
-    return Filters(
-        session_ids=maybe(some(*(f"s{n}" for n in range(7)))),
-        project=maybe(st.sampled_from(["kitchen"])),
-        agent_id=maybe(st.sampled_from(["sales", "tech", "nobody"])),
-        since=maybe(TIMES),
-        until=maybe(TIMES),
-        tags=maybe(some("river", "tea", "none")),
-        kinds=maybe(some(*get_args(MemoryKind))),
-        metadata=maybe(st.sampled_from([{}, {"colour": "green"}, {"n": 1}, {"n": 2}])),
-        exclude=maybe(some(*store.chunks, *store.message_ids)),
-    )
+    with open_store(module_database_url, seed=11) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("user_id", ["ada", None])
@@ -145,7 +62,9 @@ def test_the_exchange_of_an_excluded_session_is_said_to_be_excluded(store: Store
     [session, *_] = [
         row
         for row in store.chunks.values()
-        if row["granularity"] == "session" and row["status"] == "active"
+        if row["granularity"] == "session"
+        and row["status"] == "active"
+        and row["session_id"] != SESSION_ONLY
     ]
     inside = [
         row

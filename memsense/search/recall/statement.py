@@ -13,6 +13,7 @@ from memsense.db.queries import Numbered, fill, fill_script, number_parameters, 
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
+from memsense.store.conditions import exchanges_condition, select_strict
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
     {
@@ -158,6 +159,8 @@ def _filtered(shape: Shape) -> Iterator[str]:
         yield _part("quoted")
         if shape.whose != "all_users":
             conditions.append(_part("holds_quoted_words"))
+    if not shape.one_granularity and select_strict(shape.filters):
+        conditions.append(exchanges_condition(shape.filters))
     kept = "NOT MATERIALIZED" if shape.indexed else "MATERIALIZED"
     yield _part("filtered", kept=kept, conditions="\nAND ".join(conditions))
     yield _part("few")

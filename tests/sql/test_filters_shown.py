@@ -1,0 +1,210 @@
+"""What a search shows passes every filter: hits and neighbours, character by character."""
+
+from collections.abc import Generator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from filtered import EVERYTHING, PROJECT, Store, filters_of, open_store
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from traced import WORDS
+
+from memsense import MemSense
+from memsense.search.hits import Hit
+from memsense.search.request import Filters
+from memsense.types import render_exchange
+
+Row = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module", params=[11, 12, 13])
+def store(module_database_url: str, request: pytest.FixtureRequest) -> Generator[Store]:
+    with open_store(module_database_url, seed=request.param) as opened:
+        yield opened
+
+
+def place(row: Row) -> tuple[int, int]:
+    return row["ordinal"], row["part"]
+
+
+def passes(store: Store, filters: Filters, row: Row) -> bool:
+    """Whether a chunk passes, by plain Python."""
+    own = row["metadata"]
+    excluded = filters.exclude or ()
+    sessions = [
+        other
+        for other in store.chunks.values()
+        if other["chunk_id"] in excluded and other["granularity"] == "session"
+    ]
+    inside = any(
+        same_session(row, other)
+        and place(row) >= place(other)
+        and row["ordinal"] <= other["last_ordinal"]
+        for other in sessions
+    )
+    return (
+        (filters.session_ids is None or row["session_id"] in filters.session_ids)
+        and (filters.project is None or row["session_id"] in PROJECT)
+        and (filters.agent_id is None or row["agent_id"] == filters.agent_id)
+        and (filters.since is None or row["occurred_at"] >= filters.since)
+        and (filters.until is None or row["occurred_at"] < filters.until)
+        and (filters.tags is None or bool({*filters.tags} & {*row["tags"]}))
+        and (filters.kinds is None or row["memory_kind"] in filters.kinds)
+        and (filters.metadata is None or {**own, **filters.metadata} == own)
+        and row["chunk_id"] not in excluded
+        and not {*excluded} & {*row["message_ids"]}
+        and not inside
+    )
+
+
+def same_session(one: Row, other: Row) -> bool:
+    return (one["scope_id"], one["session_id"]) == (other["scope_id"], other["session_id"])
+
+
+def turns_of(store: Store, row: Row) -> list[Row]:
+    """The active turns of a chunk's session, in order."""
+    found = [
+        other
+        for other in store.chunks.values()
+        if other["granularity"] == "turn"
+        and other["status"] == "active"
+        and same_session(row, other)
+    ]
+    return sorted(found, key=place)
+
+
+def held_by(store: Store, session: Row) -> list[Row]:
+    """The active turns that a session chunk is made of."""
+    starts = sorted(
+        place(row)
+        for row in store.chunks.values()
+        if row["granularity"] == "session"
+        and row["status"] == "active"
+        and same_session(row, session)
+        and place(row) > place(session)
+    )
+    return [
+        row
+        for row in turns_of(store, session)
+        if place(row) >= place(session) and not (starts and place(row) >= starts[0])
+    ]
+
+
+def render(row: Row) -> str:
+    sides = row["user_text"], row["assistant_text"]
+    return render_exchange(*sides, row["user_speaker"], row["assistant_speaker"])
+
+
+def check_session(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> None:
+    if not held_by(store, row):  # mode "session": it passes itself
+        assert hit.content == row["session_text"]
+        return
+    exchanges = [held for held in held_by(store, row) if held in allowed]
+    assert exchanges
+    assert hit.content == "\n".join(map(render, exchanges))
+    assert [*hit.message_ids] == [
+        *dict.fromkeys(name for held in exchanges for name in held["message_ids"])
+    ]
+    assert hit.chunk.agent_id == exchanges[0]["agent_id"]
+    assert hit.chunk.occurred_at == exchanges[0]["occurred_at"]
+
+
+def check_turn(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> None:
+    assert row in allowed
+    assert hit.content == render(row)
+    around = [other for other in turns_of(store, row) if other in allowed]
+    at = around.index(row)
+    expected = [
+        other["chunk_id"] for other in (*around[max(at - 1, 0) : at], *around[at + 1 : at + 2])
+    ]
+    assert [neighbor.chunk.chunk_id for neighbor in hit.neighbors] in (expected, [])
+
+
+@pytest.mark.parametrize("user_id", ["ada", None])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    data=st.data(),
+    granularity=st.sampled_from(["turn", "session", "auto"]),
+    top_k=st.sampled_from([3, 500]),
+)
+def test_every_returned_character_is_of_an_exchange_that_passes(
+    store: Store, user_id: str | None, data: st.DataObject, granularity: Any, top_k: int
+) -> None:
+    filters = data.draw(filters_of(store))
+    hits = store.memory.search(
+        " ".join(WORDS),
+        user_id=user_id,
+        top_k=top_k,
+        granularity=granularity,
+        profile=EVERYTHING,
+        **{name: getattr(filters, name) for name in filters.used()},
+    )
+    allowed = [
+        row
+        for row in store.chunks.values()
+        if row["status"] == "active" and passes(store, filters, row)
+    ]
+    strict = {*filters.used()} - {"session_ids", "project"}
+    for hit in hits:
+        row = store.chunks[hit.chunk_id]
+        assert row["status"] == "active"
+        check = check_session if row["granularity"] == "session" else check_turn
+        check(store, hit, allowed, row)
+        shown = [hit.chunk, *(neighbor.chunk for neighbor in hit.neighbors)]
+        if strict:
+            assert not any(chunk.context or chunk.next_user_text for chunk in shown)
+        for neighbor in hit.neighbors:
+            assert neighbor.chunk.content == render(store.chunks[neighbor.chunk.chunk_id])
+    if hits or user_id != "ada" or granularity == "session":
+        return
+    assert not [row for row in allowed if row["user_id"] == "ada" and row["granularity"] == "turn"]
+
+
+SECRET, OPEN = "zanzibar", "lisbon"
+
+
+@pytest.mark.parametrize("granularity", ["turn", "session", "auto"])
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"agent_id": "tech"},
+        {"since": "2026-01-05"},
+        {"until": "2026-01-05", "exclude": ["m1"]},
+        {"tags": ["work"]},
+        {"kinds": ["stable"]},
+        {"metadata": {"n": 10}},
+        {"exclude": ["m1"]},
+    ],
+    ids="-".join,
+)
+def test_no_filter_lets_the_other_exchange_of_a_session_through(
+    memory: MemSense, filters: dict[str, Any], granularity: Any
+) -> None:
+    for day, word, agent, kind in ((1, SECRET, "sales", "episodic"), (10, OPEN, "tech", "stable")):
+        memory.add(
+            [
+                {
+                    "id": f"m{day}",
+                    "role": "user",
+                    "content": f"a journey to {word}",
+                    "at": datetime(2026, 1, day, tzinfo=UTC),
+                }
+            ],
+            user_id="ada",
+            session_id="one",
+            agent_id=agent,
+            tags=["work"] if agent == "tech" else ["home"],
+            memory_kind=kind,  # pyright: ignore[reportArgumentType]
+            metadata={"n": day},
+        )
+    hits = memory.search("journey", user_id="ada", granularity=granularity, **filters)
+    shown = "".join(f"{hit.as_dict()} {hit.chunk} {hit.neighbors}" for hit in hits)
+    assert SECRET not in shown
+    assert "sales" not in shown
+    assert (OPEN in shown) == ("until" not in filters)
+    both = memory.search("journey", user_id="ada", granularity=granularity)
+    assert SECRET in f"{both.hits}"
+    assert OPEN in f"{both.hits}"
