@@ -1,6 +1,7 @@
 """Reads line-oriented chat exports (WhatsApp, Signal): a dated head, a name, a text."""
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,10 +96,11 @@ def find_heads(lines: Sequence[str]) -> list[ChatHead]:
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:
     """The chat's sessions: cut at silences, roles `other`, participants of the whole file."""
-    entries = list(_collect(reading))
+    entries = deque(_collect(reading))
     order = reading.options.date_order or _guess_order(reading, [head for head, *_ in entries])
     builder = reading.conversation()
-    for head, text, line in entries:
+    while entries:  # each is let go as its message is made
+        head, text, line = entries.popleft()
         _add_entry(builder, head, text, _stamp(reading, head, order), line)
     yield from builder.build_parts(reading.source.stem, reading.options.session_gap)
 

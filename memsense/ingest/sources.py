@@ -35,6 +35,22 @@ UNREADABLE: tuple[type[Exception], ...] = (
 _SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())
 _ZIP_MAGIC = b"PK\x03\x04"
 _SPOOL_BYTES = 8 << 20
+
+MOST_EXPANSION = 50
+"""A log is at most so many times as large as in its archive: conversations shrink to a quarter or a
+tenth, what is made to fill a memory to a thousandth."""
+
+FREE_EXPANSION = 16 << 20
+"""Bytes that a log, or all logs of an archive, may have however small they are in the archive."""
+
+LARGEST_ARCHIVE = 16 << 30
+"""Bytes that all logs of an archive may have."""
+
+_STREAMED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
+"""Compressions of which a little can be unpacked at a time."""
+
+_REMEDY = "unpack it and give the files, if they are meant"
+
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
 # Files that exports and agents keep beside conversations, and copies of conversations.
@@ -82,7 +98,9 @@ def expand_paths(paths: Iterable[str | Path], report: ReadReport | None = None) 
     repeats; symbolic links and special files in them are left out, as are the side files of
     exports (counted in `report`). A folder or archive of a Slack export is one source. A link
     is followed only where the caller names it: not in a folder, nor where a pattern matches it.
-    Raises `IngestError` for a path that does not exist or is no regular file or folder.
+    Raises `IngestError` for a path that does not exist or is no regular file or folder, and for an
+    archive whose logs together are more than 50 times as large as it, or larger than 16 GiB; for
+    one such log, and one that can't be unpacked piece by piece, its opener does.
     """
     walk = _Walk(report or ReadReport())
     return [source for path in paths for source in walk.expand(str(path))]
@@ -199,7 +217,9 @@ class _Walk:
             archive = zipfile.ZipFile(file)
         except UNREADABLE as error:
             raise IngestError(f"{label}: the archive can't be read ({error})") from error
-        members = [_member(label, archive, info) for info in archive.infolist() if _is_log(info)]
+        logs = [info for info in archive.infolist() if _is_log(info)]
+        _check_archive(label, _size_of(file), logs)
+        members = [_member(label, archive, info) for info in logs]
         if _is_slack_listing([member.name for member in members]):
             yield _slack_source(label, members)
             return
@@ -236,16 +256,48 @@ def _open_file(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _open_member(archive: zipfile.ZipFile, name: str) -> AbstractContextManager[BinaryIO]:
-    return cast("AbstractContextManager[BinaryIO]", archive.open(name))
+def _open_member(
+    label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> AbstractContextManager[BinaryIO]:
+    if info.compress_type not in _STREAMED:
+        raise IngestError(f"{label}: compressed by method {info.compress_type}; {_REMEDY}")
+    if _expands_too_much(info):
+        raise IngestError(
+            f"{label}: has {info.file_size:,} bytes, more than {MOST_EXPANSION} times the"
+            f" {info.compress_size:,} in the archive; {_REMEDY}"
+        )
+    return cast("AbstractContextManager[BinaryIO]", archive.open(info))
+
+
+def _expands_too_much(info: zipfile.ZipInfo) -> bool:
+    return info.file_size > max(FREE_EXPANSION, MOST_EXPANSION * info.compress_size)
+
+
+def _check_archive(label: str, size: int, logs: Sequence[zipfile.ZipInfo]) -> None:
+    """Raise IngestError for logs that together are too large; some may share their bytes."""
+    total = sum(info.file_size for info in logs if not _expands_too_much(info))
+    if total > max(FREE_EXPANSION, MOST_EXPANSION * size):
+        raise IngestError(
+            f"{label}: its logs have {total:,} bytes, more than {MOST_EXPANSION} times the"
+            f" archive's {size:,}; {_REMEDY}"
+        )
+    if total > LARGEST_ARCHIVE:
+        raise IngestError(
+            f"{label}: its logs have {total:,} bytes, more than {LARGEST_ARCHIVE:,}; {_REMEDY}"
+        )
+
+
+def _size_of(file: Path | BinaryIO) -> int:
+    return file.stat().st_size if isinstance(file, Path) else file.seek(0, io.SEEK_END)
 
 
 def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Source:
+    label = f"{label}/{info.filename}"
     return Source(
-        label=f"{label}/{info.filename}",
+        label=label,
         name=info.filename,
         kind="member",
-        opener=partial(_open_member, archive, info.filename),
+        opener=partial(_open_member, label, archive, info),
         size=info.file_size,
         named=False,
     )

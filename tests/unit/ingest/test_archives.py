@@ -1,0 +1,142 @@
+"""Archives are read as streams, and none takes more memory than its size lets expect."""
+
+import json
+import random
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from memsense.errors import IngestError
+from memsense.ingest import ReadReport, expand_paths, read_source, sources
+from memsense.types import Conversation
+
+ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
+
+MEGABYTE = 1 << 20
+
+READ_ALL = """
+import json, resource, sys
+from memsense.errors import IngestError
+from memsense.ingest import expand_paths, read_source
+scale = 1 if sys.platform == "darwin" else 1024
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+before = peak()
+try:
+    conversations = messages = 0
+    for source in expand_paths(sys.argv[1:]):
+        for conversation in read_source(source):
+            conversations += 1
+            messages += len(conversation.messages)
+    said = [conversations, messages]
+except IngestError as error:
+    said = str(error)
+print(json.dumps([said, peak() - before]))
+"""
+
+
+def read_in_a_process(path: Path) -> tuple[list[int] | str, int]:
+    """Conversations and messages, or the error, and by how many bytes the process grew."""
+    command = [sys.executable, "-c", READ_ALL, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    said, grown = json.loads(done.stdout)
+    return said, grown
+
+
+def write_archive(path: Path, name: str, pieces: Iterable[str]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open(name, "w", force_zip64=True) as member:
+            for piece in pieces:
+                member.write(piece.encode())
+    return path
+
+
+def chats(count: int) -> Iterable[str]:
+    """A list of conversations of 100 kB, which shrink to a twentieth."""
+    chance = random.Random(1)
+    words = [f"{chance.getrandbits(80):x}" for _ in range(40)]
+    for number in range(count):
+        texts = [" ".join(chance.choices(words, k=480)) for _ in range(10)]
+        messages = [{"sender": "human", "text": text} for text in texts]
+        chat = json.dumps({"uuid": f"c{number}", "chat_messages": messages})
+        yield f"{',' if number else '['}{chat}\n"
+    yield "]"
+
+
+ENTRY = "[24/12/24, 12:23:01] Ana: hello, hello, hello, hello, hello, hello, hello, hello\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "unit"),
+    [
+        ("_chat.txt", ENTRY * 3, ENTRY * 10_000),
+        ("_chat.txt", ENTRY * 3, "a" * MEGABYTE),
+        ("conversations.json", '[{"chat_messages": [{"text": "', "a" * MEGABYTE),
+        ("log.jsonl", '{"type": "user", "uuid": "1", "message": {}}', "\n" * MEGABYTE),
+    ],
+)
+def test_a_member_that_expands_a_thousand_times_is_refused_before_it_is_read(
+    tmp_path: Path, name: str, head: str, unit: str
+) -> None:
+    count = 64 * MEGABYTE // len(unit)
+    path = write_archive(tmp_path / "log.zip", name, (head, *(unit for _ in range(count))))
+    said, grown = read_in_a_process(path)
+    assert isinstance(said, str)
+    assert f"log.zip/{name}" in said
+    assert "more than 50 times" in said
+    assert grown < 48 * MEGABYTE
+
+
+def test_a_large_archive_is_read_without_holding_it(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "export.zip", "conversations.json", chats(1_600))
+    with zipfile.ZipFile(path) as archive:
+        assert archive.infolist()[0].file_size > 150 * MEGABYTE
+    said, grown = read_in_a_process(path)
+    assert said == [1_600, 16_000]
+    assert grown < 64 * MEGABYTE
+
+
+def test_small_members_may_shrink_as_much_as_they_like(tmp_path: Path, read_path: ReadLog) -> None:
+    path = write_archive(tmp_path / "log.zip", "_chat.txt", [ENTRY] * 100_000)
+    conversations, _ = read_path(path)
+    assert sum(len(one.messages) for one in conversations) == 100_000
+
+
+def test_members_that_share_their_bytes_are_refused_together(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "log.zip", "a.txt", [ENTRY] * 100_000)
+    with zipfile.ZipFile(path, "a") as archive:
+        (info,) = archive.infolist()
+        archive.filelist += [info] * 10
+        archive._didModify = True  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(IngestError, match=r"log\.zip: .* more than 50 times"):
+        expand_paths([path])
+
+
+def test_an_archive_may_hold_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "LARGEST_ARCHIVE", 1_000)
+    path = write_archive(tmp_path / "log.zip", "_chat.txt", [ENTRY] * 100)
+    with pytest.raises(IngestError, match=r"log\.zip: .* 8,\d00 bytes, more than 1,000"):
+        expand_paths([path])
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_cannot_be_unpacked_piece_by_piece_is_refused(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "log.zip", "w", method) as archive:
+        archive.writestr("_chat.txt", ENTRY * 100)
+    (source,) = expand_paths([tmp_path / "log.zip"])
+    with pytest.raises(IngestError, match=r"log\.zip/_chat\.txt: compressed by method"):
+        list(read_source(source))
+
+
+def test_a_log_that_is_refused_leaves_the_others_readable(tmp_path: Path) -> None:
+    path = write_archive(tmp_path / "log.zip", "large.txt", ["a" * MEGABYTE] * 20)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("small.txt", ENTRY * 3)
+    large, small = expand_paths([path])
+    with pytest.raises(IngestError, match="20,971,520 bytes, more than 50 times"):
+        list(read_source(large))
+    assert [len(one.messages) for one in read_source(small)] == [3]
