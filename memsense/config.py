@@ -84,6 +84,9 @@ class Settings(BaseModel):
     pool_timeout: float = Field(
         default=10.0, gt=0, description="seconds to wait for a free connection"
     )
+    recall_timeout: float = Field(
+        default=30.0, ge=0, le=86_400, description="seconds that a recall may take; 0: any"
+    )
     query_cache_size: int = Field(default=1024, ge=0)
     index_threshold: int = Field(
         default=20_000, ge=1, description="active chunks from which a user gets HNSW indexes"

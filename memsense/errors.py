@@ -25,6 +25,10 @@ class ServerTooOldError(DatabaseError):
     """The server is older than memsense supports, or lacks pgvector."""
 
 
+class RecallTimeoutError(DatabaseError):
+    """The recall statement took longer than the setting recall_timeout allows."""
+
+
 class SchemaError(DatabaseError):
     """The memsense schema is missing, behind or ahead of this version of memsense."""
 

@@ -115,6 +115,7 @@ class Searches:
             profile=profile,
             asked_at=request.asked_at or datetime.now(UTC),
             unembedded=unembedded,
+            recall_timeout=self._context.settings.recall_timeout,
         )
 
     def _choose_profile(

@@ -1,17 +1,25 @@
 """The pool, one way to run a transaction, and the one place where driver errors are renamed."""
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import psycopg
 from pgvector.psycopg import register_vector
+from psycopg import RawCursor
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memsense.db import queries
 from memsense.db.address import SETTING, read_address
-from memsense.errors import ConnectionFailedError, DatabaseError, SchemaError, ServerTooOldError
+from memsense.errors import (
+    ConnectionFailedError,
+    DatabaseError,
+    RecallTimeoutError,
+    SchemaError,
+    ServerTooOldError,
+)
 
 Connection = psycopg.Connection[TupleRow]
 Pool = ConnectionPool[Connection]
@@ -38,6 +46,8 @@ def database_errors() -> Generator[None]:
         ) from error
     except _OTHER_SCHEMA as error:
         raise SchemaError(f"{_first_line(error)}; run 'memsense db upgrade'") from error
+    except pg.QueryCanceled as error:
+        raise DatabaseError(f"a statement was cancelled: {_first_line(error)}") from error
     except psycopg.OperationalError as error:
         raise ConnectionFailedError(f"database connection failed: {_first_line(error)}") from error
     except psycopg.Error as error:
@@ -99,6 +109,32 @@ def transaction(pool: Pool, joined: Connection | None = None) -> Generator[Conne
         return
     with database_errors(), pool.connection() as connection, connection.transaction():
         yield connection
+
+
+@contextmanager
+def limit_recall(connection: Connection, seconds: float) -> Generator[None]:
+    """Let a statement inside take so long, then raise RecallTimeoutError; 0 sets no limit.
+
+    The limit travels with the statement, and holds until the end of its transaction: a connection
+    in autocommit keeps nothing of it.
+    """
+    if not seconds:
+        yield
+        return
+    limit = queries.numbered_query("limit_statement", "timeout.sql")
+    started = time.monotonic()
+    try:
+        with connection.pipeline():
+            values = limit.arguments({"recall_timeout": f"{1000 * seconds:.0f}ms"})
+            RawCursor(connection).execute(limit.text, values, prepare=True)
+            yield
+    except pg.QueryCanceled as error:
+        if time.monotonic() - started < seconds:
+            raise  # by somebody else, or a stricter limit
+        raise RecallTimeoutError(
+            f"recall took longer than {seconds:g} seconds; raise MEMSENSE_RECALL_TIMEOUT,"
+            " or ask with filters or a shorter question"
+        ) from error
 
 
 def check_server(connection: Connection) -> None:

@@ -33,6 +33,7 @@ class SearchPlan:
     """A request with what its namespace makes of it: whose tenant, which constants, when.
 
     `unembedded` says why the question has no vector, where it is to be answered without one.
+    `recall_timeout` is in seconds; 0 is none.
     """
 
     request: SearchRequest
@@ -41,6 +42,7 @@ class SearchPlan:
     profile: Profile
     asked_at: datetime
     unembedded: str = ""
+    recall_timeout: float = 0.0
 
 
 @dataclass(slots=True)
@@ -187,6 +189,7 @@ def recall_request(
         indexed=_indexed(known),
         optional=ask_optional(plan.request.query, plan.profile),
         wording=choose_wording(question, plan.profile),
+        timeout=plan.recall_timeout,
     )
 
 

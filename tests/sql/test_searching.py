@@ -348,7 +348,7 @@ def test_an_excluded_session_chunk_is_not_shown_for_its_turns(memory: MemSense) 
     assert session.chunk.granularity == "session"
     [rest] = memory.search("tea", user_id="ada", exclude=["m0"])
     assert rest.chunk_id == session.chunk_id
-    assert rest.message_ids == ["m2", "m3", "m4", "m5"]
+    assert list(rest.message_ids) == ["m2", "m3", "m4", "m5"]
     assert not memory.search("tea", user_id="ada", exclude=[session.chunk_id])
     assert not memory.search("tea", user_id="ada", exclude=[session.chunk_id], granularity="turn")
 

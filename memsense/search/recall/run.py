@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from memsense.db.connection import Connection
+from memsense.db.connection import Connection, limit_recall
 from memsense.db.rows import fetch_numbered
 from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
@@ -54,7 +54,8 @@ class RecallRequest:
 
     `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
     `terms` is its text for the lexical route, `optional` the parameters of each optional route
-    that runs, `wording` what texts may hold of it word for word.
+    that runs, `wording` what texts may hold of it word for word. `timeout` is in seconds; 0 is
+    none.
     """
 
     tenant_id: int
@@ -72,6 +73,7 @@ class RecallRequest:
         default_factory=dict[Route, Mapping[str, Any]]
     )
     wording: Wording = NO_WORDING
+    timeout: float = 0.0
 
     @property
     def candidate_limit(self) -> int:
@@ -100,9 +102,13 @@ class RecallState:
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
-    """One round trip: the candidates by descending rrf_score, ties by chunk id."""
+    """One round trip: the candidates by descending rrf_score, ties by chunk id.
+
+    Raises RecallTimeoutError after the request's timeout.
+    """
     statement = recall_statement(shape_of(request))
-    ((state, *columns),) = fetch_numbered(connection, statement, query_values(request))
+    with limit_recall(connection, request.timeout):
+        ((state, *columns),) = fetch_numbered(connection, statement, query_values(request))
     candidates = read_candidates(columns, request.wording)
     return _read_state(state, text_index(request.profile)), candidates
 
