@@ -103,8 +103,8 @@ ORDER BY ordinal DESC, part DESC
 LIMIT 2;
 
 -- name: find_repeats
--- The chunks of the exchange with the same content within ten minutes of event time, whatever
--- their status. Exchanges are known by the hash of their first part.
+-- The chunks of the exchange with the same content within ten minutes of event time, whose first
+-- part is not forgotten. Exchanges are known by the hash of that part.
 SELECT wanted.position, c.chunk_id
 FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[])
     WITH ORDINALITY AS wanted (content_hash, occurred_at, position)
@@ -113,6 +113,7 @@ CROSS JOIN LATERAL (
     FROM memsense.chunks
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
       AND content_hash = wanted.content_hash
+      AND part = 0 AND status <> 'deleted'
       AND abs(extract(epoch FROM occurred_at - wanted.occurred_at)) < %(window_seconds)s
     ORDER BY chunk_id
     LIMIT 1
@@ -283,12 +284,36 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(s
 ORDER BY ordinal, part;
 
 -- name: fetch_covered
--- The turns, of any status, whose exchanges a session chunk covers.
-SELECT chunk_id, status
-FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-  AND granularity = 'turn' AND ordinal BETWEEN %(ordinal)s AND %(last_ordinal)s
-ORDER BY ordinal, part;
+-- The turns, of any status, whose exchanges a session chunk covers, each with the session chunk
+-- that it was last retired with.
+SELECT
+    c.chunk_id, c.status,
+    (SELECT (e.detail ->> 'session_chunk')::bigint
+     FROM memsense.events AS e
+     WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
+       AND e.kind IN ('archived', 'deleted')
+     ORDER BY e.event_id DESC LIMIT 1) AS retired_with
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = %(session_id)s
+  AND c.granularity = 'turn' AND c.ordinal BETWEEN %(ordinal)s AND %(last_ordinal)s
+ORDER BY c.ordinal, c.part;
+
+-- name: find_said_again
+-- Of some turns, those whose exchange stands elsewhere too: not forgotten, or the later of two given.
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+JOIN memsense.chunks AS f
+  ON f.tenant_id = %(tenant_id)s AND f.scope_id = %(scope_id)s AND f.session_id = c.session_id
+ AND f.granularity = 'turn' AND f.ordinal = c.ordinal AND f.part = 0
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+  AND c.granularity = 'turn'
+  AND EXISTS (
+      SELECT FROM memsense.chunks AS x
+      WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s
+        AND x.content_hash = f.content_hash AND x.part = 0 AND x.chunk_id <> f.chunk_id
+        AND (x.dedup_window = f.dedup_window
+             OR abs(extract(epoch FROM x.occurred_at - f.occurred_at)) < %(window_seconds)s)
+        AND (x.status <> 'deleted' OR x.chunk_id > f.chunk_id AND x.chunk_id = ANY (%(chunk_ids)s)));
 
 -- name: fetch_session_chunks
 SELECT

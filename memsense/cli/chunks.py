@@ -83,7 +83,11 @@ def show(ctx: typer.Context, chunk: ChunkId, *, as_json: AsJson = False) -> None
     for name, value in _shown_fields(found).items():
         add_row(made, name, plain(str(value)))
     console().print(made)
-    console().print(Text(plain(found.content)))
+    forgotten = (
+        f"Forgotten: what it said is not shown; memsense restore {found.chunk_id} undoes it."
+    )
+    content = forgotten if found.status == "deleted" else plain(found.content)
+    console().print(Text(content))
 
 
 def chunk_fields(chunk: Chunk) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def forget(
     \b
       memsense forget 42 43 --reason "asked to"
 
-    A session's chunk takes its exchanges along.
+    A session's chunk takes its exchanges along. What is said again is stored again.
     """
     _change(
         ctx, chunks, lambda memory, chunk: _changed(memory.forget(chunk, reason=reason)), as_json
@@ -213,7 +217,7 @@ def archive(
 def restore(
     ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, as_json: AsJson = False
 ) -> None:
-    """Bring forgotten or archived memories back.
+    """Bring forgotten or archived memories back; a session with the exchanges it took along.
 
     \b
       memsense restore 42

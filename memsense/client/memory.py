@@ -202,7 +202,8 @@ class MemSense:
         """Store messages `{"role", "content", "id"?, "at"?, "name"?}` as exchanges, in order.
 
         All or nothing: one transaction, or a savepoint in the caller's `conn`. The same
-        exchange within ten minutes of event time is stored once, and its first chunk returned.
+        exchange within ten minutes of event time is stored once, and its first chunk returned,
+        unless it is forgotten.
         Facets (`personal_info`, `preferences`, `events`), tags and task_tag win over the rules'.
         """
         from memsense.write.drafting import Annotations, Drafter
@@ -428,14 +429,17 @@ class MemSense:
             )
 
     def get(self, chunk_id: int) -> Chunk:
-        """One chunk, whatever its status; raises NotFoundError."""
+        """One chunk, whatever its status, a forgotten one without its texts, facets and tags.
+
+        Raises NotFoundError.
+        """
         with read(self._context.pool) as connection:
             found = store.fetch_chunks(
                 connection, self._context.require_namespace(connection), [chunk_id]
             )
         if not found:
             raise no_chunk(chunk_id)
-        return found[0]
+        return store.withhold_forgotten(found[0])
 
     def stats(self, *, user_id: str | None = None) -> list[ScopeStatistics]:
         """What each user's memory in this namespace holds."""
@@ -448,7 +452,8 @@ class MemSense:
     def forget(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
         """Take a chunk out of every search and out of its neighbours' context; `restore` undoes it.
 
-        A session chunk takes its turns along. Returns the ids of the chunks that changed.
+        A session chunk takes its turns along. What is said again is stored again. Returns the ids
+        of the chunks that changed.
         """
         return self._retire(chunk_id, "deleted", reason)
 
@@ -463,7 +468,10 @@ class MemSense:
             )
 
     def restore(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
-        """Bring a forgotten or archived chunk back, its turns included."""
+        """Bring a forgotten or archived chunk back; a session chunk with the turns it took along.
+
+        A turn that was said again after it was forgotten stays away.
+        """
         with self._changing(chunk_id) as (connection, namespace, place):
             vectors = BatchVectors(self._context.embedder)
             return store.restore(connection, namespace, place, reason, vectors)

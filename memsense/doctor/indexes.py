@@ -14,7 +14,7 @@ INDEXES: Mapping[str, str] = {
     "chunks_scope_tags": "chunks",
     "chunks_occurred_at": "chunks",
     "chunks_tenant_id_scope_id_session_id_granularity_ordinal_pa_key": "chunks",
-    "chunks_tenant_id_scope_id_content_hash_dedup_window_key": "chunks",
+    "chunks_content": "chunks",
     "lexemes_pkey": "lexemes",
     "scope_statistics_pkey": "scope_statistics",
     "scopes_pkey": "scopes",

@@ -11,6 +11,7 @@ from memsense.store.reads import (
     fetch_named_chunks,
     fetch_recent,
     fetch_statistics,
+    withhold_forgotten,
 )
 from memsense.store.scopes import (
     ChunkPlace,
@@ -59,5 +60,6 @@ __all__ = [
     "retire",
     "select_missing",
     "should_index",
+    "withhold_forgotten",
     "write_session",
 ]

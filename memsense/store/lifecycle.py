@@ -1,6 +1,7 @@
 """What happens to a stored chunk later: forgotten, archived, restored, promoted, rated."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 
@@ -10,6 +11,7 @@ from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status
+from memsense.write.chunking import DEDUP_SECONDS
 
 LONGEST_NOTE = 10_000
 
@@ -18,17 +20,35 @@ def _key(place: ChunkPlace) -> dict[str, Any]:
     return {"tenant_id": place.scope.tenant_id, "scope_id": place.scope.scope_id}
 
 
-def _covered(connection: Connection, place: ChunkPlace) -> list[tuple[int, str]]:
+class _Covered(NamedTuple):
+    """A chunk that a place stands for, and the session chunk that it was last retired with."""
+
+    chunk_id: int
+    status: str
+    retired_with: int | None
+
+
+def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
     """The turns a place stands for: what a session chunk covers, else the place itself."""
+    itself = [_Covered(place.chunk_id, place.status, place.chunk_id)]
     if place.granularity == "turn":
-        return [(place.chunk_id, place.status)]
+        return itself
     values = {
         **_key(place),
         "session_id": place.session_id,
         "ordinal": place.ordinal,
         "last_ordinal": place.last_ordinal,
     }
-    return fetch_all(connection, "fetch_covered", values) or [(place.chunk_id, place.status)]
+    found = fetch_all(connection, "fetch_covered", values)
+    return [_Covered(*row) for row in found] or itself
+
+
+def _find_said_again(
+    connection: Connection, place: ChunkPlace, chunk_ids: Sequence[int]
+) -> set[int]:
+    """Of these turns, those that would be stored twice if none of them were forgotten."""
+    values = {**_key(place), "chunk_ids": list(chunk_ids), "window_seconds": DEDUP_SECONDS}
+    return {chunk_id for (chunk_id,) in fetch_all(connection, "find_said_again", values)}
 
 
 def retire(
@@ -38,23 +58,43 @@ def retire(
     reason: str | None,
     embed: writes.Embed,
 ) -> list[int]:
-    """Archive or delete (softly) a chunk; a session chunk takes its turns along.
+    """Archive or delete (softly) a chunk; a session chunk takes its active turns along.
 
-    The text leaves every index and every neighbour's context in the same transaction.
-    Returns the ids whose status changed.
+    Deleting it takes its archived turns along too. The text leaves every index and every
+    neighbour's context in the same transaction. Returns the ids whose status changed.
     """
-    turns = _covered(connection, place)
-    active = [chunk_id for chunk_id, found in turns if found == "active"]
-    changed = [chunk_id for chunk_id, found in turns if found != status]
+    changed = _select_retiring(connection, place, status)
     if not changed:
         return []
-    writes.withdraw(connection, place.scope, active)
-    values = {**_key(place), "chunk_ids": changed, "status": status}
-    execute(connection, "set_status", values)
+    writes.withdraw(
+        connection, place.scope, [item.chunk_id for item in changed if item.status == "active"]
+    )
+    chunk_ids = [item.chunk_id for item in changed]
+    execute(connection, "set_status", {**_key(place), "chunk_ids": chunk_ids, "status": status})
     detail = {"reason": reason} if reason else {}
-    writes.record_events(connection, place.scope, status, changed, detail)
+    with_place = [
+        item.chunk_id
+        for item in changed
+        if item.chunk_id != place.chunk_id
+        and (item.status == "active" or item.retired_with == place.chunk_id)
+    ]
+    alone = [chunk_id for chunk_id in chunk_ids if chunk_id not in set(with_place)]
+    writes.record_events(connection, place.scope, status, alone, detail)
+    with_detail = {**detail, "session_chunk": place.chunk_id}
+    writes.record_events(connection, place.scope, status, with_place, with_detail)
     _refresh_session(connection, place, embed)
-    return changed
+    return chunk_ids
+
+
+def _select_retiring(connection: Connection, place: ChunkPlace, status: Status) -> list[_Covered]:
+    """What changes; a forgotten turn is archived only by itself, and not if it was said again."""
+    found = [item for item in _covered(connection, place) if item.status != status]
+    forgotten = [item.chunk_id for item in found if item.status == "deleted"]
+    if not forgotten:
+        return found
+    kept = {chunk_id for chunk_id in forgotten if chunk_id != place.chunk_id}
+    kept |= _find_said_again(connection, place, forgotten)
+    return [item for item in found if item.chunk_id not in kept]
 
 
 def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
@@ -75,9 +115,16 @@ def restore(
 ) -> list[int]:
     """Make a retired chunk active again, with its vectors, statistics and neighbours.
 
-    Returns the ids whose status changed.
+    A session chunk brings the turns back that were retired with it, and no others; what was said
+    again meanwhile stays away. Returns the ids whose status changed.
     """
-    inactive = [chunk_id for chunk_id, status in _covered(connection, place) if status != "active"]
+    retired = [
+        item.chunk_id
+        for item in _covered(connection, place)
+        if item.status != "active" and item.retired_with == place.chunk_id
+    ]
+    said_again = _find_said_again(connection, place, retired)
+    inactive = [chunk_id for chunk_id in retired if chunk_id not in said_again]
     for chunk in reads.fetch_chunks(connection, namespace, inactive):
         _reactivate(connection, place, chunk, embed)
     if inactive:
@@ -113,7 +160,7 @@ def change_memory_score(connection: Connection, place: ChunkPlace, change: float
 
     A session chunk takes its turns along, since they carry its score in recall.
     """
-    chunk_ids = sorted({place.chunk_id, *(chunk_id for chunk_id, _ in _covered(connection, place))})
+    chunk_ids = sorted({place.chunk_id, *(item.chunk_id for item in _covered(connection, place))})
     values = {**_key(place), "chunk_ids": chunk_ids, "change": change}
     scores = dict(fetch_all(connection, "change_memory_score", values))
     kind = "promoted" if change > 0 else "demoted"

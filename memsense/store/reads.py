@@ -38,6 +38,26 @@ def fetch_named_chunks(
     return fetch_all(connection, "fetch_chunks", values, of=Chunk)
 
 
+def withhold_forgotten(chunk: Chunk) -> Chunk:
+    """The chunk, without anything that it says if it is forgotten."""
+    if chunk.status != "deleted":
+        return chunk
+    return replace(
+        chunk,
+        user_text="",
+        assistant_text="",
+        session_text="",
+        next_user_text=None,
+        context="",
+        task_tag=None,
+        tags=(),
+        personal_info=None,
+        preferences=None,
+        events=None,
+        facet_spans=(),
+    )
+
+
 def fetch_recent(
     connection: Connection,
     namespace: Namespace,

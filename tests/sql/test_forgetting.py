@@ -1,7 +1,9 @@
 """Forgetting, archiving, restoring, promoting: what a memory shows afterwards."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -250,3 +252,115 @@ def test_what_is_not_there_cannot_be_changed(memory: MemSense) -> None:
     remember(memory)
     with pytest.raises(NotFoundError, match="17"):
         memory.forget(17)
+
+
+def find_session(memory: MemSense, session_id: str = "one") -> int:
+    [found] = [c for c in memory.recent(granularity="session") if c.session_id == session_id]
+    return found.chunk_id
+
+
+@pytest.mark.parametrize("operation", ["forget", "archive"])
+def test_a_forgotten_turn_does_not_return_with_its_session(
+    memory: MemSense, database_url: str, operation: str
+) -> None:
+    ids = remember(memory)
+    memory.forget(ids[2])
+    rest = [chunk_id for chunk_id in ids if chunk_id != ids[2]]
+    session = find_session(memory)
+    assert getattr(memory, operation)(session) == rest
+    assert memory.get(ids[2]).status == "deleted"
+    assert memory.restore(session) == rest
+    assert memory.get(ids[2]).status == "deleted"
+    assert PLACE not in shown_texts(memory)
+    with psycopg.connect(database_url) as conn:
+        assert_counted(conn)
+    assert memory.restore(ids[2]) == [ids[2]]
+
+
+def test_restoring_a_session_leaves_alone_what_was_archived_before_it(memory: MemSense) -> None:
+    ids = remember(memory)
+    memory.archive(ids[1])
+    session = find_session(memory)
+    assert memory.archive(session) == [ids[0], *ids[2:]]
+    assert memory.forget(session) == ids
+    assert memory.restore(session) == [ids[0], *ids[2:]]
+    assert memory.get(ids[1]).status == "deleted"
+    assert memory.restore(session) == []
+
+
+def test_restoring_an_active_session_brings_no_forgotten_turn_back(memory: MemSense) -> None:
+    ids = remember(memory)
+    memory.forget(ids[2])
+    assert memory.restore(find_session(memory)) == []
+    assert memory.get(ids[2]).status == "deleted"
+
+
+def test_what_a_forgotten_chunk_said_is_shown_by_no_look_at_it(memory: MemSense) -> None:
+    ids = remember(memory)
+    memory.forget(ids[2])
+    chunk = memory.get(ids[2])
+    assert (chunk.status, chunk.content) == ("deleted", "")
+    assert PLACE not in repr(chunk)
+    session = find_session(memory)
+    memory.forget(session)
+    assert (memory.get(session).status, memory.get(session).content) == ("deleted", "")
+    memory.restore(session)
+    memory.archive(ids[1])
+    assert memory.get(ids[1]).content
+
+
+@pytest.mark.parametrize("mode", ["turn", "session", "hybrid"])
+@pytest.mark.parametrize("length", [1, 900])
+def test_what_is_said_again_after_forgetting_is_stored_again(
+    memory: MemSense, database_url: str, mode: IngestMode, length: int
+) -> None:
+    said = [{"role": "user", "content": f"{PLACE} " * length, "id": "m1", "at": MAY}]
+
+    def say() -> list[int]:
+        chunks = memory.add(said, user_id="ada", session_id="one", mode=mode)
+        assert {chunk.status for chunk in chunks} == {"active"}
+        return [chunk.chunk_id for chunk in chunks]
+
+    first = say()
+    assert say() == first
+    memory.forget(first[0])
+    again = say()
+    assert first[0] not in again
+    assert say() == again
+    assert PLACE in memory.search(PLACE, user_id="ada")[0].content
+    assert memory.get(first[0]).content == ""
+    # What was said again stands where it is now said: the old one stays away.
+    if mode != "session":
+        assert memory.restore(first[0]) == []
+        assert memory.archive(first[0]) == []
+        assert memory.get(first[0]).status == "deleted"
+    memory.archive(again[0])
+    known = memory.add(said, user_id="ada", session_id="one", mode=mode)
+    assert [chunk.chunk_id for chunk in known] == again
+    with psycopg.connect(database_url) as conn:
+        assert_counted(conn)
+
+
+def test_a_log_read_again_brings_a_forgotten_message_back_only_if_it_is_said_anew(
+    memory: MemSense, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.json"
+
+    def read(*names: str) -> int:
+        rows = [
+            {"id": f"{role}-{name}", "role": role, "content": text, "timestamp": MAY.isoformat()}
+            for name in names
+            for role, text in (("user", f"off to {PLACE}"), ("assistant", "have a good journey"))
+        ]
+        log.write_text(json.dumps({"messages": rows}))
+        return memory.ingest(log, user_id="ada").stored
+
+    assert read("m1") == 1
+    [chunk] = memory.recent(user_id="ada")
+    memory.forget(chunk.chunk_id)
+    assert read("m1") == 0
+    assert not memory.recent(user_id="ada")
+    assert read("m1", "m2") == 1
+    [again] = memory.recent(user_id="ada")
+    assert again.chunk_id != chunk.chunk_id
+    assert PLACE in again.content
