@@ -185,7 +185,6 @@ def _hits(filters: tuple[str, ...]) -> Numbered:
 
 _OF_EXCHANGES = (
     "session_text",
-    "message_ids",
     "agent_id",
     "occurred_at",
     "occurred_zone_known",
@@ -196,7 +195,8 @@ _OF_EXCHANGES = (
 def _hold_only(session: Chunk, turns: Sequence[Chunk]) -> Chunk:
     """The session chunk as if it had been made of these turns alone; it keeps its place."""
     made = join_turns(session.session_id, [Turn.of(turn) for turn in turns])
-    return replace(session, **{name: getattr(made, name) for name in _OF_EXCHANGES})
+    held = {name: getattr(made, name) for name in _OF_EXCHANGES}
+    return replace(session, **held, message_ids=list(made.message_ids))
 
 
 def fetch_history(

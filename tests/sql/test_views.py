@@ -162,6 +162,9 @@ def test_chunk_overview_shows_each_chunk_as_python_does(
     ]
     for chunk_id, row in found.items():
         chunk = filled.get(chunk_id)
+        if chunk.status == "deleted":  # what it says is shown to whoever may read the table alone
+            assert (row["status"], chunk.content) == ("deleted", "")
+            continue
         assert {name: row[name] for name in names} == {name: getattr(chunk, name) for name in names}
 
 
