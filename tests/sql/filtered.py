@@ -26,7 +26,7 @@ SESSION_ONLY = "s5"
 MODES: Mapping[int, IngestMode] = {4: "turn", 5: "session"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Store:
     """A memory that nobody changes, and what its chunks hold."""
 
@@ -85,12 +85,11 @@ def fill_at_random(memory: MemSense, source: random.Random) -> None:
         memory.forget(chunk.chunk_id)
 
 
-def filters_of(store: Store) -> st.SearchStrategy[Filters]:
-    """Each filter set or not, with values of which some chunks pass and some don't."""
-    return st.integers(0, 2**32).map(lambda seed: filters_at_random(store, random.Random(seed)))
+SEEDS = st.integers(0, 2**32)
 
 
 def filters_at_random(store: Store, source: random.Random) -> Filters:
+    """Each filter set or not, with values of which some chunks pass and some don't."""
     share = source.random()
 
     def maybe(value: Any) -> Any:
@@ -111,5 +110,5 @@ def filters_at_random(store: Store, source: random.Random) -> Filters:
         tags=some("river", "tea", "none"),
         kinds=some(*get_args(MemoryKind)),
         metadata=maybe(source.choice([{}, {"colour": "green"}, {"n": 1}, {"n": 2}])),
-        exclude=some(*store.chunks, *store.message_ids),
+        exclude=some(*store.chunks, *store.message_ids) or None,
     )

@@ -2,11 +2,12 @@
 
 # pyright: reportPrivateUsage=false
 
+import random
 from collections.abc import Generator
 from typing import Any
 
 import pytest
-from filtered import EVERYTHING, SESSION_ONLY, Store, filters_of, open_store
+from filtered import EVERYTHING, SEEDS, SESSION_ONLY, Store, filters_at_random, open_store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from traced import WORDS
@@ -29,13 +30,15 @@ def store(module_database_url: str) -> Generator[Store]:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(data=st.data())
+@given(
+    seed=SEEDS,
+    quoted=st.sampled_from(["", *(f'"{text}"' for text in QUOTED)]),
+    granularity=st.sampled_from(["turn", "auto"]),
+)
 def test_a_chunk_is_recalled_just_if_why_not_says_that_it_passes_every_filter(
-    store: Store, user_id: str | None, data: st.DataObject
+    store: Store, user_id: str | None, seed: int, quoted: str, granularity: Any
 ) -> None:
-    filters = data.draw(filters_of(store))
-    quoted = data.draw(st.sampled_from(["", *(f'"{text}"' for text in QUOTED)]))
-    granularity: Any = data.draw(st.sampled_from(["turn", "auto"]))
+    filters = filters_at_random(store, random.Random(seed))
     query = f"{' '.join(WORDS)} {quoted}"
     memory = store.memory
     request = SearchRequest(

@@ -35,6 +35,26 @@ filtered AS MATERIALIZED (
       AND c.tags <> '{}'
       AND memsense.scope_tags(c.scope_id, c.tags)
           && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
+      AND (c.granularity = 'turn' OR NOT EXISTS (
+          SELECT
+          FROM (SELECT c.scope_id, c.session_id, c.ordinal, c.part, c.last_ordinal) AS x
+          CROSS JOIN LATERAL (
+              SELECT
+              FROM memsense.chunks AS c
+              WHERE c.tenant_id = %(tenant_id)s
+                AND c.scope_id = x.scope_id
+                AND c.session_id = x.session_id
+                AND c.granularity = 'turn'
+                AND c.status = 'active'
+                AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+                AND c.ordinal <= x.last_ordinal
+                AND (
+                    c.occurred_at >= %(since)s
+                    AND c.tags <> '{}'
+                    AND memsense.scope_tags(c.scope_id, c.tags)
+                        && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
+                ) IS NOT TRUE
+          ) AS failing))
 ),
 few AS MATERIALIZED (
     SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few

@@ -32,6 +32,23 @@ filtered AS MATERIALIZED (
       AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND c.tsv IS NOT NULL
       AND c.memory_kind = ANY (%(kinds)s::text[])
+      AND (c.granularity = 'turn' OR NOT EXISTS (
+          SELECT
+          FROM (SELECT c.scope_id, c.session_id, c.ordinal, c.part, c.last_ordinal) AS x
+          CROSS JOIN LATERAL (
+              SELECT
+              FROM memsense.chunks AS c
+              WHERE c.tenant_id = %(tenant_id)s
+                AND c.scope_id = x.scope_id
+                AND c.session_id = x.session_id
+                AND c.granularity = 'turn'
+                AND c.status = 'active'
+                AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+                AND c.ordinal <= x.last_ordinal
+                AND (
+                    c.memory_kind = ANY (%(kinds)s::text[])
+                ) IS NOT TRUE
+          ) AS failing))
 ),
 few AS MATERIALIZED (
     SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few

@@ -67,6 +67,41 @@ filtered AS NOT MATERIALIZED (
       END
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           @> ARRAY(SELECT scope_id || ':' || lexeme FROM scope CROSS JOIN quoted)
+      AND (c.granularity = 'turn' OR NOT EXISTS (
+          SELECT
+          FROM (SELECT c.scope_id, c.session_id, c.ordinal, c.part, c.last_ordinal) AS x
+          CROSS JOIN LATERAL (
+              SELECT
+              FROM memsense.chunks AS c
+              WHERE c.tenant_id = %(tenant_id)s
+                AND c.scope_id = x.scope_id
+                AND c.session_id = x.session_id
+                AND c.granularity = 'turn'
+                AND c.status = 'active'
+                AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+                AND c.ordinal <= x.last_ordinal
+                AND (
+                    c.agent_id = %(agent_id)s
+                    AND c.occurred_at >= %(since)s
+                    AND c.occurred_at < %(until)s
+                    AND c.tags <> '{}'
+                    AND memsense.scope_tags(c.scope_id, c.tags)
+                        && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
+                    AND c.memory_kind = ANY (%(kinds)s::text[])
+                    AND c.metadata @> %(metadata)s::jsonb
+                    AND c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
+                    AND NOT EXISTS (
+                        SELECT FROM memsense.chunks AS x
+                        WHERE x.tenant_id = %(tenant_id)s
+                          AND x.scope_id = c.scope_id
+                          AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[])
+                          AND x.granularity = 'session'
+                          AND x.session_id = c.session_id
+                          AND (c.ordinal, c.part) >= (x.ordinal, x.part)
+                          AND c.ordinal <= x.last_ordinal)
+                    AND NOT c.message_ids && %(exclude_messages)s::text[]
+                ) IS NOT TRUE
+          ) AS failing))
 ),
 few AS MATERIALIZED (
     SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few
