@@ -142,7 +142,7 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         variables = _variables()
         problems = [
-            f"{name if name in given else variables.get(name, name)}: {_told(item['msg'])}"
+            f"{name if name in given else variables.get(name, name)}: {tell_fault(item['msg'])}"
             for item in error.errors()
             for name in [".".join(map(str, item["loc"]))]
         ]
@@ -180,7 +180,7 @@ def _variables() -> dict[str, str]:
     }
 
 
-def _told(message: str) -> str:
+def tell_fault(message: str) -> str:
     """Pydantic's message in the style of ours."""
     text = message.removeprefix("Value error, ")
     return text[:1].lower() + text[1:]

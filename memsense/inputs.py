@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from memsense.config import tell_fault
 from memsense.errors import InvalidInputError
 from memsense.text.sanitising import sanitise
 
@@ -37,16 +38,22 @@ class Input(BaseModel):
 def _tell(error: ValidationError) -> str:
     found = error.errors(include_url=False)[0]
     name = ".".join(str(place) for place in found["loc"]) or "value"
-    message = found["msg"].removeprefix("Value error, ")
+    message = tell_fault(found["msg"])
     if found["type"] == "value_error":
         return f"{name} {message}"
-    return f"{name}: {message[:1].lower()}{message[1:]}, not {shorten(found['input'])}"
+    return f"{name}: {message}, not {shorten(found['input'])}"
 
 
 def shorten(value: object) -> str:
     """The value as an error shows it."""
     told = repr(value)
     return told if len(told) <= LONGEST_SHOWN else told[: LONGEST_SHOWN - 1] + "…"
+
+
+def check_limit(limit: int) -> None:
+    """Raise InvalidInputError for a number of results that is no such number."""
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
 
 
 def clean_text(text: str) -> str:

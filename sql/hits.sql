@@ -21,11 +21,7 @@ FROM (
       WITH ORDINALITY AS w (scope_id, chunk_id, session_id, ordinal, part, wanted, position)
   CROSS JOIN LATERAL (
       SELECT 'hit' AS relation, coalesce(
-          (SELECT h.chunk_id FROM memsense.chunks AS h
-           WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
-             AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
-             AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
-           ORDER BY h.ordinal DESC, h.part DESC LIMIT 1),
+          ({session_chunk}),
           w.chunk_id) AS chunk_id
       UNION ALL
       (SELECT 'previous', c.chunk_id FROM memsense.chunks AS c
@@ -52,6 +48,14 @@ JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = w.scop
 JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
 ORDER BY w.position
 
+-- name: session_chunk
+-- The session chunk that is to be shown for a turn.
+SELECT {columns} FROM memsense.chunks AS h
+WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
+  AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
+  AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
+ORDER BY h.ordinal DESC, h.part DESC LIMIT 1
+
 -- name: scope_of_hits
 -- The memories of the hits, as conditions of filters ask for them.
 WITH scope AS MATERIALIZED (
@@ -65,11 +69,7 @@ WITH scope AS MATERIALIZED (
 -- An exchange belongs to the last session chunk that begins at or before it.
 UNION ALL
 (SELECT 'exchange', c.chunk_id
- FROM (SELECT h.ordinal, h.part, h.last_ordinal FROM memsense.chunks AS h
-       WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
-         AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
-         AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
-       ORDER BY h.ordinal DESC, h.part DESC LIMIT 1) AS h
+ FROM ({session}) AS h
  JOIN memsense.chunks AS c
    ON c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id AND c.session_id = w.session_id
   AND c.granularity = 'turn' AND c.status = 'active'

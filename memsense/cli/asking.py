@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypedDict, cast
 
 import typer
 
@@ -10,8 +10,26 @@ from memsense.cli.options import KINDS
 from memsense.types import JsonValue, MemoryKind
 
 
-def read_kinds(names: Sequence[str] | None) -> list[MemoryKind] | None:
-    """The kinds of --kind."""
+class Selection(TypedDict):
+    """Keywords of a search that its options give as texts."""
+
+    kinds: list[MemoryKind] | None
+    metadata: Mapping[str, JsonValue] | None
+    exclude: list[int | str]
+
+
+def read_selection(
+    kinds: Sequence[str] | None, metadata: str | None, exclude: Sequence[str] | None
+) -> Selection:
+    """What --kind, --metadata and --exclude select; raises BadParameter."""
+    return Selection(
+        kinds=_read_kinds(kinds),
+        metadata=_read_metadata(metadata),
+        exclude=[int(item) if item.isdecimal() else item for item in exclude or ()],
+    )
+
+
+def _read_kinds(names: Sequence[str] | None) -> list[MemoryKind] | None:
     for name in names or ():
         if name not in KINDS:
             raise typer.BadParameter(
@@ -20,13 +38,7 @@ def read_kinds(names: Sequence[str] | None) -> list[MemoryKind] | None:
     return [kind for kind in KINDS if kind in (names or ())] or None
 
 
-def read_excluded(items: Sequence[str] | None) -> list[int | str]:
-    """What --exclude names: numbers are chunks, all else is messages."""
-    return [int(item) if item.isdecimal() else item for item in items or ()]
-
-
-def read_metadata(text: str | None) -> Mapping[str, JsonValue] | None:
-    """The object of --metadata."""
+def _read_metadata(text: str | None) -> Mapping[str, JsonValue] | None:
     if text is None:
         return None
     try:

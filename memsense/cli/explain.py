@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.asking import read_excluded, read_kinds, read_metadata
+from memsense.cli.asking import read_selection
 from memsense.cli.options import (
     Agent,
     AsJson,
@@ -86,11 +86,7 @@ def why_not(
       memsense why-not "tea or coffee" 42 --since 2025-03-01 --profile lexical --json
     """
     target = target_of(ctx)
-    chosen, contained, excluded = (
-        read_kinds(kinds),
-        read_metadata(metadata),
-        read_excluded(exclude),
-    )
+    selection = read_selection(kinds, metadata, exclude)
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -105,10 +101,8 @@ def why_not(
             since=since,
             until=until,
             granularity=granularity,
-            exclude=excluded,
             tags=tags or None,
-            kinds=chosen,
-            metadata=contained,
+            **selection,
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,

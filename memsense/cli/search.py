@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.arithmetic import arithmetic_table
-from memsense.cli.asking import read_excluded, read_kinds, read_metadata
+from memsense.cli.asking import read_selection
 from memsense.cli.options import (
     Agent,
     AsJson,
@@ -83,11 +83,7 @@ def search(
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
-    chosen, contained, excluded = (
-        read_kinds(kinds),
-        read_metadata(metadata),
-        read_excluded(exclude),
-    )
+    selection = read_selection(kinds, metadata, exclude)
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -101,10 +97,8 @@ def search(
             since=since,
             until=until,
             granularity=granularity,
-            exclude=excluded,
             tags=tags or None,
-            kinds=chosen,
-            metadata=contained,
+            **selection,
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,

@@ -19,11 +19,11 @@ from memsense.db import read, transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.errors import InvalidInputError
-from memsense.inputs import clean_text
+from memsense.inputs import check_limit, clean_text
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import PROFILES, Profile
 from memsense.search.rank.reranker import Reranker
-from memsense.search.request import DEFAULT_TOP_K, Filters, SearchGranularity, SearchRequest
+from memsense.search.request import DEFAULT_TOP_K, SearchGranularity, SearchRequest
 from memsense.search.search import fetch_result
 from memsense.types import (
     Chunk,
@@ -320,25 +320,23 @@ class MemSense:
         weights and constants of either, for this search alone. `trace` records the search for
         `traces` and the views (default: the share of searches that the setting trace_sample says).
         """
-        request = SearchRequest.read(
+        request = SearchRequest.of(
             query=query,
-            filters=Filters.read(
-                session_ids=session_ids,
-                project=project,
-                agent_id=agent_id,
-                since=since,
-                until=until,
-                tags=tags,
-                kinds=kinds,
-                metadata=metadata,
-                exclude=exclude or None,
-            ),
-            user_id=user_id,
             top_k=top_k,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
             granularity=granularity,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
             asked_at=asked_at,
             profile=profile,
-            overrides=overrides or {},
+            overrides=overrides,
         )
         return self._searches.answer(request, trace=trace)
 
@@ -370,25 +368,23 @@ class MemSense:
         """
         from memsense.explain.why_not import explain_absence
 
-        request = SearchRequest.read(
+        request = SearchRequest.of(
             query=query,
-            filters=Filters.read(
-                session_ids=session_ids,
-                project=project,
-                agent_id=agent_id,
-                since=since,
-                until=until,
-                tags=tags,
-                kinds=kinds,
-                metadata=metadata,
-                exclude=exclude or None,
-            ),
-            user_id=user_id,
             top_k=top_k,
+            user_id=user_id,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
             granularity=granularity,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
             asked_at=asked_at,
             profile=profile,
-            overrides=overrides or {},
+            overrides=overrides,
         )
         with read(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
@@ -412,8 +408,7 @@ class MemSense:
         granularity: Granularity = "turn",
     ) -> list[Chunk]:
         """The latest chunks by event time, newest first."""
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_limit(limit)
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
             if namespace is None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from memsense import store
 from memsense.client.context import Context
 from memsense.db import read, transaction
-from memsense.errors import ConflictError, InvalidInputError
+from memsense.errors import ConflictError
+from memsense.inputs import check_limit
 from memsense.search.profiles import Profile
 from memsense.search.settings import (
     Origin,
@@ -83,8 +84,7 @@ class SettingsResource:
 
     def history(self, *, limit: int = 100) -> Sequence[stored.RecordedChange]:
         """The latest changes of settings and stored profiles, newest first: who, when and what."""
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_limit(limit)
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
             return stored.fetch_changes(connection, namespace, limit) if namespace else []

@@ -9,6 +9,7 @@ from memsense.client.searches import Searches
 from memsense.db import read, transaction
 from memsense.db.connection import Connection
 from memsense.errors import InvalidInputError, NotFoundError
+from memsense.inputs import check_limit
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
@@ -80,8 +81,7 @@ class TracesResource:
         self, *, limit: int = 20, user_id: str | None = None
     ) -> Sequence[recorded.TraceSummary]:
         """The latest recorded searches, newest first."""
-        if limit < 1:
-            raise InvalidInputError(f"limit must be at least 1, not {limit}")
+        check_limit(limit)
         self.flush()
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)

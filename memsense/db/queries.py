@@ -71,7 +71,6 @@ def fill(name: str, file: str, /, **holes: str) -> str:
     What fills a hole is text of this package, never of a user; its further lines are indented as
     the line that has the hole. Raises ConfigurationError for an unknown part or an open hole.
     """
-
     return _fill(_find(name, file), f"sql/{file}, {name}", holes)
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -63,8 +64,9 @@ def make_directory(path: Path) -> None:
     """Create the directory and what is missing above it, for the server's user to pass through."""
     for directory in [*reversed(path.parents), path]:
         if not directory.exists():
-            directory.mkdir()
-            directory.chmod(_PASSABLE)
+            with suppress(FileExistsError):  # another process was quicker
+                directory.mkdir()
+                directory.chmod(_PASSABLE)
 
 
 def admit(data_dir: Path, user: ServerUser) -> None:

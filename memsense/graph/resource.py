@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from memsense import store
 from memsense.db import read, transaction
 from memsense.db.connection import Connection, Pool
-from memsense.errors import InvalidInputError, NotFoundError
+from memsense.errors import NotFoundError
 from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
 from memsense.graph.reading import (
     Entity,
@@ -18,6 +18,7 @@ from memsense.graph.reading import (
     list_users,
 )
 from memsense.graph.upkeep import rebuild_entities
+from memsense.inputs import check_limit
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -56,7 +57,7 @@ class Entities:
         limit: int = DEFAULT_LISTED,
     ) -> list[Entity]:
         """The entities that memory mentions most often, each user's own."""
-        _check_limit(limit)
+        check_limit(limit)
         with read(self.pool) as connection:
             namespace = self.find_namespace(connection)
             if namespace is None:
@@ -70,7 +71,7 @@ class Entities:
 
         Raises NotFoundError, which lists similar names.
         """
-        _check_limit(limit)
+        check_limit(limit)
         with read(self.pool) as connection:
             namespace = self.require_namespace(connection)
             entity = _find_entity(connection, namespace, name, user_id)
@@ -115,11 +116,6 @@ class Entities:
         with transaction(self.pool) as connection:
             scope = store.lock_scope(connection, namespace, user_id)
             return rebuild_entities(connection, scope, self.extractor)
-
-
-def _check_limit(limit: int) -> None:
-    if limit < 1:
-        raise InvalidInputError(f"limit must be at least 1, not {limit}")
 
 
 def _find_entity(

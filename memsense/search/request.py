@@ -4,7 +4,7 @@ A request is checked when it is made, and reaches recall, ranking and traces unc
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from psycopg.types.json import Jsonb
 from pydantic import AfterValidator, Field, InstanceOf
@@ -98,3 +98,10 @@ class SearchRequest(Input):
     asked_at: Time | None = None
     profile: str | InstanceOf[Profile] | None = None
     overrides: Mapping[str, Any] = {}
+
+    @classmethod
+    def of(cls, *, overrides: Mapping[str, Any] | None = None, **options: Any) -> Self:
+        """The request of a search's keywords; those of filters stand among the others."""
+        filters = {name: options.pop(name) for name in Filters.model_fields if name in options}
+        filters["exclude"] = filters.get("exclude") or None
+        return cls(**options, filters=Filters(**filters), overrides=overrides or {})

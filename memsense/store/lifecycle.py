@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_all, find_one
+from memsense.db.rows import execute, fetch_all, fetch_values, find_one
 from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
@@ -48,7 +48,7 @@ def _find_said_again(
 ) -> set[int]:
     """Of these turns, those that would be stored twice if none of them were forgotten."""
     values = {**_key(place), "chunk_ids": list(chunk_ids), "window_seconds": DEDUP_SECONDS}
-    return {chunk_id for (chunk_id,) in fetch_all(connection, "find_said_again", values)}
+    return set(fetch_values(connection, "find_said_again", values))
 
 
 def retire(
@@ -78,7 +78,7 @@ def retire(
         if item.chunk_id != place.chunk_id
         and (item.status == "active" or item.retired_with == place.chunk_id)
     ]
-    alone = [chunk_id for chunk_id in chunk_ids if chunk_id not in set(with_place)]
+    alone = sorted({*chunk_ids}.difference(with_place))
     writes.record_events(connection, place.scope, status, alone, detail)
     with_detail = {**detail, "session_chunk": place.chunk_id}
     writes.record_events(connection, place.scope, status, with_place, with_detail)

@@ -178,8 +178,17 @@ def _hits(filters: tuple[str, ...]) -> Numbered:
     if filters:
         passes = join_conditions(filters)
         scope = fill("scope_of_hits", FILE)
-        exchanges = fill("exchanges_of_hits", FILE, passes=passes)
-    text = fill("fetch_hits", FILE, scope=scope, passes=passes, exchanges=exchanges)
+        session = fill("session_chunk", FILE, columns="h.ordinal, h.part, h.last_ordinal")
+        exchanges = fill("exchanges_of_hits", FILE, session=session, passes=passes)
+    session_chunk = fill("session_chunk", FILE, columns="h.chunk_id")
+    text = fill(
+        "fetch_hits",
+        FILE,
+        scope=scope,
+        session_chunk=session_chunk,
+        passes=passes,
+        exchanges=exchanges,
+    )
     return number_parameters(text)
 
 

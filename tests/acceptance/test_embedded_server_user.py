@@ -8,12 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from memsense.db import serveruser
 from memsense.db.embedded import EmbeddedServer
 from memsense.db.serveruser import find_programs, find_user, forget_copies, run_as
 from memsense.errors import ConnectionFailedError
@@ -143,3 +145,13 @@ def test_roots_data_is_outside_of_its_home_unless_a_store_is_there_already(home:
     earlier = home / ".local" / "share" / "memsense"
     (earlier / "cluster").mkdir(parents=True)
     assert data_dir_of(home) == str(earlier)
+
+
+def test_two_that_begin_at_once_share_one_new_directory(tmp_path: Path) -> None:
+    wanted = tmp_path / "of" / "both" / "postgres"
+
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(50):
+            list(pool.map(serveruser.make_directory, [wanted] * 8))
+            wanted.rmdir()
+            wanted.parent.rmdir()

@@ -9,10 +9,11 @@ from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from memsense.db.queries import Numbered, fill, fill_script, number_parameters, statement_names
+from memsense.db.queries import Numbered, fill, fill_script, number_parameters
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
+from memsense.search.request import Filters
 from memsense.store.conditions import exchanges_condition, select_strict
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
@@ -23,7 +24,7 @@ PARTITIONS: Mapping[Route, str] = MappingProxyType(
 )
 """Which vectors a route compares: what the user said next is the next chunk's user text."""
 
-FILTER_NAMES = tuple(statement_names("filters.sql"))
+FILTER_NAMES = (*Filters.model_fields, "quoted")
 """Every condition that a search may set, in the order in which the statement has them."""
 
 
