@@ -74,6 +74,9 @@ class Settings(BaseModel):
     tagger_url: str | None = Field(default=None, description="speaks POST /chat/completions")
     tagger_model: str | None = None
     tagger_api_key: str | None = None
+    reranker: Literal["http", "cross-encoder"] = Field(
+        default="http", description="what asks a second opinion: reranker_url, or a local model"
+    )
     reranker_url: str | None = Field(
         default=None, description="server speaking POST /rerank; unset: none"
     )

