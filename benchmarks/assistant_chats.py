@@ -11,7 +11,7 @@ set has the format of `memsense eval jsonl`, and can be written to a file for it
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +21,8 @@ from typing import Any
 import memsense
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
+    BM25,
+    COSINE,
     ProfileRow,
     evaluate_profiles,
     gold_namespace,
@@ -38,22 +40,6 @@ LOG = Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl"
 QUESTIONS = ROOT / "tests" / "data" / "sample_questions.jsonl"
 SAMPLES = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared")) / "samples"
 ASKED_AT = datetime.fromisoformat("2025-04-14T08:00:00+02:00")
-
-PLAIN: Mapping[str, Any] = {
-    "least_candidates": 200,
-    "least_route_limit": 200,
-    "session_scoring": "best_turns",
-    "memory_alpha": 0.0,
-    "weight_context": 0.0,
-    "weight_tag": 0.0,
-    "tag_redundancy": 0.0,
-    "mmr_lambda": 1.0,
-    "duplicate_threshold": 2.0,
-}
-"""One route as it is: no blend, no context, no diversity."""
-
-COSINE = Profile(name="cosine", weights={"vec_full": 1.0}, **PLAIN)
-BM25 = Profile(name="bm25", weights={"lexical": 1.0}, **PLAIN)
 
 SHOWN = ("session.recall@1", "session.recall@5", "session.mrr", "turn.recall@5", "turn.recall@10")
 

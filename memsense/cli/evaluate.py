@@ -1,7 +1,6 @@
 """`memsense eval`: recall on gold questions, as a table and as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +8,7 @@ import typer
 from rich.table import Table
 
 from memsense.cli.app import new_app
+from memsense.cli.gold_kinds import compare_kinds, own_place, print_kinds, store_gold
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.measuring import (
     Ablate,
@@ -16,7 +16,9 @@ from memsense.cli.measuring import (
     Family,
     Figure,
     Intervals,
+    Plain,
     QuestionsOut,
+    Split,
     Study,
     Sweep,
     print_differences,
@@ -26,17 +28,16 @@ from memsense.cli.measuring import (
     study_profiles,
 )
 from memsense.cli.options import AsJson, Changes
-from memsense.cli.progress import question_progress
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, print_json, table
-from memsense.cli.target import Target, check_profile, target_of
+from memsense.cli.target import check_profile, target_of
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
     PARTS,
+    RETRIEVAL,
     compare,
-    gold_namespace,
     gold_set,
-    ingest_gold,
+    read_beam,
     read_gold,
     read_locomo,
     read_results,
@@ -69,6 +70,23 @@ Parts = Annotated[
     typer.Option("--without", metavar="PART", help="leave a route or signal out; repeatable"),
 ]
 
+A_RUN = "results of one run"
+LocomoFile = Annotated[
+    Path | None,
+    typer.Option("--locomo", metavar="FILE", exists=True, dir_okay=False, help="locomo10.json"),
+]
+BeamFile = Annotated[
+    Path | None,
+    typer.Option("--beam", metavar="FILE", exists=True, dir_okay=False, help="BEAM as JSON Lines"),
+]
+Categories = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--category", metavar="NAME",
+        help=f"questions of these instead of {', '.join(RETRIEVAL)}; repeatable",
+    ),
+]  # fmt: skip
+
 
 @app.callback()
 def group() -> None:
@@ -88,6 +106,8 @@ def locomo(
     ] = False,
     ablate: Ablate = False,
     sweep: Sweep = None,
+    plain: Plain = False,
+    split: Split = None,
     intervals: Intervals = False,
     by_conversation: ByConversation = False,
     figure: Figure = None,
@@ -108,13 +128,14 @@ def locomo(
     choose = _read_choice(profiles, changes, without_parts)
     study = Study(
         ablate=ablate,
+        plain=plain,
         grid=read_grid(sweep),
         intervals=intervals,
         by_conversation=by_conversation,
         figure=figure,
         questions_out=questions_out,
     )
-    gold = read_locomo(file)
+    gold = read_locomo(file).only(split)
     with target.open() as memory:
         chosen = choose(memory)
         if ingest_first:
@@ -134,6 +155,8 @@ def jsonl(
     without_parts: Parts = None,
     ablate: Ablate = False,
     sweep: Sweep = None,
+    plain: Plain = False,
+    split: Split = None,
     intervals: Intervals = False,
     by_conversation: ByConversation = False,
     figure: Figure = None,
@@ -154,6 +177,7 @@ def jsonl(
     choose = _read_choice(profiles, changes, without_parts)
     study = Study(
         ablate=ablate,
+        plain=plain,
         grid=read_grid(sweep),
         intervals=intervals,
         by_conversation=by_conversation,
@@ -161,43 +185,112 @@ def jsonl(
         questions_out=questions_out,
     )
     conversations = read_gold(file)
-    gold = gold_set(conversations, file.stem)
-    with _own_place(target, file).open() as memory:
+    gold = gold_set(conversations, file.stem).only(split)
+    with own_place(target, file).open() as memory:
         chosen = choose(memory)
-        with question_progress("storing", len(conversations), "conversations") as on_conversation:
-            ingest_gold(memory, conversations, on_conversation=on_conversation)
+        store_gold(memory, conversations)
+        families = study_profiles(memory, gold, chosen, study)
+    _tell(families, as_json)
+
+
+@app.command("beam")
+def beam(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="BEAM as JSON Lines")],
+    *,
+    categories: Categories = None,
+    profiles: Profiles = None,
+    changes: Changes = None,
+    without_parts: Parts = None,
+    ablate: Ablate = False,
+    sweep: Sweep = None,
+    plain: Plain = False,
+    split: Split = None,
+    intervals: Intervals = False,
+    by_conversation: ByConversation = False,
+    figure: Figure = None,
+    questions_out: QuestionsOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall on BEAM, long chats with an assistant (its fields: docs/evaluation.md).
+
+    \b
+      memsense eval beam beam100k.jsonl
+      memsense eval beam beam100k.jsonl --plain --split 11-20
+      memsense eval beam beam100k.jsonl --category summarization --json
+
+    Tune on conversations 1-10, report on the others. Its conversations are stored once, in a
+    namespace made for this file unless --namespace names another.
+    """
+    target = target_of(ctx)
+    choose = _read_choice(profiles, changes, without_parts)
+    study = Study(
+        ablate=ablate,
+        plain=plain,
+        grid=read_grid(sweep),
+        intervals=intervals,
+        by_conversation=by_conversation,
+        figure=figure,
+        questions_out=questions_out,
+    )
+    conversations = read_beam(file, categories or RETRIEVAL)
+    gold = gold_set(conversations, file.stem).only(split)
+    with own_place(target, file).open() as memory:
+        chosen = choose(memory)
+        store_gold(memory, conversations)
         families = study_profiles(memory, gold, chosen, study)
     _tell(families, as_json)
 
 
 @app.command("compare")
-def compare_files(
-    a: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="results of one run")],
-    b: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="results of another")],
+def compare_runs(
+    ctx: typer.Context,
+    a: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help=A_RUN)] = None,
+    b: Annotated[Path | None, typer.Argument(exists=True, dir_okay=False, help=A_RUN)] = None,
     *,
+    locomo_file: LocomoFile = None,
+    beam_file: BeamFile = None,
+    profiles: Profiles = None,
+    changes: Changes = None,
     by_conversation: ByConversation = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two files of --questions-out by a paired test: what B gains over A.
+    """Compare two files of --questions-out by a paired test: what B gains over A. Or measure every
+    profile on people's chats and on chats with an assistant, beside plain fusion.
 
     \b
       memsense eval jsonl gold.jsonl -p balanced -p memsense --questions-out run.jsonl
       memsense eval compare run.memsense.jsonl run.balanced.jsonl
+      memsense eval compare --locomo locomo10.json --beam beam100k.jsonl
+      memsense eval compare --beam beam100k.jsonl -p balanced --set lexical=1.5 --json
+
+    Conversations are stored once, in a namespace made for each file unless --namespace names
+    another.
     """
+    files = {"locomo": locomo_file, "beam": beam_file}
+    named = {kind: file for kind, file in files.items() if file}
+    if a and b and not named:
+        _compare_files(a, b, by_conversation=by_conversation, as_json=as_json)
+        return
+    if a or b or not named:
+        raise typer.BadParameter(
+            "give two files of --questions-out, or --locomo FILE and --beam FILE"
+        )
+    names = profiles or tuple(PROFILES)
+    choose = _read_choice(names, changes, ())
+    found = compare_kinds(target_of(ctx), named, choose, by_conversation=by_conversation)
+    if as_json:
+        print_json({"kinds": {kind.name: kind.as_dict() for kind in found}})
+    else:
+        print_kinds(found)
+
+
+def _compare_files(a: Path, b: Path, *, by_conversation: bool, as_json: bool) -> None:
     found = compare(read_results(a), read_results(b), by_conversation=by_conversation)
     if as_json:
         print_json({"a": a, "b": b, "metrics": [difference.as_dict() for difference in found]})
     else:
         print_differences(a.stem, b.stem, found)
-
-
-def _own_place(target: Target, file: Path) -> Target:
-    """The namespace that --namespace names, else one of the file's own."""
-    if target.namespace is not None:
-        return target
-    settings = target.settings()
-    embedder = f"{settings.embedder}:{settings.embedding_model}:{settings.embedding_dimension}"
-    return replace(target, namespace=gold_namespace(file, embedder))
 
 
 def _read_choice(

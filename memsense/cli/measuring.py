@@ -11,6 +11,7 @@ import typer
 from memsense.cli.progress import question_progress
 from memsense.cli.render import add_row, console, table
 from memsense.evaluation import (
+    BASELINES,
     Difference,
     GoldSet,
     Interval,
@@ -37,10 +38,12 @@ SHOWN = {
     "MRR": "session.mrr",
     "T@5": "turn.recall@5",
     "T@10": "turn.recall@10",
+    "T@20": "turn.recall@20",
 }
 """Heading, and the metric; the others are in the JSON."""
 
 SIGNIFICANT = 0.05
+SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric for itself"
 
 Ablate = Annotated[
     bool, typer.Option("--ablate", help="also measure without each route and signal in turn")
@@ -52,6 +55,12 @@ Sweep = Annotated[
 Intervals = Annotated[bool, typer.Option("--ci", help="add 95% bootstrap intervals")]
 ByConversation = Annotated[
     bool, typer.Option("--by-conversation", help="resample whole conversations, not questions")
+]
+Split = Annotated[
+    str | None, typer.Option(metavar="NAME", help="only the questions of this split, e.g. 5-9")
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="also measure plain fusion of BM25 and cosine (RRF, k = 60)")
 ]
 Figure = Annotated[
     Path | None,
@@ -68,6 +77,7 @@ class Study:
     """What is asked for beside the profiles' plain measures."""
 
     ablate: bool = False
+    plain: bool = False
     grid: Mapping[str, Sequence[object]]
     intervals: bool = False
     by_conversation: bool = False
@@ -76,7 +86,11 @@ class Study:
 
     def variants(self, profile: Profile) -> list[Profile]:
         """The profiles to set against this one."""
-        return [*(ablations(profile) if self.ablate else ()), *grid_profiles(profile, self.grid)]
+        return [
+            *(BASELINES if self.plain else ()),
+            *(ablations(profile) if self.ablate else ()),
+            *grid_profiles(profile, self.grid),
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +124,7 @@ def study_profiles(
 ) -> list[Family]:
     """Measure each profile and its variants, and write the files that were asked for."""
     runs = [
-        [_measure(memory, gold, variant) for variant in (profile, *study.variants(profile))]
+        [measure(memory, gold, variant) for variant in (profile, *study.variants(profile))]
         for profile in profiles
     ]
     everything = list(chain.from_iterable(runs))
@@ -121,7 +135,8 @@ def study_profiles(
     return [_family(family, gold, study) for family in runs]
 
 
-def _measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
+def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
+    """What the profile finds of the gold set, under a progress bar."""
     with question_progress(profile.name, len(gold.questions)) as on_question:
         results = evaluate(memory, gold, profile=profile, on_question=on_question)
     return ProfileRun(profile=profile, results=results)
@@ -164,14 +179,15 @@ def print_variants(rows: Sequence[ProfileRow]) -> None:
     made = table(f"gain over {rows[0].profile}", *SHOWN, right=tuple(SHOWN))
     for row in rows[1:]:
         gains = {gain.metric: gain for gain in row.differences}
-        told = [_told_gain(gains[metric]) for metric in SHOWN.values()]
+        told = [told_gain(gains[metric]) for metric in SHOWN.values()]
         add_row(made, row.profile.removeprefix(f"{rows[0].profile} "), *told)
     to = console()
     to.print(made)
-    to.print(f"* p < {SIGNIFICANT} by sign flips, each metric for itself", style="dim")
+    to.print(SIGNIFICANCE, style="dim")
 
 
-def _told_gain(gain: Difference) -> str:
+def told_gain(gain: Difference) -> str:
+    """A gain in points of percent with its interval, starred where it is significant."""
     star = "*" if gain.p_value < SIGNIFICANT else " "
     points = f"{100 * gain.difference:+.1f}{star}"
     return f"{points} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"

@@ -1,7 +1,15 @@
 """Measures recall on gold sets, by public names only; nothing of it is in the search path."""
 
+from memsense.evaluation.baselines import BASELINES, BM25, COSINE, FUSION
+from memsense.evaluation.beam import RETRIEVAL, read_beam
 from memsense.evaluation.gold import GoldQuestion, GoldSet
-from memsense.evaluation.jsonl import gold_namespace, gold_set, ingest_gold, read_gold
+from memsense.evaluation.jsonl import (
+    GoldConversation,
+    gold_namespace,
+    gold_set,
+    ingest_gold,
+    read_gold,
+)
 from memsense.evaluation.locomo import read_locomo
 from memsense.evaluation.profile_runs import (
     ProfileRow,
@@ -16,14 +24,21 @@ from memsense.evaluation.statistics import (
     Difference,
     Interval,
     compare,
+    differences_by_split,
     intervals,
     intervals_by_split,
 )
 from memsense.evaluation.variants import PARTS, ablations, grid_profiles, parse_grid, without
 
 __all__ = [
+    "BASELINES",
+    "BM25",
+    "COSINE",
+    "FUSION",
     "PARTS",
+    "RETRIEVAL",
     "Difference",
+    "GoldConversation",
     "GoldQuestion",
     "GoldSet",
     "Interval",
@@ -32,6 +47,7 @@ __all__ = [
     "QuestionResult",
     "ablations",
     "compare",
+    "differences_by_split",
     "evaluate",
     "evaluate_profiles",
     "gold_namespace",
@@ -41,6 +57,7 @@ __all__ = [
     "intervals",
     "intervals_by_split",
     "parse_grid",
+    "read_beam",
     "read_gold",
     "read_locomo",
     "read_results",

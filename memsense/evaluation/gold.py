@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memsense.errors import EvaluationError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldQuestion:
@@ -35,3 +37,16 @@ class GoldSet:
         """The splits besides "all", in the order of their names."""
         found = {question.split for question in self.questions} | self.skipped.keys()
         return tuple(sorted(found - {"", "all"}))
+
+    def only(self, split: str | None) -> "GoldSet":
+        """The questions of one split, all for None; raises EvaluationError listing the splits."""
+        if split is None:
+            return self
+        if split not in self.splits:
+            listed = ", ".join(self.splits) or "none"
+            raise EvaluationError(f"{self.name} has no split {split!r}; there are {listed}")
+        return GoldSet(
+            name=self.name,
+            questions=[question for question in self.questions if question.split == split],
+            skipped={split: self.skipped.get(split, 0)},
+        )

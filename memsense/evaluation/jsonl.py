@@ -30,11 +30,13 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class _Part(BaseModel):
+class GoldPart(BaseModel):
+    """Part of a gold file; fields it doesn't name are ignored."""
+
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-class GoldTurn(_Part):
+class GoldTurn(GoldPart):
     """One message; `name` is who speaks where people talk to each other (role "other")."""
 
     id: Name
@@ -44,7 +46,7 @@ class GoldTurn(_Part):
     name: str | None = None
 
 
-class GoldSession(_Part):
+class GoldSession(GoldPart):
     """Messages in their order; `at` holds for those without a time of their own."""
 
     session_id: Name
@@ -52,7 +54,7 @@ class GoldSession(_Part):
     at: datetime | None = None
 
 
-class GoldItem(_Part):
+class GoldItem(GoldPart):
     """A question as the file has it; without gold turns it is counted as skipped."""
 
     question: Name
@@ -63,7 +65,7 @@ class GoldItem(_Part):
     split: str = ""
 
 
-class GoldConversation(_Part):
+class GoldConversation(GoldPart):
     """One user's memory, and the questions that are asked of it."""
 
     conversation_id: Name
@@ -107,11 +109,18 @@ def read_gold(path: Path) -> list[GoldConversation]:
 
     Raises EvaluationError naming the line and the field that can't be used.
     """
+    return read_conversations(path, GoldConversation.model_validate_json)
+
+
+def read_conversations(
+    path: Path, parse: Callable[[str], GoldConversation]
+) -> list[GoldConversation]:
+    """As `read_gold`, of a file whose lines `parse` reads."""
     conversations: list[GoldConversation] = []
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         try:
-            conversation = GoldConversation.model_validate_json(line)
+            conversation = parse(line)
         except ValidationError as error:
             raise EvaluationError(f"{path}, line {number}: {_describe(error)}") from error
         identity = conversation.conversation_id

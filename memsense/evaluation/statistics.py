@@ -85,13 +85,17 @@ def intervals_by_split(
     results: Sequence[QuestionResult], *, by_conversation: bool = False, seed: int = 0
 ) -> dict[str, dict[str, Interval]]:
     """`intervals` of all questions and of each split's."""
-    splits = sorted({result.split for result in results} - {"", "all"})
-    members = {"all": results} | {
-        split: [result for result in results if result.split == split] for split in splits
-    }
     return {
         split: intervals(found, by_conversation=by_conversation, seed=seed)
-        for split, found in members.items()
+        for split, found in _by_split(results).items()
+    }
+
+
+def _by_split(results: Sequence[QuestionResult]) -> dict[str, Sequence[QuestionResult]]:
+    """All results, and those of each split."""
+    splits = sorted({result.split for result in results} - {"", "all"})
+    return {"all": results} | {
+        split: [result for result in results if result.split == split] for split in splits
     }
 
 
@@ -138,6 +142,21 @@ def compare(
         )
         for column, name in enumerate(names)
     ]
+
+
+def differences_by_split(
+    a: Sequence[QuestionResult],
+    b: Sequence[QuestionResult],
+    *,
+    by_conversation: bool = False,
+    seed: int = 0,
+) -> dict[str, list[Difference]]:
+    """`compare` of all questions and of each split's."""
+    other = _by_split(b)
+    return {
+        split: compare(found, other.get(split, ()), by_conversation=by_conversation, seed=seed)
+        for split, found in _by_split(a).items()
+    }
 
 
 def _partners(a: Sequence[QuestionResult], b: Sequence[QuestionResult]) -> list[QuestionResult]:

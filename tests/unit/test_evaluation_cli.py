@@ -1,4 +1,4 @@
-"""`memsense eval jsonl` and `memsense eval compare`, as they are called."""
+"""`memsense eval jsonl`, `beam` and `compare`, as they are called."""
 
 import json
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from memsense.evaluation import RETRIEVAL
 
 CONVERSATION = {
     "conversation_id": "ada",
@@ -80,3 +82,88 @@ def test_what_cannot_be_measured_or_compared_is_told_in_one_line(
     unknown = run("jsonl", gold_file, "--without", "lexicon")
     assert unknown.returncode == 2
     assert "Traceback" not in unknown.stderr + measured.stderr + compared.stderr
+
+
+BEAM = {
+    "conversation_id": "100K/1",
+    "sessions": [
+        {"id": "b0", "timestamp": "2024-03-15T00:00:00", "turns": [
+            {"id": "0", "role": "user", "text": "I keep bees."},
+            {"id": "1", "role": "assistant", "text": "How many hives?"},
+        ]},
+        {"id": "b1", "timestamp": "2024-04-15T00:00:00", "turns": [
+            {"id": "2", "role": "user", "text": "Lock ZX-4711."},
+        ]},
+    ],
+    "questions": [
+        {"id": category, "text": "What is ZX-4711?", "category": category,
+         "answerable": True, "gold_ok": True, "gold_turn_ids": ["2"]}
+        for category in RETRIEVAL
+    ],
+}  # fmt: skip
+LOCOMO = [
+    {
+        "sample_id": "conv-1",
+        "conversation": {
+            "speaker_a": "Ann",
+            "speaker_b": "Bob",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                {"dia_id": "D1:1", "speaker": "Ann", "text": "I keep bees."},
+                {"dia_id": "D1:2", "speaker": "Bob", "text": "Sweet!"},
+            ],
+        },
+        "qa": [{"question": "What does Ann keep?", "evidence": ["D1:1"], "category": 4}],
+    }
+]
+
+
+@pytest.fixture
+def beam_file(tmp_path: Path) -> Path:
+    path = tmp_path / "beam.jsonl"
+    path.write_text(json.dumps(BEAM) + "\n")
+    return path
+
+
+def test_beam_is_measured_beside_plain_fusion(beam_file: Path, database_url: str) -> None:
+    measured = run(
+        "beam", beam_file, "--database-url", database_url, "--json", "-p", "lexical",
+        "--plain", "--split", "1-10", "--category", "temporal_reasoning",
+    )  # fmt: skip
+    assert measured.returncode == 0, measured.stderr
+    found = json.loads(measured.stdout)
+    assert found["splits"]["1-10"]["questions"] == 1
+    assert found["splits"]["1-10"]["turn"]["recall@5"] == 1
+    assert [row["profile"] for row in found["variants"]] == ["plain fusion"]
+
+
+def test_profiles_are_compared_on_both_kinds_of_conversation(
+    beam_file: Path, tmp_path: Path, database_url: str
+) -> None:
+    locomo_file = tmp_path / "locomo.json"
+    locomo_file.write_text(json.dumps(LOCOMO))
+    both = ("compare", "--locomo", locomo_file, "--beam", beam_file)
+    compared = run(*both, "--database-url", database_url, "--json", "-p", "lexical")
+    assert compared.returncode == 0, compared.stderr
+    kinds = json.loads(compared.stdout)["kinds"]
+    assert list(kinds) == ["locomo", "beam"]
+    for kind, questions, split in (("locomo", 1, "0-4"), ("beam", 5, "1-10")):
+        names = [summary["profile"] for summary in kinds[kind]["profiles"]]
+        assert names == ["lexical", "plain fusion"]
+        assert kinds[kind]["profiles"][0]["splits"]["all"]["questions"] == questions
+        (gain,) = kinds[kind]["gains"]
+        assert (gain["profile"], gain["over"]) == ("lexical", "plain fusion")
+        assert set(gain["splits"]) == {"all", split}
+    told = run(*both, "--database-url", database_url, "-p", "lexical", "-p", "semantic")
+    assert told.returncode == 0, told.stderr
+    assert [line.split()[:3] for line in told.stdout.splitlines() if "beam all" in line][:2] == [
+        ["lexical", "beam", "all"],
+        ["semantic", "beam", "all"],
+    ]
+
+
+def test_compare_wants_two_runs_or_a_file_of_either_kind(gold_file: Path) -> None:
+    for arguments in ((), (gold_file,), (gold_file, gold_file, "--beam", gold_file)):
+        refused = run("compare", *arguments)
+        assert refused.returncode == 2
+        assert "give two files of --questions-out" in " ".join(refused.stderr.split())
