@@ -229,8 +229,8 @@ SELECT
     nullif(p.mmr_lambda * one.relevance - (1 - p.mmr_lambda) * one.redundancy, 'NaN') AS mmr_score,
     nullif(one.hit_rank, 0) AS hit_rank,
     CASE WHEN one.hit_rank > 0 THEN nullif(p.shown_chunk_ids[one.hit_rank], 0) END AS shown_chunk_id,
-    (ARRAY['duplicate', 'mmr', 'session', 'limit'])[nullif(one.step, 0)] AS dropped_by,
-    CASE WHEN one.step IN (1, 3) THEN one.rival END AS lost_to
+    (ARRAY['duplicate', 'mmr', 'session', 'limit', 'part', 'outranked'])[nullif(one.step, 0)] AS dropped_by,
+    CASE WHEN one.step IN (1, 3, 5) THEN one.rival END AS lost_to
 FROM memsense.packed_candidates AS p
 CROSS JOIN LATERAL unnest(
     p.scope_ids, p.chunk_ids, p.are_sessions, p.memory_scores, p.own_routes, p.final_scores, p.score_ranks,
@@ -300,15 +300,15 @@ COMMENT ON COLUMN memsense.trace_candidates.turn_support IS 'What the other chun
 COMMENT ON COLUMN memsense.trace_candidates.terms IS 'What else was added to the score, by name: memory_score, date.';
 COMMENT ON COLUMN memsense.trace_candidates.session IS 'What stood behind the chunk that stands for a session; null for others.';
 COMMENT ON COLUMN memsense.trace_candidates.final_score IS 'Its score before MMR: base_score, turn_support and the terms.';
-COMMENT ON COLUMN memsense.trace_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session.';
+COMMENT ON COLUMN memsense.trace_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session or exchange.';
 COMMENT ON COLUMN memsense.trace_candidates.relevance IS 'What MMR took for its relevance.';
 COMMENT ON COLUMN memsense.trace_candidates.redundancy IS 'Its largest closeness to a hit: when it was chosen, or when the last hit was chosen instead.';
 COMMENT ON COLUMN memsense.trace_candidates.redundant_to IS 'The hit it was that close to.';
 COMMENT ON COLUMN memsense.trace_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.trace_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
 COMMENT ON COLUMN memsense.trace_candidates.shown_chunk_id IS 'The chunk that was shown for it: itself, or the session chunk around it.';
-COMMENT ON COLUMN memsense.trace_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: outranked; session: another chunk stood for its session; limit: max_per_session or min_sessions barred its session. Null for hits.';
-COMMENT ON COLUMN memsense.trace_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session.';
+COMMENT ON COLUMN memsense.trace_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session. Null for hits.';
+COMMENT ON COLUMN memsense.trace_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session or exchange.';
 
 CREATE VIEW memsense.recall_explain AS
 SELECT
@@ -379,14 +379,14 @@ COMMENT ON COLUMN memsense.recall_candidates.rrf_score IS 'The sum of the routes
 COMMENT ON COLUMN memsense.recall_candidates.turn_support IS 'What the other chunks of its session added to it.';
 COMMENT ON COLUMN memsense.recall_candidates.terms IS 'What else was added, by name.';
 COMMENT ON COLUMN memsense.recall_candidates.final_score IS 'Its score before MMR.';
-COMMENT ON COLUMN memsense.recall_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session.';
+COMMENT ON COLUMN memsense.recall_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session or exchange.';
 COMMENT ON COLUMN memsense.recall_candidates.relevance IS 'What MMR took for its relevance.';
 COMMENT ON COLUMN memsense.recall_candidates.redundancy IS 'Its largest closeness to a hit: when it was chosen, or when the last hit was chosen instead.';
 COMMENT ON COLUMN memsense.recall_candidates.redundant_to IS 'The hit it was that close to.';
 COMMENT ON COLUMN memsense.recall_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.recall_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
-COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: outranked; session: another chunk stood for its session; limit: max_per_session or min_sessions barred its session. Null for hits.';
-COMMENT ON COLUMN memsense.recall_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session.';
+COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session. Null for hits.';
+COMMENT ON COLUMN memsense.recall_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session or exchange.';
 COMMENT ON COLUMN memsense.recall_candidates.tenant_id IS 'Number of the tenant, the first column of every key.';
 
 CREATE VIEW memsense.route_contribution AS

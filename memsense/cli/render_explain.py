@@ -135,12 +135,15 @@ def _step(item: "TraceCandidate") -> str:
 def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
     if item.dropped_by == "session":
         why = f"chunk {item.lost_to} stands for its session"
+    elif item.dropped_by == "part":
+        why = f"chunk {item.lost_to}, another part of its exchange, ranks above"
     elif item.dropped_by == "duplicate":
         why = f"duplicates chunk {item.lost_to}, redundancy {item.redundancy or 0:.3f}"
     elif item.dropped_by == "limit":
         why = "its session could give no further hit: max_per_session or min_sessions"
     else:
-        why = f"outranked: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"
+        by = "dropped by MMR" if item.dropped_by == "mmr" else "outranked"
+        why = f"{by}: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"
     return str(item.position), str(item.chunk_id), f"{item.final_score:.{DIGITS}f}", why
 
 

@@ -26,5 +26,7 @@ FUSION = Profile(
 )
 """Reciprocal rank fusion of BM25 and cosine, with the constant of Cormack et al. (2009)."""
 
-BASELINES: Sequence[Profile] = (FUSION,)
+FUSION_OF_EXCHANGES = FUSION.override(name="plain fusion, one an exchange", one_per_exchange=True)
+
+BASELINES: Sequence[Profile] = (FUSION, FUSION_OF_EXCHANGES)
 """What a profile has to beat."""

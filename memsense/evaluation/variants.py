@@ -39,6 +39,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "second_turn_weight": 0.0,
             "session_chunk_weight": 0.0,
         },
+        "one_per_exchange": {"one_per_exchange": False},
         "mmr": {"mmr_lambda": 1.0, "duplicate_threshold": 2.0},
     }
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from memsense.search.explanation import RouteContribution, Selection, SessionSupport, Term
 from memsense.search.profiles import Profile
 from memsense.search.rank.ranking import Ranking, contributions, fused_scores
-from memsense.search.recall.candidates import Candidate, Candidates
+from memsense.search.recall.candidates import Candidate
 from memsense.search.search import Search
 
-DropStep = Literal["duplicate", "mmr", "session", "limit"]
-STEPS: tuple[DropStep | None, ...] = (None, "duplicate", "mmr", "session", "limit")
-"""What the numbers of `Fates.steps` mean; none for a hit."""
+DropStep = Literal["duplicate", "mmr", "session", "limit", "part", "outranked"]
+STEPS: tuple[DropStep | None, ...] = (None, *get_args(DropStep))
+"""What the numbers of `Fates.steps` mean; none for a hit. Traces keep them: add at the end."""
 
-_DUPLICATE, _MMR, _SESSION, _LIMIT = range(1, len(STEPS))
+_DUPLICATE, _MMR, _SESSION, _LIMIT, _PART, _OUTRANKED = range(1, len(STEPS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fates:
     """What became of n candidates, an array (n,) each, in the order of fusion.
 
-    A score rank of 0, as a NaN, says that the candidate left its session to another; a hit rank
-    of 0 that it is no hit. `rivals` are chunks: the hit that an entry was closest to when it was
-    chosen, or when the last hit was chosen instead (0: none); the chunk that stands for the
-    session of one that left it.
+    A score rank of 0, as a NaN, says that the candidate left its session or its exchange to
+    another; a hit rank of 0 that it is no hit. `rivals` are chunks: the hit that an entry was
+    closest to when it was chosen, or when the last hit was chosen instead (0: none); the chunk that
+    stands for the session or the exchange of one that left it.
     """
 
     steps: NDArray[np.int16]
@@ -44,22 +44,25 @@ def judge_candidates(ranking: Ranking) -> Fates:
     """The fate of every candidate.
 
     Limits on sessions bar whole sessions. Near-duplicates are passed over while others remain;
-    once only they remain, MMR decides.
+    once only they remain, MMR decides. What has no place among the best by score alone was
+    outranked; what has one was dropped by MMR.
     """
     candidates, profile, entries = ranking.candidates, ranking.profile, ranking.entries
     rows = np.array([entry.row for entry in entries], dtype=np.int64)
     ids, count = candidates.chunk_ids, len(candidates)
     fates = Fates(
-        steps=np.full(count, _SESSION, dtype=np.int16),
+        steps=np.full(count, _SESSION if ranking.sessions else _PART, dtype=np.int16),
         hit_ranks=np.zeros(count, dtype=np.int32),
         own_routes=np.ones(count, dtype=np.bool_),
         final_scores=fused_scores(candidates, profile) + ranking.terms.totals,
         score_ranks=np.zeros(count, dtype=np.int32),
         relevances=np.full(count, np.nan),
         redundancies=np.full(count, np.nan),
-        rivals=_standing_chunks(candidates, rows),
+        rivals=_standing_chunks(ranking, rows),
     )
-    fates.steps[rows] = np.where(_are_duplicates(ranking), _DUPLICATE, _MMR)
+    surpassed = np.arange(len(rows)) >= len(ranking.picks)
+    dropped = np.where(surpassed, _OUTRANKED, _MMR)
+    fates.steps[rows] = np.where(_are_duplicates(ranking), _DUPLICATE, dropped)
     fates.steps[rows[ranking.barred]] = _LIMIT
     fates.own_routes[rows] = [entry.own_routes for entry in entries]
     fates.final_scores[rows] = [entry.score for entry in entries]
@@ -76,11 +79,15 @@ def judge_candidates(ranking: Ranking) -> Fates:
     return fates
 
 
-def _standing_chunks(candidates: Candidates, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The chunk that stands for each candidate's session, (n,), where not all are entries."""
+def _standing_chunks(ranking: Ranking, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The chunk that stands for each candidate's session or exchange, (n,), where not all are
+    entries."""
+    candidates = ranking.candidates
     if len(rows) == len(candidates):
         return np.zeros(len(candidates), dtype=np.int64)
-    numbers = np.array(candidates.session_numbers)
+    numbers = (
+        np.array(candidates.session_numbers) if ranking.sessions else candidates.exchange_numbers
+    )
     standing = np.zeros(numbers.max() + 1, dtype=np.int64)
     standing[numbers[rows]] = candidates.chunk_ids[rows]
     return standing[numbers]
@@ -98,11 +105,12 @@ class Outcome:
     """A candidate and its fate.
 
     `position` is its place after fusion, `score_rank` its place by final_score among what MMR
-    chose from (None for a candidate that its session left to another), `hit_rank` its place in
-    the answer. `selection` holds the MMR numbers of the step that chose it, or of the last step
-    that didn't; `bar` the MMR score that won that step. `lost_to` is the chunk it duplicates, or
-    the one that stands for its session. base_score + turn support + terms = final_score, where
-    base_score is the sum of the routes' contributions, or 0 for a turn that only supports.
+    chose from (None for a candidate that left its session or its exchange to another), `hit_rank`
+    its place in the answer. `selection` holds the MMR numbers of the step that chose it, or of the
+    last step that didn't; `bar` the MMR score that won that step. `lost_to` is the chunk it
+    duplicates, or the one that stands for its session or its exchange. base_score + turn support +
+    terms = final_score, where base_score is the sum of the routes' contributions, or 0 for a turn
+    that only supports.
     """
 
     position: int
@@ -152,7 +160,7 @@ def _describe(
         bar=selection.mmr_score if selection and is_hit else bar if selection else None,
         hit_rank=int(fates.hit_ranks[row]) or None,
         dropped_by=step,
-        lost_to=int(fates.rivals[row]) if step in ("duplicate", "session") else None,
+        lost_to=int(fates.rivals[row]) if step in ("duplicate", "session", "part") else None,
     )
 
 

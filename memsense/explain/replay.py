@@ -263,8 +263,9 @@ def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> dict[str
 
 def _describe_dropped(item: TraceCandidate) -> str:
     """What a trace says of a candidate that it did not return."""
-    if item.dropped_by == "session":
-        return f"left its session to chunk {item.lost_to}"
+    if item.dropped_by in ("session", "part"):
+        left = "exchange" if item.dropped_by == "part" else "session"
+        return f"left its {left} to chunk {item.lost_to}"
     if item.dropped_by == "duplicate":
         return f"duplicated hit chunk {item.lost_to} (redundancy {item.redundancy or 0:.3f})"
     if item.dropped_by == "limit":
@@ -272,4 +273,6 @@ def _describe_dropped(item: TraceCandidate) -> str:
             f"was barred with its session by max_per_session or min_sessions:"
             f" place {item.score_rank} by score"
         )
+    if item.dropped_by == "mmr":
+        return f"was dropped by MMR, place {item.score_rank} by score"
     return f"was outranked, place {item.score_rank} by score"

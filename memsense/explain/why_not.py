@@ -26,6 +26,8 @@ Step = Literal[
     "mmr",
     "session",
     "limit",
+    "part",
+    "outranked",
 ]
 
 WIDEST = 1000
@@ -132,7 +134,8 @@ def describe_outcome(outcome: Outcome) -> str:
         return f"is hit {outcome.hit_rank}"
     step = outcome.selection
     if step is None:
-        return f"left its session to chunk {outcome.lost_to}"
+        left = "exchange" if outcome.dropped_by == "part" else "session"
+        return f"left its {left} to chunk {outcome.lost_to}"
     if outcome.dropped_by == "duplicate":
         return f"duplicates hit chunk {outcome.lost_to} (redundancy {step.max_redundancy:.3f})"
     if outcome.dropped_by == "limit":
@@ -140,8 +143,9 @@ def describe_outcome(outcome: Outcome) -> str:
             f"was barred with its session by max_per_session or min_sessions:"
             f" place {outcome.score_rank} by score"
         )
+    what = "was outranked" if outcome.dropped_by == "outranked" else "was dropped by MMR"
     return (
-        f"was outranked: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
+        f"{what}: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
         f" where the last hit had {outcome.bar or 0:.4f}"
     )
 
@@ -155,10 +159,7 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
     }
     step = outcome.selection
     if step is None:
-        standing = outcomes[outcome.lost_to or 0]
-        numbers |= {"represented_by": outcome.lost_to, "session_hit_rank": standing.hit_rank}
-        text = f"chunk {outcome.lost_to} stands for its session, which {describe_outcome(standing)}"
-        return Verdict(chunk_id=chunk_id, step="session", text=text, numbers=numbers)
+        return _judge_standing_aside(outcome, outcomes[outcome.lost_to or 0], numbers)
     numbers |= {
         "score_rank": outcome.score_rank,
         "entries": len(search.ranking.scored),
@@ -172,10 +173,28 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
     }
     found: Step = outcome.dropped_by or "hit"
     text = f"it {describe_outcome(outcome)}"
-    if found == "mmr" and (outcome.score_rank or 0) <= search.request.top_k:
+    if found == "mmr":
         text += f"; what cost it the place is being close to chunk {step.against}"
         text += f" (redundancy {step.max_redundancy:.3f})"
     return Verdict(chunk_id=chunk_id, step=found, text=text, numbers=numbers)
+
+
+def _judge_standing_aside(
+    outcome: Outcome, standing: Outcome, numbers: Mapping[str, Any]
+) -> Verdict:
+    """The verdict on a candidate that left its session or its exchange to another."""
+    fate, chunk_id = describe_outcome(standing), outcome.candidate.chunk_id
+    found = {**numbers, "represented_by": outcome.lost_to}
+    if outcome.dropped_by == "part":
+        found |= {"part": outcome.candidate.part + 1, "exchange_hit_rank": standing.hit_rank}
+        text = (
+            "another part of the same exchange ranks above:"
+            f" chunk {outcome.lost_to}, part {standing.candidate.part + 1}, which {fate}"
+        )
+        return Verdict(chunk_id=chunk_id, step="part", text=text, numbers=found)
+    found["session_hit_rank"] = standing.hit_rank
+    text = f"chunk {outcome.lost_to} stands for its session, which {fate}"
+    return Verdict(chunk_id=chunk_id, step="session", text=text, numbers=found)
 
 
 def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:

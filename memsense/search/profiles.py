@@ -54,7 +54,8 @@ class Profile:
     file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
     what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
 
-    What limits the choice of hits beside MMR: at most `max_per_session` hits of one session, and
+    `one_per_exchange`: of the parts of a long exchange only the best may be a hit. What limits the
+    choice of hits beside MMR: at most `max_per_session` hits of one session, and
     at least `min_sessions` different sessions where so many have candidates; 0 is no limit.
     """
 
@@ -98,6 +99,7 @@ class Profile:
     identifier_boost: float = 0.0
     quoted: Literal["off", "should", "must"] = "off"
     quoted_boost: float = 0.5
+    one_per_exchange: bool = False
     max_per_session: int = 0
     min_sessions: int = 0
 
@@ -269,6 +271,7 @@ BALANCED = Profile(
     event_weight=0.1,
     date_weight=0.3,
     neighbour_weight=0.15,
+    one_per_exchange=True,
 )
 
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.

@@ -149,7 +149,9 @@ class Reference:
             best = max(fresh or rest, key=lambda item: (order[item], -self._place(entries, item)))
             for item in rest:
                 duplicate = bool(fresh) and near[item] >= self.profile.duplicate_threshold
-                self.steps[item] = "duplicate" if duplicate else "mmr"
+                surpassed = self._place(entries, item) >= min(self.top_k, len(entries))
+                dropped = "outranked" if surpassed else "mmr"
+                self.steps[item] = "duplicate" if duplicate else dropped
             self.steps[best] = "hit"
             chosen.append(best)
 
@@ -227,7 +229,9 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
                 continue
             assert (verdict.step, chunk_id) == (expected, chunk_id)
             seen[verdict.step] += 1
-    assert seen.keys() == {"hit", "scope", "no_route", "pool", "duplicate", "mmr", "session"}
+    assert seen.keys() == {
+        "hit", "scope", "no_route", "pool", "duplicate", "mmr", "outranked", "session"
+    }  # fmt: skip
     assert min(seen.values()) >= 20
 
 

@@ -92,6 +92,8 @@ class Ranking:
     """What MMR chose, from what, and where the rest stood when the last choice was made.
 
     `entries` are in the order of their scores; the arrays have one value for each, (n,).
+    One entry stands for each session where `sessions` are ranked, else for each exchange, unless
+    every part of one may be a hit.
     `against` is the place in `entries` of the chosen one that an entry is closest to, -1 for
     none; `barred` says what a limit on sessions kept out of that choice; `picks` are the chosen
     places with their steps, in order.
@@ -101,6 +103,7 @@ class Ranking:
     profile: Profile
     terms: ScoreTerms
     entries: Sequence[Entry]
+    sessions: bool
     picks: Sequence[tuple[int, Selection]]
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
@@ -170,12 +173,27 @@ def rank_candidates(
     else:
         scores = fused + terms.totals
         rows = np.lexsort((candidates.chunk_ids, -scores))
+        if profile.one_per_exchange:
+            rows = best_parts(candidates, rows)
         scores = scores[rows]
         entries = ChunkEntries(rows.tolist(), scores.tolist())
     choice = diversify(candidates, rows, scores, profile, top_k)
     return Ranking(
-        candidates=candidates, profile=profile, terms=terms, entries=entries, **choice._asdict()
+        candidates=candidates,
+        profile=profile,
+        terms=terms,
+        entries=entries,
+        sessions=sessions,
+        **choice._asdict(),
     )
+
+
+def best_parts(candidates: Candidates, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of the rows, best first, the first of each exchange."""
+    if not candidates.parts.any():
+        return rows
+    first = np.unique(candidates.exchange_numbers[rows], return_index=True)[1]
+    return rows[np.sort(first)]
 
 
 def fused_scores(candidates: Candidates, profile: Profile) -> NDArray[np.float64]:

@@ -196,6 +196,17 @@ class Candidates(Sequence[Candidate]):
         )
 
     @cached_property
+    def exchange_numbers(self) -> NDArray[np.int64]:
+        """A number for each candidate's exchange, (n,), equal for the parts of one.
+
+        A session chunk is an exchange of its own.
+        """
+        sessions = np.array(self.session_numbers, dtype=np.int64)
+        alone = np.where(self.is_session, np.arange(1, len(self) + 1), 0)
+        keys = np.stack((sessions, self.ordinals, alone))
+        return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
     def session_numbers(self) -> list[int]:
         """A number for each candidate's session, equal for equal sessions, from 0 as they come."""
         numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
