@@ -86,6 +86,13 @@ def ingest(
     all_branches: Annotated[
         bool, typer.Option("--all-branches", help="keep abandoned branches of a chat, too")
     ] = False,
+    guessed: Annotated[
+        bool,
+        typer.Option(
+            "--guessed",
+            help="in folders and archives, read what only looks like a conversation, too",
+        ),
+    ] = False,
     tag: Annotated[
         list[str] | None, typer.Option(help="give every memory this tag; repeatable")
     ] = None,
@@ -126,6 +133,7 @@ def ingest(
         columns=_read_columns(columns or ()),
         sidechains=sidechains,
         all_branches=all_branches,
+        guessed=guessed,
     )
     arguments: dict[str, Any] = {
         "user_id": user,

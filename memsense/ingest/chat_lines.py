@@ -31,6 +31,11 @@ _HEAD = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
+# What programs write before the text of their own logs: a level, or a module's name.
+_IS_OF_PROGRAM = re.compile(
+    r"(?i:(?:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|severe|log)\b.*)"
+    r"|[a-z0-9]+(?:[._/-][A-Za-z0-9]+)+|\[.*"
+).fullmatch
 _AFTERNOON = ("p", "P", "下午", "午後", "오후")
 _EDITED = re.compile(rf"[{_MARKS}]?<This message was edited>\s*$")
 _NO_WORDS = re.compile(
@@ -91,7 +96,8 @@ def find_heads(lines: Sequence[str]) -> list[ChatHead]:
     """The heads among a log's first lines, none where they are too few for a chat."""
     heads = [found for line in lines if (found := parse_head(line))]
     enough = len(heads) >= _ENOUGH_HEADS or 2 * len(heads) >= len(lines)
-    return heads if enough and any(head.is_named for head in heads) else []
+    names = [match["name"].strip() for head in heads if (match := _NAMED.match(head.rest))]
+    return heads if enough and names and not all(map(_IS_OF_PROGRAM, names)) else []
 
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:

@@ -14,29 +14,32 @@ _INVISIBLE = "\x00\ufeff \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The reader that a log is for, and what in the log says so."""
+    """The reader that a log is for, and what in the log says so.
+
+    `guessed` tells that the log only looks like a conversation: no program's marks are in it.
+    """
 
     format: str
     reason: str
+    guessed: bool = False
 
 
 def detect(source: Source) -> Detection:
-    """Ask the readers in their order whether they know the source's beginning.
+    """Ask the readers in their order whether they know the source's beginning, then guess.
 
     Raises `IngestError` for a source that can't be opened, is empty, or is nobody's. JSON that
     nobody knows is never taken for prose; prose is read only with `format="text"`.
     """
     if source.kind == "slack":
         return Detection("slack", "users.json or channels.json beside day files")
-    reason = ""
-    for size in HEAD_SIZES:
-        head = _read_head(source, size)
-        if found := _ask(head):
-            return found
-        reason = _explain(head)
-        if head.complete:
+    head = _read_head(source, HEAD_SIZES[0])
+    for size in HEAD_SIZES[1:]:
+        if head.complete or _ask(head):
             break
-    raise IngestError(f"{source.label}: {reason}")
+        head = _read_head(source, size)
+    if found := _ask(head) or _guess(head):
+        return found
+    raise IngestError(f"{source.label}: {_explain(head)}")
 
 
 def _read_head(source: Source, size: int) -> Head:
@@ -53,12 +56,21 @@ def _ask(head: Head) -> Detection | None:
     return None
 
 
+def _guess(head: Head) -> Detection | None:
+    for reader in READERS.values():
+        if reason := reader.guess(head):
+            return Detection(reader.name, reason, guessed=True)
+    return None
+
+
 def _explain(head: Head) -> str:
     if not head.text.strip(_INVISIBLE):
         return "the file is empty"
     if head.is_json and not head.records:
         return "JSON without any record"
-    known = ", ".join(READERS)
-    if head.is_json:
-        return f"JSON in a form that no reader knows; name it with --format (one of {known})"
-    return f"no reader knows this text; use --format text to read it as prose (or one of {known})"
+    what = "JSON in a form that no reader knows" if head.is_json else "text that no reader knows"
+    prose = "" if head.is_json else "--format text reads prose, "
+    return (
+        f"not a conversation that memsense knows ({what}); if it is one, {prose}--format NAME"
+        f" insists: {', '.join(READERS)}"
+    )

@@ -13,6 +13,9 @@ from memsense.ingest.values import JsonObject
 SAMPLE_OBJECTS = 50
 SAMPLE_LINES = 50
 
+_BLANK = " \t\r\x00\ufeff"
+_OPENINGS = (*'{["0123456789', "null", "true", "false")
+_OF_TEXTS = (".md", ".markdown", ".rst", ".adoc", ".html")
 _JSON_OPENING = re.compile(r"""[\s\x00\ufeff]*(\{\s*["}]|\[\s*[\[\{"\]])""")
 
 
@@ -31,7 +34,10 @@ class Head:
 
     @property
     def objects(self) -> list[JsonObject]:
-        """The first 50 JSON objects, items of a top-level list included."""
+        """The first 50 JSON objects, items of a top-level list included; none of a text that
+        only shows some JSON."""
+        if not self.is_json:
+            return []
         found = (record.value for record in self.records if isinstance(record.value, dict))
         return list(islice(found, SAMPLE_OBJECTS))
 
@@ -57,8 +63,17 @@ def read_head(source: Source, size: int) -> Head:
         text, complete = _take(decode_chunks(stream, lambda _line: None), size)
     records, broken = peek_json(text, complete=complete)
     found = sum(isinstance(record.value, dict) for record in records)
-    is_json = bool(_JSON_OPENING.match(text)) or bool(records and found >= broken)
+    opens = bool(_JSON_OPENING.match(text)) or bool(records and not broken)
+    is_json = opens or (found > broken and _is_mostly_lines(source.name, text))
     return Head(source.name, text, complete, tuple(records), is_json)
+
+
+def _is_mostly_lines(name: str, text: str) -> bool:
+    """Whether most lines are JSON: values of a log, not samples in a text."""
+    if name.lower().endswith(_OF_TEXTS):
+        return False
+    lines = list(islice((line for line in text.split("\n") if line.strip(_BLANK)), SAMPLE_LINES))
+    return 2 * sum(line.lstrip(_BLANK).startswith(_OPENINGS) for line in lines) >= len(lines)
 
 
 def _take(chunks: Iterator[str], size: int) -> tuple[str, bool]:

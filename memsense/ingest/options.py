@@ -17,6 +17,7 @@ class ReadOptions:
     `date_order` settles `03/04/21`. `columns` maps a field (session, role, content, time, id,
     order, speaker, prompt, response) to a column of a CSV or JSON row. `session_gap` is the
     silence that ends a session of a chat that never ends. `bots` keeps bot posts of Slack.
+    `guessed` reads, in folders and archives too, a log that only looks like a conversation.
     """
 
     format: str | None = None
@@ -29,3 +30,4 @@ class ReadOptions:
     keep_do_not_remember: bool = False
     session_gap: timedelta = timedelta(hours=6)
     bots: bool = True
+    guessed: bool = False

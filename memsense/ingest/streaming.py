@@ -11,6 +11,8 @@ from memsense.ingest.report import ReadReport
 from memsense.ingest.sources import UNREADABLE, Source
 from memsense.types import Conversation
 
+GUESSED = "only looks like a conversation (--guessed reads it)"
+
 
 def read_source(
     source: Source, options: ReadOptions | None = None, report: ReadReport | None = None
@@ -19,11 +21,15 @@ def read_source(
 
     Raises `IngestError`, on first use, for a log that can't be opened or that no reader knows,
     and at the end for one in which nothing at all could be read. A log with readable records
-    but no message worth keeping yields nothing and is told in the report.
+    but no message worth keeping yields nothing and is told in the report, as does one found in a
+    folder or archive that is only guessed to be a conversation.
     """
     options = options or ReadOptions()
     report = report if report is not None else ReadReport()
     detection = _choose(source, options)
+    if detection.guessed and not (source.named or options.guessed):
+        report.skip(GUESSED, source.label, unit="file")
+        return
     report.detected[source.label] = (detection.format, detection.reason)
     reading = Reading(format=detection.format, source=source, options=options, report=report)
     before = report.records

@@ -33,13 +33,18 @@ def _sniff(head: Head) -> str | None:
         return "conversations with a mapping of nodes"
     if head.find(lambda record: any(map(_is_conversation, objects(record.get(_ENVELOPE))))):
         return "a list of conversations with a mapping of nodes"
-    if head.find(lambda record: any("messages" in chat for chat in objects(record.get("chats")))):
+    if head.find(lambda record: any(map(_is_group_chat, objects(record.get("chats"))))):
         return "group chats with messages"
     return None
 
 
 def _is_conversation(record: JsonObject) -> bool:
-    return isinstance(record.get("mapping"), dict)
+    nodes = mapping(record.get("mapping")).values()
+    return any("parent" in mapping(node) or "children" in mapping(node) for node in nodes)
+
+
+def _is_group_chat(chat: JsonObject) -> bool:
+    return any("role" in message for message in objects(chat.get("messages")))
 
 
 def _read(reading: Reading) -> Iterator[Conversation]:

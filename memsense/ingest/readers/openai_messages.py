@@ -33,7 +33,8 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_message(message: JsonObject) -> bool:
-    return isinstance(message.get("role"), str) and ("content" in message or "text" in message)
+    known = role_of(string(message.get("role"))) is not None
+    return known and ("content" in message or "text" in message)
 
 
 def _is_flat_message(record: JsonObject) -> bool:

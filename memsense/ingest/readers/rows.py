@@ -1,9 +1,12 @@
 """Generic rows: CSV, TSV, JSONL or a JSON list, one message or one exchange a row."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, islice, pairwise
 
 from memsense.errors import IngestError
 from memsense.ingest.content import joined_text
@@ -31,8 +34,17 @@ FIELDS: Mapping[str, Sequence[str]] = {
     field: aliases.replace("_", "").split()
     for field, _, aliases in (line.partition(":") for line in _ALIASES.strip().split("\n"))
 }
-_STRONG_ROLES = frozenset(("role", "sender", "from", "speaker", "author", "user"))
+_SPEAKERS = frozenset(("sender", "from", "speaker"))
+_PEOPLE = frozenset(("author", "user"))
+_PROMPTS = frozenset(("prompt", "question", "user", "instruction"))
+_WORDS = frozenset(("content", "text", "message", "utterance"))
+# Columns of mail and of programs' own logs: their rows are no turns.
+_RECORDS = frozenset(("subject", "level", "severity", "loglevel", "levelname", "pid", "hostname"))
+_SAMPLE_ROWS = 50
+_MOST_SPEAKERS = 20
+_TURNS_TAKEN = 3
 _DELIMITERS = ",;\t|"
+_HAS_LETTER = re.compile(r"[^\W\d_]").search
 _CELL_LIMIT = 2**31 - 1
 _SEPARATOR_LINE = "sep="
 
@@ -98,44 +110,88 @@ def _normal(name: str) -> str:
 
 
 def _sniff(head: Head) -> str | None:
+    return _find(head, _has_roles) or _find(head, _has_pairs)
+
+
+def _guess(head: Head) -> str | None:
+    return _find(head, _takes_turns)
+
+
+def _find(head: Head, matches: Callable[[Columns, Sequence[JsonObject]], bool]) -> str | None:
+    """What the rows of a head show that matches."""
+    rows, how = _sample(head)
+    if not rows:
+        return None
+    columns = choose_columns(list(rows[0]), {})
+    return how(columns) if columns.is_usable and matches(columns, rows) else None
+
+
+def _sample(head: Head) -> tuple[Sequence[JsonObject], Callable[[Columns], str]]:
+    """The first rows of a log, and how they are described."""
     if head.is_json:
-        found = head.find(_is_row)
-        return f"rows with {_describe(found)}" if found else None
-    lines = iter(head.text.split("\n"))
+        found = head.objects
+        alike = [row for row in found if choose_columns(list(row), {}).is_usable]
+        return (alike if 2 * len(alike) >= len(found) else ()), _describe
+    text = head.text if head.complete else head.text.rpartition("\n")[0]
+    lines = iter(text.split("\n"))
     header, delimiter = _read_header(lines)
-    columns = choose_columns(header, {})
-    if columns.is_pair or (columns.content and _is_attributed(columns)):
-        return f"a header row with {', '.join(header)}"[:120] + f" (cut at {delimiter!r})"
-    return None
+    rows = [
+        dict(zip(header, cells, strict=True))
+        for _, cells in islice(_cells(lines, delimiter, lambda _: None), _SAMPLE_ROWS)
+        if len(cells) == len(header)
+    ]
+    described = f"a header row with {', '.join(header)}"[:120] + f" (cut at {delimiter!r})"
+    return rows, lambda columns: described  # noqa: ARG005
 
 
-def _is_row(record: JsonObject) -> bool:
-    columns = choose_columns(list(record), {})
-    if columns.is_pair:
-        return all(
-            isinstance(record[name], str) for name in (columns.prompt, columns.response) if name
-        )
-    is_worded = isinstance(record.get(columns.content or ""), str | list)
-    is_spoken = isinstance(record.get(columns.role or ""), str)
-    known = columns.role and role_of(str(record[columns.role])) is not None
-    return is_worded and is_spoken and (bool(known) or _is_attributed(columns))
+def _has_roles(columns: Columns, rows: Sequence[JsonObject]) -> bool:
+    """Whether every row that says who speaks says it in a role's word."""
+    said = [row for row in rows if row.get(columns.role or "") not in (None, "")]
+    roles = {role_of(word) for word in _values(said, columns.role)}
+    worded = any(isinstance(row.get(columns.content or ""), str | list) for row in said)
+    return worded and None not in roles and bool(roles & {"user", "assistant"})
 
 
-def _is_attributed(columns: Columns) -> bool:
-    """Whether the role column surely names who speaks (`name` and `type` alone may not)."""
-    if columns.role is None:
+def _has_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
+    """Whether rows are questions and answers in words; `input` and `output` may be anything."""
+    if not columns.is_pair or _is_of_records(rows):
         return False
-    return _normal(columns.role) in _STRONG_ROLES or bool(columns.session or columns.time)
+    sides = [_values(rows, columns.prompt), _values(rows, columns.response)]
+    if not _PROMPTS.isdisjoint(map(_normal, rows[0])):
+        return all(any(map(_HAS_LETTER, side)) for side in sides)
+    return all(2 * sum(" " in text.strip() for text in side) > len(rows) for side in sides)
 
 
-def _describe(record: JsonObject) -> str:
-    columns = choose_columns(list(record), {})
+def _takes_turns(columns: Columns, rows: Sequence[JsonObject]) -> bool:
+    """Whether a few speakers recur, or where the column may name others two of them alternate."""
+    if _normal(columns.content or "") not in _WORDS or _is_of_records(rows):
+        return False
+    speakers = [word.strip() for word in _values(rows, columns.role)]
+    texts = _values(rows, columns.content)
+    if len(speakers) < len(rows) or not any(map(_HAS_LETTER, texts)):
+        return False
+    counts = Counter(speakers)
+    often = sum(count > 1 for count in counts.values())
+    changes = sum(one != other for one, other in pairwise(speakers))
+    kind = _normal(columns.role or "")
+    if kind in _SPEAKERS:
+        return 2 <= len(counts) <= _MOST_SPEAKERS and often > 1 and changes > 1  # noqa: PLR2004
+    alternate = changes == len(speakers) - 1 and min(counts.values()) >= _TURNS_TAKEN
+    return kind in _PEOPLE and len(counts) == 2 and alternate  # noqa: PLR2004
+
+
+def _values(rows: Sequence[JsonObject], column: str | None) -> list[str]:
+    return [text for row in rows if isinstance(text := row.get(column or ""), str) and text.strip()]
+
+
+def _is_of_records(rows: Sequence[JsonObject]) -> bool:
+    return bool(rows) and not _RECORDS.isdisjoint(map(_normal, rows[0]))
+
+
+def _describe(columns: Columns) -> str:
     pair = (columns.prompt, columns.response)
-    return " and ".join(str(name) for name in (pair if columns.is_pair else _said(columns)))
-
-
-def _said(columns: Columns) -> tuple[str | None, str | None]:
-    return columns.role, columns.content
+    names = pair if columns.is_pair else (columns.role, columns.content)
+    return f"rows with {' and '.join(map(str, names))}"
 
 
 def _read(reading: Reading) -> Iterator[Conversation]:
@@ -182,7 +238,7 @@ def _table_rows(
             f"{reading.source.label}: no column holds the content; the header is: {shown}; "
             "name the column with --map content=COLUMN"
         )
-    for line, cells in _cells(reading, lines, delimiter):
+    for line, cells in _cells(lines, delimiter, partial(reading.skip, "unreadable row")):
         if len(cells) == len(header):
             reading.report.records += 1
             yield line + 1, dict(zip(header, cells, strict=True)), columns
@@ -191,7 +247,7 @@ def _table_rows(
 
 
 def _cells(
-    reading: Reading, lines: Iterator[str], delimiter: str
+    lines: Iterator[str], delimiter: str, on_bad_row: Callable[[int], object]
 ) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(_CELL_LIMIT)
     table = csv.reader(lines, delimiter=delimiter)
@@ -201,7 +257,7 @@ def _cells(
         except StopIteration:
             return
         except csv.Error:
-            reading.skip("unreadable row", table.line_num + 1)
+            on_bad_row(table.line_num + 1)
             continue
         yield table.line_num, cells
 
@@ -289,4 +345,4 @@ def _add_row(builder: ConversationBuilder, row: _Row) -> None:
     )
 
 
-READER = Reader(name="rows", sniff=_sniff, read=_read)
+READER = Reader(name="rows", sniff=_sniff, guess=_guess, read=_read)

@@ -24,7 +24,7 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_turn(turn: JsonObject) -> bool:
-    spoken = any(isinstance(turn.get(key), str) for key in _ROLE_KEYS)
+    spoken = any(role_of(string(turn.get(key))) for key in _ROLE_KEYS)
     worded = any(key in turn for key in _WORD_KEYS)
     return (spoken and worded) or ("human" in turn and "assistant" in turn)
 

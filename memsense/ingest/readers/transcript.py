@@ -1,106 +1,43 @@
 """Plain transcripts: `Name: text`, markdown headings and bold labels, VTT cues, `>` prompts."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from memsense.ingest.evidence import find_evidence
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.roles import role_of
-from memsense.types import Conversation, Role
-
-_LABELS: dict[str, Role] = {
-    **dict.fromkeys(("user", "human", "me", "you", "q", "prompt"), "user"),
-    **dict.fromkeys(("a", "answer", "response"), "assistant"),
-}
-_NAME = r"[^\W\d_][^\n:<>{}\[\]()\"“”/\\=|*#]{0,39}?"
-_REST = r"(?P<text>(?s:.*))"
-_FORMS = (
-    re.compile(
-        rf"\s*(?P<bold>\*\*|__)(?P<name>{_NAME})"
-        rf"(?:(?P=bold)\s*:|:\s*(?P=bold))\s*{_REST}"
-    ),
-    re.compile(rf"(?P<heading>\#{{1,6}})\s+(?P<name>{_NAME}):?\s*"),
-    re.compile(rf"(?P<heading>\#{{1,6}})\s+(?P<name>{_NAME}):\s+{_REST}"),
-    re.compile(rf"<v(?:\.\w+)*\s+(?P<name>{_NAME})>(?P<text>(?s:.*?))(?:</v>)?"),
-    re.compile(
-        rf"(?P<time>[\[(][^\[\]()\n]{{3,40}}[\])])?\s*(?P<name>{_NAME})"
-        rf"(?:\s*\((?P<inner>[^()\n]{{3,30}})\))?:(?:\s+{_REST})?"
-    ),
+from memsense.ingest.turns import (
+    QUOTE,
+    Turn,
+    drop_cues,
+    find_speakers,
+    is_quoted,
+    parse_turn,
+    role_of_label,
 )
+from memsense.types import Conversation
+
 _DATED = re.compile(r"\d{4}-\d\d-\d\d|\d{4}/\d")
-_CUE = re.compile(r"(\d+|WEBVTT.*|[\d:.,]+\s*-->\s*[\d:.,].*)")
-_ARROW = "-->"
-_QUOTE = ">"
-_TWICE = 2
-_ENOUGH_QUOTES = 3
-_SHARE_OF_HEADS = 0.6
 _TITLE_LENGTH = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    name: str
-    time: str | None
-    text: str
-    is_heading: bool = False
-
-
-def _sniff(head: Head) -> str | None:
-    if head.is_json:
-        return None
-    lines = head.text.split("\n")
-    speakers = _find_speakers(lines)
-    if speakers:
-        return f"turns headed by {', '.join(sorted(speakers)[:5])}"
-    if _is_quoted(lines):
-        return "prompts marked with >"
+def _sniff(head: Head) -> str | None:  # noqa: ARG001
     return None
 
 
-def _parse_turn(line: str) -> _Turn | None:
-    """The head at the start of a line, whoever it names, None where it has none."""
-    for form in _FORMS:
-        if match := form.fullmatch(line.rstrip("\r\n")):
-            groups = match.groupdict()
-            time = groups.get("time") or groups.get("inner")
-            text = groups.get("text") or ""
-            return _Turn(match["name"].strip(), time, text, bool(groups.get("heading")))
-    return None
-
-
-def _role(name: str) -> Role | None:
-    return _LABELS.get(name.lower()) or role_of(name)
-
-
-def _find_speakers(lines: Sequence[str]) -> set[str]:
-    """The names that head turns: labels of both sides, or a few names that recur."""
-    turns = [turn for line in lines if (turn := _parse_turn(line))]
-    labels = {turn.name for turn in turns if _role(turn.name)}
-    if {"user", "assistant"} <= {_role(name) for name in labels}:
-        return labels
-    heads = Counter(turn.name for turn in turns if not turn.is_heading)
-    recurring = {name for name, count in heads.items() if count >= _TWICE}
-    share = sum(heads[name] for name in recurring) / max(1, heads.total())
-    enough = len(recurring) >= _TWICE and share >= _SHARE_OF_HEADS
-    return recurring if enough else set()
-
-
-def _is_quoted(lines: Sequence[str]) -> bool:
-    return sum(line.startswith(_QUOTE) for line in lines) >= _ENOUGH_QUOTES
+def _guess(head: Head) -> str | None:
+    return None if head.is_json else find_evidence(head.text.split("\n"))
 
 
 def _read(reading: Reading) -> Iterator[Conversation]:
     lines = [line.rstrip("\r\n") for line in reading.lines()]
-    if any(_ARROW in line for line in lines):
-        lines = ["" if _CUE.fullmatch(line.strip()) else line for line in lines]
-    speakers = _find_speakers(lines)
+    lines = drop_cues(lines)
+    speakers = find_speakers(lines)
     if speakers:
         turns = _collect(lines, speakers)
     else:
-        turns = _collect_quoted(lines) if _is_quoted(lines) else iter(())
+        turns = _collect_quoted(lines) if is_quoted(lines) else iter(())
     builder = reading.conversation()
     title = None
     for turn, line in turns:
@@ -112,33 +49,33 @@ def _read(reading: Reading) -> Iterator[Conversation]:
     yield from builder.build(reading.source.stem, title=title)
 
 
-def _collect(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[_Turn, int]]:
+def _collect(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[Turn, int]]:
     """Each turn with its continuation lines and line; first what stands before all turns."""
-    head, texts, start = _Turn("", None, ""), [""], 1
+    head, texts, start = Turn("", None, ""), [""], 1
     for number, line in enumerate(lines, 1):
-        turn = _parse_turn(line)
+        turn = parse_turn(line)
         if turn is None or turn.name not in speakers:
             texts.append(line)
             continue
-        yield _Turn(head.name, head.time, "\n".join(texts).strip()), start
+        yield Turn(head.name, head.time, "\n".join(texts).strip()), start
         head, texts, start = turn, [turn.text], number
-    yield _Turn(head.name, head.time, "\n".join(texts).strip()), start
+    yield Turn(head.name, head.time, "\n".join(texts).strip()), start
 
 
-def _collect_quoted(lines: Sequence[str]) -> Iterator[tuple[_Turn, int]]:
+def _collect_quoted(lines: Sequence[str]) -> Iterator[tuple[Turn, int]]:
     """Quoted lines are prompts, the lines after them the answers."""
     name, texts, start = "", [""], 1
     for number, line in enumerate(lines, 1):
-        speaker = "user" if line.startswith(_QUOTE) else "assistant"
+        speaker = "user" if line.startswith(QUOTE) else "assistant"
         if speaker != name and (speaker == "user" or name == "user"):
-            yield _Turn(name, None, "\n".join(texts).strip()), start
+            yield Turn(name, None, "\n".join(texts).strip()), start
             name, texts, start = speaker, [], number
-        texts.append(line.removeprefix(_QUOTE).removeprefix(" ") if speaker == "user" else line)
-    yield _Turn(name, None, "\n".join(texts).strip()), start
+        texts.append(line.removeprefix(QUOTE).removeprefix(" ") if speaker == "user" else line)
+    yield Turn(name, None, "\n".join(texts).strip()), start
 
 
-def _add_turn(builder: ConversationBuilder, turn: _Turn, line: int) -> None:
-    role = _role(turn.name)
+def _add_turn(builder: ConversationBuilder, turn: Turn, line: int) -> None:
+    role = role_of_label(turn.name)
     if role in ("system", "tool"):
         builder.reading.skip(f"{role} message", line)
         return
@@ -152,4 +89,4 @@ def _add_turn(builder: ConversationBuilder, turn: _Turn, line: int) -> None:
     )
 
 
-READER = Reader(name="transcript", sniff=_sniff, read=_read)
+READER = Reader(name="transcript", sniff=_sniff, guess=_guess, read=_read)

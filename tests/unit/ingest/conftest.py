@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,8 @@ from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_
 from memsense.types import Conversation
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
+
+sys.path.append(str(Path(__file__).parent))  # modules beside the tests
 
 SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", Path(__file__).resolve().parents[4] / "shared"))
 
