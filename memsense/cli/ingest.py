@@ -62,7 +62,10 @@ def ingest(
     user_speaker: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="whose side is the user's where people talk to each other"
+            "--me",
+            "--user-speaker",
+            metavar="NAME",
+            help="whose side is the user's where people talk to each other",
         ),
     ] = None,
     timezone: Annotated[

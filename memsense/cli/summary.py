@@ -24,6 +24,11 @@ def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -
     else:
         _print_counts(to, report)
     _print_skipped(to, report)
+    for label, names in list(report.read.taken_as_user.items())[:LISTED_SOURCES]:
+        shown = plain(", ".join(names[:LISTED_PLACES]) + (", ..." * (len(names) > LISTED_PLACES)))
+        verb = "is" if len(names) == 1 else "are"
+        note = f"note: {shown} {verb} taken as the user of {plain(label)} (--me NAME chooses)"
+        to.print(Text(note, style="yellow"))
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
     for failure in report.failed:

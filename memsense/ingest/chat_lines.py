@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+from memsense.ingest.chat_notices import NOTICE, Left, People, clean_entry, find_people
 from memsense.ingest.options import DateOrder
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp, localise
@@ -15,6 +16,7 @@ from memsense.types import Conversation
 _MONTHS_IN_YEAR = 12
 _CENTURY = 100
 _ENOUGH_HEADS = 3
+_AROUND_NAMES = " ~\u202f\u00a0\u200e\u200f\u202a\u202c"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
 _DASH = r"\s+[-\u2013]\s+"
@@ -37,17 +39,6 @@ _IS_OF_PROGRAM = re.compile(
     r"|[a-z0-9]+(?:[._/-][A-Za-z0-9]+)+|\[.*"
 ).fullmatch
 _AFTERNOON = ("p", "P", "下午", "午後", "오후")
-_EDITED = re.compile(rf"[{_MARKS}]?<This message was edited>\s*$")
-_NO_WORDS = re.compile(
-    r"""
-    (?i:<(media|multimedia|medien|médias|file\ media|mídia)[^<>\n]{0,30}>
-    | <attached:[^<>\n]*>
-    | (image|video|audio|sticker|gif|document|contact\ card)\ omitted
-    | (this\ message\ was|you)\ deleted(\ this\ message)?\.?)
-    | null
-    """,
-    re.VERBOSE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +92,44 @@ def find_heads(lines: Sequence[str]) -> list[ChatHead]:
 
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:
-    """The chat's sessions: cut at silences, roles `other`, participants of the whole file."""
+    """The chat's sessions: cut at silences, roles `other`, participants of the whole file.
+
+    Of two people the one who exported the chat comes first, where the chat shows who it was.
+    """
     entries = deque(_collect(reading))
     order = reading.options.date_order or _guess_order(reading, [head for head, *_ in entries])
+    people = find_people(reading.source.label, ((_name(h), _said(t)) for h, t, _ in entries))
     builder = reading.conversation()
     while entries:  # each is let go as its message is made
         head, text, line = entries.popleft()
-        _add_entry(builder, head, text, _stamp(reading, head, order), line)
-    yield from builder.build_parts(reading.source.stem, reading.options.session_gap)
+        _add_entry(builder, people, _Entry(head, text, _stamp(reading, head, order), line))
+    speakers = builder.speakers()
+    first = tuple(name for name in speakers if name == people.owner)
+    yield from builder.build_parts(
+        reading.source.stem,
+        reading.options.session_gap,
+        participants=tuple(dict.fromkeys((*first, *speakers))),
+    )
+
+
+def _name(head: ChatHead) -> str:
+    match = _NAMED.match(head.rest)
+    return match["name"].strip(_AROUND_NAMES) if match else ""
+
+
+def _said(text: str) -> str:
+    match = _NAMED.match(text)
+    return match["text"] if match else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of the chat: its head, all its text, its time and its line."""
+
+    head: ChatHead
+    text: str
+    stamp: Stamp
+    line: int
 
 
 def _collect(reading: Reading) -> Iterator[tuple[ChatHead, str, int]]:
@@ -129,18 +150,16 @@ def _collect(reading: Reading) -> Iterator[tuple[ChatHead, str, int]]:
         yield head, "\n".join(texts), start
 
 
-def _add_entry(
-    builder: ConversationBuilder, head: ChatHead, text: str, stamp: Stamp, line: int
-) -> None:
-    named = _NAMED.match(text) if head.is_named else None
-    if named is None:
-        builder.reading.skip("notice of the program", line)
+def _add_entry(builder: ConversationBuilder, people: People, entry: _Entry) -> None:
+    name = _name(entry.head)
+    if not name or name == people.group:
+        builder.reading.skip(NOTICE, entry.line)
         return
-    words = _EDITED.sub("", named["text"]).rstrip()
-    if _NO_WORDS.fullmatch(words.strip("\u200e\u200f ")):
-        builder.reading.skip("media without words", line)
+    words = clean_entry(_said(entry.text), is_marked=entry.head.bracketed)
+    if isinstance(words, Left):
+        builder.reading.skip(words.reason, entry.line)
         return
-    builder.add("other", words, speaker=named["name"].strip(), stamp=stamp, line=line)
+    builder.add("other", words, speaker=name, stamp=entry.stamp, line=entry.line)
 
 
 def _guess_order(reading: Reading, heads: Sequence[ChatHead]) -> DateOrder:

@@ -33,6 +33,8 @@ class ReadReport:
     part of a kept message (one answer written as several lines); every other record is in
     `skipped` under its reason. `seen_ids` maps a format's message ids that already came out in
     this run to their session: a resumed session file repeats its predecessor's lines.
+    `taken_as_user` says by log whose side became the user's where people talk to each other and
+    nobody was named.
     """
 
     conversations: int = 0
@@ -48,6 +50,7 @@ class ReadReport:
     warnings: list[str] = field(default_factory=list[str])
     detected: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     seen_ids: dict[str, str] = field(default_factory=dict[str, str])
+    taken_as_user: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     @property
     def messages_read(self) -> int:
@@ -82,6 +85,12 @@ class ReadReport:
             return
         self.earliest = min(self.earliest or at, at)
         self.latest = max(self.latest or at, at)
+
+    def note_user(self, source: str, name: str) -> None:
+        """Remember whose side of a log was taken for the user's."""
+        names = self.taken_as_user.setdefault(source, [])
+        if name not in names:
+            names.append(name)
 
     def _count_skipped(self, unit: Unit) -> int:
         return sum(tally.count for tally in self.skipped.values() if tally.unit == unit)

@@ -11,6 +11,7 @@ from memsense.ingest.report import ReadReport
 from memsense.ingest.sources import UNREADABLE, Source
 from memsense.types import Conversation
 
+_NAMES_SHOWN = 8
 GUESSED = "only looks like a conversation (--guessed reads it)"
 
 
@@ -34,11 +35,30 @@ def read_source(
     reading = Reading(format=detection.format, source=source, options=options, report=report)
     before = report.records
     try:
-        yield from READERS[detection.format].read(reading)
+        yield from _note_users(reading, READERS[detection.format].read(reading))
     except UNREADABLE as error:
         raise IngestError(f"{source.label}: reading broke off ({error})") from error
     if report.records == before:
         raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
+
+
+def _note_users(reading: Reading, conversations: Iterator[Conversation]) -> Iterator[Conversation]:
+    """The conversations; of people's, the report learns who is taken for the user."""
+    chosen, label = reading.options.user_speaker, reading.source.label
+    missed: dict[str, None] | None = {} if chosen else None
+    for conversation in conversations:
+        if any(message.role in ("user", "assistant") for message in conversation.messages):
+            missed = None
+        elif chosen is None and conversation.participants:
+            reading.report.note_user(label, conversation.participants[0])
+        elif chosen in conversation.participants:
+            missed = None
+        elif missed is not None:
+            missed.update(dict.fromkeys(conversation.participants))
+        yield conversation
+    if missed:
+        names = ", ".join(list(missed)[:_NAMES_SHOWN])
+        reading.report.warnings.append(f"{label}: {chosen} says nothing in it; there speak {names}")
 
 
 def _choose(source: Source, options: ReadOptions) -> Detection:

@@ -64,6 +64,7 @@ class IngestReport:
                 label: {"format": name, "because": reason}
                 for label, (name, reason) in self.read.detected.items()
             },
+            "taken_as_user": dict(self.read.taken_as_user),
             "warnings": list(self.read.warnings),
             "failed": list(self.failed),
             "first_at": _iso(self.read.earliest),

@@ -424,7 +424,11 @@ def test_notices_and_media_are_no_messages(read_log: ReadLog) -> None:
     )
     conversations, report = read_log(chat, name="chat.txt")
     assert texts(conversations) == ["fine"]
-    assert report.skip_counts == {"notice of the program": 1, "media without words": 3}
+    assert report.skip_counts == {
+        "notice of the program": 1,
+        "media without words": 2,
+        "deleted message": 1,
+    }
 
 
 def test_a_chat_is_cut_at_silences_into_sessions_that_keep_their_ids(read_log: ReadLog) -> None:

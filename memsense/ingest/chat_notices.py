@@ -1,0 +1,119 @@
+"""Tells what WhatsApp itself writes into a chat from what people say, in the languages it speaks.
+
+On an iPhone its words begin with U+200E; elsewhere they are known by their wording.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NOTICE = "notice of the program"
+MEDIA = "media without words"
+DELETED = "deleted message"
+
+_MARK = "\u200e"
+_BLANKS = "\u200e\u200f\u202f\u00a0 \t\n\r"
+_ENCRYPTED = re.compile(
+    r"""(?ix: end-to-end | ende-zu-ende | extremo\ a\ extremo | bout\ en\ bout | ponta\ a\ ponta
+    | сквозн | uçtan\ uca | 端到端 | エンドツーエンド | 종단간 )"""
+)
+_EDITED = re.compile(
+    r"""(?ix: [\u200e\u200f]? <
+    (?: this\ message\ was\ edited | diese\ nachricht\ wurde\ bearbeitet | se\ editó\ este\ mensaje
+      | ce\ message\ a\ été\ modifié | questo\ messaggio\ è\ stato\ modificato | mensagem\ editada
+      | dit\ bericht\ is\ bewerkt | отредактировано )
+    \.? > [\u200e\u200f]? \Z)"""
+)
+_DELETED = re.compile(
+    r"""(?ix: (?: (?P<own> you\ deleted\ this\ message | du\ hast\ diese\ nachricht\ gelöscht
+      | eliminaste\ este\ mensaje | vous\ avez\ supprimé\ ce\ message
+      | hai\ eliminato\ questo\ messaggio | você\ apagou\ esta\ mensagem
+      | (?:u|je)\ (?:hebt|hebt)\ dit\ bericht\ verwijderd | вы\ удалили\ данное\ сообщение )
+    | this\ message\ was\ deleted | diese\ nachricht\ wurde\ gelöscht | se\ eliminó\ este\ mensaje
+    | ce\ message\ a\ été\ supprimé | questo\ messaggio\ è\ stato\ eliminato
+    | (?:esta\ )?mensagem\ (?:foi\ )?apagada | dit\ bericht\ is\ verwijderd
+    | данное\ сообщение\ удалено ) (?: \ by\ admin\ .{1,60} | \ von\ .{1,60}\ gelöscht )? \.?)"""
+)
+_MEDIA = re.compile(
+    r"""(?ix: < (?:media|multimedia|medien|médias|file\ media|mídia|без\ медиафайлов)[^<>\n]{0,30} >
+    | (?: image | video\ note | video | audio | sticker | gif | document | contact\ card | bild
+      | videonachricht | dokument | kontaktkarte | imagen | documento | vidéo | immagine | imagem
+      | vídeo | figurinha | afbeelding | tarjeta\ de\ contacto )
+      \ (?: omitted | weggelassen | ausgelassen | omitid[oa] | absente? | omess[oa] | ocultad[oa]
+      | weggelaten )
+    | null )"""
+)
+_ATTACHED = re.compile(
+    r"""(?ix: [\u200e\u200f]? <
+    (?:attached|anhang|adjunto|pièce\ jointe|allegato|anexado|bijlage) :\ ?
+    (?P<name>[^<>\n]{1,200}) >
+    | \A [\u200e\u200f]? (?P<first>[^\s<>()]{1,200}) \ \(
+    (?: file\ attached | datei\ angehängt | archivo\ adjunto | fichier\ joint | file\ allegato
+      | arquivo\ anexado | bestand\ bijgevoegd ) \) )"""
+)
+_OTHER = re.compile(
+    r"""(?x: (?: WhatsApp\ Chat\ (?:with|mit|-) | Chat\ de\ WhatsApp\ con | Chat\ WhatsApp\ con
+    | Discussion\ WhatsApp\ avec | Conversa\ do\ WhatsApp\ com | WhatsApp-chat\ met )
+    \ (?P<name>[^/\\]{1,100}?) (?:\.txt|\.zip|\Z|/) )"""
+)
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Of a chat: the name that its group bears, and who exported it, where either is known."""
+
+    group: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An entry that holds nothing that anybody said, and why."""
+
+    reason: str
+
+
+def clean_entry(text: str, *, is_marked: bool) -> str | Left:
+    """What was said, files named; or why nothing was.
+
+    `is_marked` tells that the program puts U+200E before its own words, as iPhones do.
+    """
+    words = _EDITED.sub("", text.rstrip()).rstrip()
+    bare = words.strip(_BLANKS)
+    if _DELETED.fullmatch(bare):
+        return Left(DELETED)
+    if _MEDIA.fullmatch(bare) or not _ATTACHED.sub("", bare).strip(_BLANKS):
+        return Left(MEDIA)
+    named = _ATTACHED.sub(lambda match: f"[file: {match['name'] or match['first']}]", words)
+    if is_marked and named.startswith(_MARK):
+        return Left(NOTICE)
+    return Left(NOTICE) if _is_about_encryption(bare) else named.strip(_MARK)
+
+
+def find_people(label: str, entries: Iterable[tuple[str, str]]) -> People:
+    """The group's name and the exporter, from the chat's (name, text) and what its file is called.
+
+    The notice of encryption stands under the group's name, or the other's where two talk. Who
+    is told "you deleted this message" exported the chat.
+    """
+    names: dict[str, None] = {}
+    about = owner = None
+    for name, text in entries:
+        if not name:
+            continue
+        names.setdefault(name)
+        bare = text.strip(_BLANKS)
+        if about is None and _is_about_encryption(bare):
+            about = name
+        match = _DELETED.fullmatch(bare)
+        owner = name if match and match["own"] else owner
+    group = about if about is not None and len(names) > _TWO else None
+    other = about or next((match["name"] for match in [_OTHER.search(label)] if match), None)
+    if owner is None and len(names) == _TWO and other in names:
+        owner = next(name for name in names if name != other)
+    return People(group=group, owner=owner)
+
+
+def _is_about_encryption(text: str) -> bool:
+    return len(text) < 400 and _ENCRYPTED.search(text) is not None and "WhatsApp" in text  # noqa: PLR2004
