@@ -44,7 +44,7 @@ NODE = {
         ("rows", USER),
         ("rows", {"instruction": "do", "input": "this", "output": "done"}),
         (
-            "codex",
+            "openai_responses",
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
         ),
         ("openclaw", {"type": "message", "parentId": None, "message": USER}),
