@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 from rich.rule import Rule
-from rich.table import Table
 from rich.text import Text
 
 from memsense.cli.ingest import run_with_progress
@@ -19,6 +18,7 @@ from memsense.db import connect
 from memsense.db.address import shown_url
 from memsense.db.migrate import upgrade
 from memsense.db.rows import Named, fetch_all
+from memsense.text.tables import TextTable
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -90,7 +90,7 @@ def _show_rows(to: Console, url: str, target: Target) -> None:
         to.print(_rows_table(fetch_all(connection, "fetch_overview", values, "demo.sql", of=Named)))
 
 
-def _rows_table(rows: Sequence[Named]) -> Table:
+def _rows_table(rows: Sequence[Named]) -> TextTable:
     made = table(*rows[0])
     for row in rows:
         texts = ("" if value is None else str(value) for value in row.values())

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from memsense.cli.app import new_app
 from memsense.cli.gold_kinds import compare_kinds, own_place, print_kinds, store_gold
@@ -45,6 +44,7 @@ from memsense.evaluation import (
 )
 from memsense.ingest import ReadOptions
 from memsense.search.profiles import PROFILES, Profile
+from memsense.text.tables import TextTable
 
 app = new_app(help="Measure recall on gold questions.", no_args_is_help=True)
 
@@ -354,7 +354,7 @@ def print_measures(summary: Mapping[str, Any]) -> None:
 
 
 def _add_measures(
-    made: Table, name: str, count: str, means: Mapping[str, Any], times: Sequence[str]
+    made: TextTable, name: str, count: str, means: Mapping[str, Any], times: Sequence[str]
 ) -> None:
     shares = [means.get(group, {}).get(metric) for group, metric in COLUMNS.values()]
     told = ["-" if share is None else f"{100 * share:.1f}" for share in shares]

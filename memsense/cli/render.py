@@ -1,6 +1,7 @@
 """The pieces that all output is made of: the console, tables, times, excerpts, JSON."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -8,21 +9,21 @@ from datetime import datetime
 from pathlib import Path
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+from memsense.text.tables import TextTable
 
 PIPE_WIDTH = 120
 MIN_EXCERPT = 40
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NUMERIC = "0123456789.,:"
 _BLANKS = re.compile(r"\s+")
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal, or 120 columns where there is none."""
+    """A console as wide as COLUMNS or the terminal says, else 120 columns."""
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else PIPE_WIDTH
+    width = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(stderr=stderr, highlight=False, emoji=False, width=width)
 
 
@@ -41,7 +42,12 @@ def when(moment: datetime | None, *, zone_known: bool = True) -> str:
 def shorten(text: str, width: int) -> str:
     """The text on one line of at most `width` characters."""
     line = _BLANKS.sub(" ", plain(text)).strip()
-    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+    if len(line) <= width:
+        return line
+    kept, cut = line[: width - 1], line[width - 1 :]
+    if kept[-1:].strip(_NUMERIC) == cut[0].strip(_NUMERIC) == "":
+        kept = kept.rstrip(_NUMERIC)  # half a number would be another number
+    return kept.rstrip() + "…"
 
 
 def excerpt(content: str, words: Iterable[str], width: int) -> str:
@@ -63,19 +69,14 @@ def excerpt(content: str, words: Iterable[str], width: int) -> str:
     return ("… " if first else "") + "\n".join(kept)
 
 
-def table(*headings: str, title: str | None = None, right: Sequence[str] = ()) -> Table:
-    """An empty table; the columns named in `right` are aligned to the right."""
-    made = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
-    for heading in headings:
-        made.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
-    return made
+def table(*headings: str, title: str | None = None, right: Sequence[str] = ()) -> TextTable:
+    """An empty table; the columns named in `right` hold numbers and are aligned to the right."""
+    return TextTable(headings, title=title, right=right)
 
 
-def add_row(to: Table, *cells: object, style: str | None = None) -> None:
+def add_row(to: TextTable, *cells: object, style: str | None = None) -> None:
     """Add a row of texts as they are: nothing in them is markup."""
-    to.add_row(
-        *(cell if isinstance(cell, Text) else Text(str(cell)) for cell in cells), style=style
-    )
+    to.add_row(*cells, style=style)
 
 
 def print_json(value: object, *, indent: int | None = 2) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from memsense.cli.arithmetic import BAR_WIDTH, DIGITS, round_to_total
 from memsense.cli.render import add_row, plain, shorten, table, when
+from memsense.search.arithmetic import BAR_WIDTH, round_to_total, score_text, value_bar
+from memsense.text.tables import TextTable
 
 if TYPE_CHECKING:
     from memsense.store.traces import Trace, TraceCandidate
@@ -89,7 +90,7 @@ def _facts(trace: "Trace") -> list[tuple[str, str]]:
 def _card(item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[str, Any]) -> Card:
     shown = item.shown_chunk_id or item.chunk_id
     parts = item.parts()
-    rounded = round_to_total(list(parts.values()))
+    rounded = round_to_total(list(parts.values()), item.final_score)
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
     how = _calculations(item, constants)
     return Card(
@@ -144,7 +145,7 @@ def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
     else:
         by = "dropped by MMR" if item.dropped_by == "mmr" else "outranked"
         why = f"{by}: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"
-    return str(item.position), str(item.chunk_id), f"{item.final_score:.{DIGITS}f}", why
+    return str(item.position), str(item.chunk_id), score_text(item.final_score), why
 
 
 def print_page(to: Console, page: Page) -> None:
@@ -154,15 +155,7 @@ def print_page(to: Console, page: Page) -> None:
         to.print(Text(f"  {name}: {plain(value)}", style="dim"))
     for card in page.cards:
         to.print(Text(f"\nHit {card.rank}: chunk {card.chunk_id}, {card.text}", style="bold"))
-        made = table("part", "how", "adds", "", right=("adds",))
-        for line in card.lines:
-            style = "red" if line.share < 0 else "cyan"
-            bar = Text("█" * round(abs(line.share) * BAR_WIDTH), style=style)
-            add_row(made, line.name, line.how, f"{line.adds:.{DIGITS}f}", bar)
-        made.add_section()
-        add_row(made, "score", "", f"{card.total:.{DIGITS}f}", "", style="bold")
-        made.caption, made.caption_justify = card.step, "left"
-        to.print(made)
+        to.print(_card_table(card))
     if not page.cards:
         to.print("No hits.")
     if page.dropped:
@@ -170,6 +163,22 @@ def print_page(to: Console, page: Page) -> None:
         for row in page.dropped:
             add_row(made, *row)
         to.print(made)
+
+
+def _card_table(card: Card) -> TextTable:
+    wide = table("part", "how", "adds", "", right=("adds", ""))
+    narrow = table("part", "adds", right=("adds",))
+    for line in card.lines:
+        adds = score_text(line.adds)
+        add_row(wide, line.name, line.how, adds, value_bar(line.share))
+        add_row(narrow, f"{line.name}: {line.how}" if line.how else line.name, adds)
+    for made in (wide, narrow):
+        made.add_section()
+        made.caption = card.step
+    add_row(wide, "score", "", score_text(card.total), "", style="bold")
+    add_row(narrow, "score", score_text(card.total), style="bold")
+    wide.otherwise = narrow
+    return wide
 
 
 def _dropped_title(page: Page) -> str:
@@ -184,11 +193,11 @@ def as_markdown(page: Page) -> str:
         told += ["", f"## Hit {card.rank}: chunk {card.chunk_id}", "", f"> {_md(card.text)}", ""]
         told += ["| part | how | adds | |", "| --- | --- | ---: | --- |"]
         told += [
-            f"| {line.name} | {_md(line.how)} | {line.adds:.{DIGITS}f} |"
+            f"| {line.name} | {_md(line.how)} | {score_text(line.adds)} |"
             f" {'█' * round(abs(line.share) * BAR_WIDTH)} |"
             for line in card.lines
         ]
-        told += [f"| **score** | | **{card.total:.{DIGITS}f}** | |", "", _md(card.step)]
+        told += [f"| **score** | | **{score_text(card.total)}** | |", "", _md(card.step)]
     if page.dropped:
         told += ["", f"## {_dropped_title(page)}", "", f"| {' | '.join(DROPPED_HEADINGS)} |"]
         told += ["| ---: | ---: | ---: | --- |"]
@@ -252,7 +261,7 @@ def as_html(page: Page) -> str:
 def _html_card(card: Card) -> str:
     rows = "\n".join(
         f"<tr><td>{escape(line.name)}</td><td>{escape(line.how)}</td>"
-        f'<td class="number">{line.adds:.{DIGITS}f}</td><td class="bar">'
+        f'<td class="number">{score_text(line.adds)}</td><td class="bar">'
         f'<div class="{"less" if line.share < 0 else "more"}"'
         f' style="width: {100 * abs(line.share):.1f}%"></div></td></tr>'
         for line in card.lines
@@ -260,7 +269,7 @@ def _html_card(card: Card) -> str:
     return (
         f"<h2>Hit {card.rank}: chunk {card.chunk_id}</h2>\n"
         f"<blockquote>{escape(card.text)}</blockquote>\n<table>\n{rows}\n"
-        f'<tr><th>score</th><td></td><td class="number"><b>{card.total:.{DIGITS}f}</b></td>'
+        f'<tr><th>score</th><td></td><td class="number"><b>{score_text(card.total)}</b></td>'
         f"<td></td></tr>\n</table>\n<p>{escape(card.step)}</p>"
     )
 

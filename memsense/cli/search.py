@@ -1,13 +1,13 @@
-"""`memsense search`: a question in, a table of explained hits out."""
+"""`memsense search`: a question in, explained hits out, a block each."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from memsense.cli.arithmetic import arithmetic_table
 from memsense.cli.asking import read_selection
 from memsense.cli.options import (
     Agent,
@@ -29,8 +29,9 @@ from memsense.cli.options import (
     Without,
 )
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import add_row, console, excerpt, plain, print_json, shorten, table, when
+from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
 from memsense.cli.target import check_profile, target_of
+from memsense.search.arithmetic import arithmetic_table, score_text
 from memsense.search.request import DEFAULT_TOP_K
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 EXCERPT = 320
 NEIGHBOR_EXCERPT = 100
+INDENT = 3
 
 
 def search(
@@ -114,11 +116,18 @@ def search(
 def print_result(
     to: Console, result: "SearchResult", *, explained: int = 0, neighbors: bool = True
 ) -> None:
-    """The hits as a table, the arithmetic of the first `explained` ones, the notes."""
-    if result.hits:
-        words = result.question.get("lexemes", ())
-        to.print(_hit_table(result.hits, words, neighbors=neighbors))
-    _print_arithmetic(to, result.hits, explained)
+    """The hits, the first `explained` ones with their arithmetic, and the notes."""
+    ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(result.hits, 1)}
+    words = result.question.get("lexemes", ())
+    for rank, hit in enumerate(result.hits, 1):
+        to.print(_heading(rank, hit))
+        memory = _memory(hit, words, neighbors=neighbors)
+        to.print(Padding(memory, (0, 0, 0, INDENT), expand=False))
+        if rank <= explained:
+            to.print(arithmetic_table(hit.explain, ranks))
+        else:
+            to.print(Padding(Text(_found_by(hit), style="dim"), (0, 0, 0, INDENT), expand=False))
+        to.print()
     if not result.hits:
         to.print("Nothing found.")
     for note in result.notes:
@@ -137,33 +146,21 @@ def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, obje
     return fields
 
 
-def _hit_table(hits: Sequence["Hit"], words: Sequence[str], *, neighbors: bool) -> object:
-    made = table("#", "score", "where", "found by", "memory", right=("#", "score"))
-    made.show_lines = False
-    made.columns[2].no_wrap = True
-    made.columns[3].no_wrap = True
-    for rank, hit in enumerate(hits, 1):
-        add_row(
-            made,
-            rank,
-            f"{hit.score:.4f}",
-            _where(hit),
-            "\n".join(f"{route.route} {route.rank}" for route in hit.explain.routes),
-            _memory(hit, words, neighbors=neighbors),
-        )
-        made.add_section()
-    return made
-
-
-def _where(hit: "Hit") -> Text:
+def _heading(rank: int, hit: "Hit") -> Text:
     chunk = hit.chunk
     told = Text()
-    told.append(f"chunk {hit.chunk_id}", style="bold")
-    told.append(f"\n{when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
-    told.append(f"\n{shorten(hit.session_id, 28)}", style="cyan")
+    told.append(f"{rank}. {score_text(hit.score)}", style="bold")
+    told.append(f"  chunk {hit.chunk_id}", style="bold")
+    told.append(f"  {when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
+    told.append(f"  {plain(hit.session_id)}", style="cyan")
     if chunk.user_id != "default":
-        told.append(f"\n{shorten(chunk.user_id, 28)}", style="dim")
+        told.append(f"  {plain(chunk.user_id)}", style="dim")
     return told
+
+
+def _found_by(hit: "Hit") -> str:
+    routes = ", ".join(f"{route.route} {route.rank}" for route in hit.explain.routes)
+    return f"found by {routes}" if routes else "found by its exchanges"
 
 
 def _memory(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
@@ -177,16 +174,6 @@ def _memory(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
     if "next" in shown:
         told.append(f"\nafter: {shorten(shown['next'].content, NEIGHBOR_EXCERPT)}", style="dim")
     return told
-
-
-def _print_arithmetic(to: Console, hits: Sequence["Hit"], explained: int) -> None:
-    ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(hits, 1)}
-    for rank, hit in enumerate(hits[:explained], 1):
-        to.print(
-            Text(f"Hit {rank}: chunk {hit.chunk_id}, {shorten(hit.content, 80)}", style="bold")
-        )
-        to.print(arithmetic_table(hit.explain, ranks))
-        to.print()
 
 
 def _told(result: "SearchResult") -> str:

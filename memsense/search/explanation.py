@@ -73,7 +73,7 @@ class Selection:
     passed_over: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
     """Everything about one hit's score; `parts()` adds up to `final_score`."""
 
@@ -99,6 +99,27 @@ class Explanation:
         if self.session is not None:
             found.append(("turn_support", self.session.turn_support))
         return [*found, *((term.name, term.contribution) for term in self.terms)]
+
+    def table(self, *, width: int = 100) -> str:
+        """The arithmetic as text of at most so many columns; what it prints adds up.
+
+        print(hit.explain.table())
+        """
+        from memsense.search.arithmetic import arithmetic_table
+        from memsense.text.tables import as_text
+
+        return as_text(arithmetic_table(self, {}), width)
+
+    def __repr__(self) -> str:
+        """What adds up to the score, on one line; `table()` and `as_dict()` have the rest."""
+        from memsense.search.arithmetic import round_to_total, score_text
+
+        parts = self.parts()
+        rounded = round_to_total([value for _, value in parts], self.final_score)
+        told = " ".join(
+            f"{value:+.4f} {name}" for (name, _), value in zip(parts, rounded, strict=True)
+        )
+        return f"<Explanation of chunk {self.chunk_id}: {score_text(self.final_score)} = {told}>"
 
     def score_kinds(self) -> frozenset[str]:
         """What kinds of score are in it: of the routes, of `rrf_score` and of `final_score`."""

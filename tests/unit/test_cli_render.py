@@ -13,10 +13,10 @@ from rich.console import Console
 
 from memsense import errors
 from memsense.cli import app
-from memsense.cli.arithmetic import arithmetic_table, round_to_total, selection_line
 from memsense.cli.errors import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
+from memsense.search.arithmetic import arithmetic_table, round_to_total, selection_line
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -88,7 +88,7 @@ def test_the_printed_parts_add_up_to_the_printed_score(explanation: Explanation)
 
 @given(st.lists(finite, max_size=12), st.integers(1, 6))
 def test_rounded_values_add_up_and_stay_within_one_unit(values: list[float], digits: int) -> None:
-    rounded = round_to_total(values, digits)
+    rounded = round_to_total(values, digits=digits)
     unit = 10.0**-digits
     assert math.fsum(rounded) == pytest.approx(math.fsum(values), abs=unit / 2 + 1e-9)
     for value, shown in zip(values, rounded, strict=True):

@@ -45,3 +45,19 @@ def test_the_plain_form_is_json_with_the_parts() -> None:
     found = json.loads(json.dumps(make().as_dict()))
     assert found["parts"] == {"lexical": 2 / 17, "memory_score": 0.065}
     assert found["routes"][0]["score_kind"] == "bm25f"
+
+
+def test_an_explanation_is_one_line_at_a_prompt() -> None:
+    shown = repr(make())
+    assert shown == "<Explanation of chunk 1: 0.1826 = +0.1176 lexical +0.0650 memory_score>"
+
+
+def test_an_explanation_s_table_adds_up_as_it_is_printed() -> None:
+    for width in (40, 60, 100):
+        lines = make().table(width=width).splitlines()
+        assert max(map(len, lines)) <= width
+        numbers = [line.replace("█", "").split() for line in lines]
+        adds = [words[-1] for words in numbers if words and len(words[-1]) == len("0.1176")]
+        *parts, total = map(float, adds)
+        assert round(sum(parts), 4) == total == 0.1826
+    assert "weight 2 / (15 + 2)" in make().table()

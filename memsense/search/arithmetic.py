@@ -4,10 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
 from rich.text import Text
 
-from memsense.cli.render import add_row, table
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -15,6 +13,7 @@ from memsense.search.explanation import (
     SessionSupport,
     Term,
 )
+from memsense.text.tables import TextTable
 
 DIGITS = 4
 BAR_WIDTH = 12
@@ -31,6 +30,12 @@ class Part:
     calculation: str = ""
     contribution: float
 
+    def told(self) -> str:
+        """All but what it adds, in words."""
+        ranked = ", ".join(text for text in (self.rank and f"rank {self.rank}", self.raw) if text)
+        facts = "; ".join(text for text in (ranked, self.calculation) if text)
+        return f"{self.name}: {facts}"
+
 
 def arithmetic_parts(explanation: Explanation) -> list[Part]:
     """The summands of the hit's score in the order of `Explanation.parts`."""
@@ -41,50 +46,57 @@ def arithmetic_parts(explanation: Explanation) -> list[Part]:
     return [*parts, *(_term_part(term) for term in explanation.terms)]
 
 
-def round_to_total(values: Sequence[float], digits: int = DIGITS) -> list[float]:
-    """The values rounded so that they add up to their rounded sum (largest remainder).
+def score_text(score: float) -> str:
+    """A score as it is shown everywhere."""
+    return f"{score:.{DIGITS}f}"
 
-    Each is less than one unit of the last digit away from its value.
+
+def round_to_total(
+    values: Sequence[float], total: float | None = None, *, digits: int = DIGITS
+) -> list[float]:
+    """The values rounded so that they add up to their rounded total (largest remainder).
+
+    Each is less than one unit of the last digit away from its value. `total` is their sum, where
+    it was added up elsewhere and may differ in its last bits.
     """
     unit = 10**digits
     scaled = [value * unit for value in values]
     floors = [math.floor(value) for value in scaled]
-    missing = round(math.fsum(scaled)) - sum(floors)
+    wanted = round(math.fsum(values) if total is None else total, digits)
+    missing = round(wanted * unit) - sum(floors)
     by_remainder = sorted(range(len(values)), key=lambda i: floors[i] - scaled[i])
     for index in by_remainder[:missing]:
         floors[index] += 1
     return [value / unit for value in floors]
 
 
-def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> Table:
+def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> TextTable:
     """Routes, later terms and the total; below it the step that chose the hit.
 
-    `hits` gives the rank of each hit by the chunk that stands for it.
+    `hits` gives the rank of each hit by the chunk that stands for it. Where six columns don't fit,
+    it is what each part adds, and beside it how.
     """
-    headings = ("part", "rank", "raw score", "how", "adds", "")
-    made = table(*headings, right=("rank", "raw score", "adds"))
-    for column in made.columns:
-        column.no_wrap = column.header != "how"
+    wide = TextTable(
+        ("part", "rank", "raw score", "how", "adds", ""), right=("rank", "raw score", "adds", "")
+    )
+    narrow = TextTable(("part", "adds"), right=("adds",))
     parts = arithmetic_parts(explanation)
-    rounded = round_to_total([part.contribution for part in parts])
+    rounded = round_to_total([part.contribution for part in parts], explanation.final_score)
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
     for part, value in zip(parts, rounded, strict=True):
-        add_row(
-            made,
-            part.name,
-            part.rank,
-            part.raw,
-            part.calculation,
-            f"{value:.{DIGITS}f}",
-            _bar(value / largest),
-        )
-    made.add_section()
-    total = f"{math.fsum(rounded):.{DIGITS}f}"
-    add_row(made, "score", "", "", _session_note(explanation), total, "", style="bold")
-    if explanation.selection is not None:
-        made.caption = selection_line(explanation.selection, hits)
-        made.caption_justify = "left"
-    return made
+        adds = score_text(value)
+        bar = value_bar(value / largest)
+        wide.add_row(part.name, part.rank, part.raw, part.calculation, adds, bar)
+        narrow.add_row(part.told(), adds)
+    for made in (wide, narrow):
+        made.add_section()
+        if explanation.selection is not None:
+            made.caption = selection_line(explanation.selection, hits)
+    note, total = _session_note(explanation), score_text(math.fsum(rounded))
+    wide.add_row("score", "", "", note, total, "", style="bold")
+    narrow.add_row(f"score: {note}", total, style="bold")
+    wide.otherwise = narrow
+    return wide
 
 
 def selection_line(step: Selection, hits: Mapping[int, int]) -> str:
@@ -151,6 +163,8 @@ def _session_note(explanation: Explanation) -> str:
     return f"{rrf}; session chunk {session.session_rrf_score:.4f}"
 
 
-def _bar(share: float) -> Text:
-    filled = round(abs(share) * BAR_WIDTH)
-    return Text("█" * filled, style="red" if share < 0 else "cyan")
+def value_bar(share: float) -> Text:
+    """A bar as long as the share of the largest value, red where it is taken away."""
+    bar = Text("█" * round(abs(share) * BAR_WIDTH), style="red" if share < 0 else "cyan")
+    bar.pad_right(BAR_WIDTH - len(bar))
+    return bar
