@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -69,9 +69,10 @@ class Exchange:
 class ChunkDraft:
     """A chunk before it is stored: its texts, what is known of it, and where it stands.
 
-    `ordinal` counts exchanges within the session, `part` the pieces of one long exchange; a
-    session chunk covers the exchanges `ordinal` to `last_ordinal`. `content_hash` and
-    `dedup_window` identify the content within its scope.
+    `ordinal` counts exchanges within the session, `part` the pieces of one long exchange, of which
+    there are `part_count`; a session chunk covers the exchanges `ordinal` to `last_ordinal`. The
+    first `opening_length` characters of a later part's `user_text` repeat how the user began.
+    `content_hash` and `dedup_window` identify the content within its scope.
     """
 
     granularity: Granularity
@@ -102,6 +103,13 @@ class ChunkDraft:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     content_hash: str
     dedup_window: int = 0
+    part_count: int = 1
+    opening_length: int = 0
+
+    @property
+    def own_user_text(self) -> str:
+        """What the user says in this part, without the repeated opening."""
+        return self.user_text[self.opening_length :]
 
     def texts(self) -> dict[str, str]:
         """What is embedded, by the partition of `embeddings` it goes to."""
@@ -110,7 +118,7 @@ class ChunkDraft:
         sides = "\n".join(text for text in (self.user_text, self.assistant_text) if text)
         found = {
             "full": sides,
-            "user": self.user_text,
+            "user": self.own_user_text,
             "assistant": self.assistant_text,
             "personal_info": self.personal_info or "",
             "preferences": self.preferences or "",
@@ -155,7 +163,7 @@ class SessionWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A stored chunk as reads return it."""
+    """A stored chunk as reads return it; its parts and their opening are those of ChunkDraft."""
 
     chunk_id: int
     namespace: str
@@ -189,6 +197,17 @@ class Chunk:
     message_ids: Sequence[str]
     source: str | None
     metadata: Mapping[str, JsonValue]
+    part_count: int = 1
+    opening_length: int = 0
+
+    @property
+    def own_user_text(self) -> str:
+        """What the user says in this part, without the repeated opening."""
+        return self.user_text[self.opening_length :]
+
+    def without_opening(self) -> Chunk:
+        """The chunk as it is shown beside another part of its exchange."""
+        return replace(self, user_text=self.own_user_text, opening_length=0)
 
     @property
     def content(self) -> str:

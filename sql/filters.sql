@@ -37,17 +37,18 @@ c.memory_kind = ANY (%(kinds)s::text[])
 c.metadata @> %(metadata)s::jsonb
 
 -- name: exclude
--- An excluded session takes its exchanges along.
+-- An excluded session takes its exchanges along, an excluded part of an exchange the other parts.
 c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
 AND NOT EXISTS (
     SELECT FROM memsense.chunks AS x
     WHERE x.tenant_id = %(tenant_id)s
       AND x.scope_id = c.scope_id
       AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[])
-      AND x.granularity = 'session'
       AND x.session_id = c.session_id
-      AND (c.ordinal, c.part) >= (x.ordinal, x.part)
-      AND c.ordinal <= x.last_ordinal)
+      AND CASE x.granularity
+          WHEN 'session' THEN (c.ordinal, c.part) >= (x.ordinal, x.part) AND c.ordinal <= x.last_ordinal
+          ELSE c.granularity = 'turn' AND c.ordinal = x.ordinal
+      END)
 AND NOT c.message_ids && %(exclude_messages)s::text[]
 
 -- name: quoted

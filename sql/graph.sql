@@ -109,7 +109,7 @@ ORDER BY s.user_id;
 
 -- name: fetch_unread_turns
 -- Turn chunks of any status behind a chunk id, in order, as an extractor reads them.
-SELECT c.chunk_id, c.status, c.user_text, c.assistant_text, c.user_speaker, c.assistant_speaker
+SELECT c.chunk_id, c.status, substr(c.user_text, c.opening_length + 1) AS user_text, c.assistant_text, c.user_speaker, c.assistant_speaker
 FROM memsense.chunks AS c
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.granularity = 'turn'
   AND c.chunk_id > %(after)s

@@ -13,7 +13,7 @@ SELECT
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
     c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
     c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata
+    c.source, c.metadata, c.part_count, c.opening_length
 FROM (
   SELECT w.position, w.scope_id, found.relation, found.chunk_id
   FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(session_ids)s::text[], %(ordinals)s::integer[],

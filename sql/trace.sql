@@ -88,7 +88,7 @@ SELECT
     ) || jsonb_build_object({passes}) AS passes,
     ARRAY_REMOVE(ARRAY[
         'full',
-        CASE WHEN c.user_text ~ '\S' THEN 'user' END,
+        CASE WHEN substr(c.user_text, c.opening_length + 1) ~ '\S' THEN 'user' END,
         CASE WHEN c.assistant_text ~ '\S' THEN 'assistant' END,
         CASE WHEN c.personal_info ~ '\S' THEN 'personal_info' END,
         CASE WHEN c.preferences ~ '\S' THEN 'preferences' END,

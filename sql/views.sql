@@ -48,7 +48,7 @@ COMMENT ON COLUMN memsense.recall_routes.model IS 'Embedding model of the route'
 CREATE VIEW memsense.chunk_overview AS
 SELECT
     t.name AS tenant, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal,
-    c.last_ordinal, c.part, c.chunk_id, c.status, c.memory_kind, c.memory_score, c.confidence,
+    c.last_ordinal, c.part, c.part_count, c.chunk_id, c.status, c.memory_kind, c.memory_score, c.confidence,
     CASE
         WHEN c.granularity = 'session' THEN c.session_text
         ELSE concat_ws(
@@ -84,6 +84,7 @@ COMMENT ON COLUMN memsense.chunk_overview.granularity IS 'turn (one exchange or 
 COMMENT ON COLUMN memsense.chunk_overview.ordinal IS 'Place of the chunk''s (first) exchange in its session, from 0.';
 COMMENT ON COLUMN memsense.chunk_overview.last_ordinal IS 'Place of the last exchange that a session chunk covers; the ordinal itself for turns.';
 COMMENT ON COLUMN memsense.chunk_overview.part IS 'Piece of a long exchange, from 0.';
+COMMENT ON COLUMN memsense.chunk_overview.part_count IS 'How many pieces the exchange has.';
 COMMENT ON COLUMN memsense.chunk_overview.chunk_id IS 'The chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.status IS 'active, archived or deleted; only active chunks are searched.';
 COMMENT ON COLUMN memsense.chunk_overview.memory_kind IS 'stable, preference, episodic or ephemeral.';
@@ -115,7 +116,7 @@ SELECT
     count(*) FILTER (WHERE c.status = 'active' AND c.granularity = 'turn') AS turns,
     count(*) FILTER (WHERE c.status = 'active' AND c.granularity = 'session') AS session_chunks,
     count(*) FILTER (WHERE c.status <> 'active') AS inactive,
-    coalesce(sum(length(c.user_text) + length(c.assistant_text))
+    coalesce(sum(length(c.user_text) - c.opening_length + length(c.assistant_text))
         FILTER (WHERE c.status = 'active' AND c.granularity = 'turn'), 0) AS turn_characters,
     (array_agg(c.user_text ORDER BY c.ordinal, c.part)
         FILTER (WHERE c.status = 'active' AND c.user_text <> ''))[1] AS opening,
@@ -189,7 +190,7 @@ CROSS JOIN LATERAL (
     VALUES
         ('full', coalesce(nullif(c.session_text, ''),
             concat_ws(E'\n', nullif(c.user_text, ''), nullif(c.assistant_text, '')))),
-        ('user', c.user_text),
+        ('user', substr(c.user_text, c.opening_length + 1)),
         ('assistant', c.assistant_text),
         ('personal_info', c.personal_info),
         ('preferences', c.preferences),

@@ -95,6 +95,10 @@ def chunk_fields(chunk: Chunk) -> dict[str, Any]:
     return {**asdict(chunk), "content": chunk.content}
 
 
+def _told_part(chunk: Chunk) -> str:
+    return f", part {chunk.part + 1} of {chunk.part_count}" if chunk.part_count > 1 else ""
+
+
 def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
     """What is worth a line: everything but the texts, and nothing that is empty."""
     exchanges = f"{chunk.ordinal}" + (
@@ -108,7 +112,7 @@ def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
         "user": chunk.user_id,
         "agent": chunk.agent_id,
         "session": chunk.session_id,
-        "exchange": exchanges + (f", part {chunk.part}" if chunk.part else ""),
+        "exchange": exchanges + _told_part(chunk),
         "occurred at": when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
         "recorded at": when(chunk.recorded_at),
         "messages": ", ".join(chunk.message_ids),

@@ -447,8 +447,8 @@ class MemSense:
     def forget(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
         """Take a chunk out of every search and out of its neighbours' context; `restore` undoes it.
 
-        A session chunk takes its turns along. What is said again is stored again. Returns the ids
-        of the chunks that changed.
+        A session chunk takes its turns along, a part of an exchange the other parts. What is said
+        again is stored again. Returns the ids of the chunks that changed.
         """
         return self._retire(chunk_id, "deleted", reason)
 

@@ -70,7 +70,7 @@ def _read_chunk(
     chunk: ChunkDraft, extractor: EntityExtractor, speakers: Sequence[str]
 ) -> Sequence[Mention]:
     sides = (
-        (chunk.user_text, chunk.user_speaker),
+        (chunk.own_user_text, chunk.user_speaker),
         (chunk.assistant_text, chunk.assistant_speaker),
     )
     return find_mentions(extractor, sides, speakers)

@@ -157,7 +157,9 @@ def _support_part(session: SessionSupport, *, stands: bool) -> Part:
 
 def _session_note(explanation: Explanation) -> str:
     rrf = f"rrf {explanation.rrf_score:.4f}"
-    session = explanation.session
+    session, part = explanation.session, explanation.part
+    if part is not None:
+        rrf += f"; part {part.number} of {part.of} of its exchange"
     if session is None:
         return rrf
     return f"{rrf}; session chunk {session.session_rrf_score:.4f}"

@@ -73,6 +73,14 @@ class Selection:
     passed_over: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangePart:
+    """Which part of a long exchange a hit is: the `number`-th, from 1, `of` so many."""
+
+    number: int
+    of: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
     """Everything about one hit's score; `parts()` adds up to `final_score`."""
@@ -87,6 +95,7 @@ class Explanation:
     selection: Selection | None = None
     question: Mapping[str, Any] = field(default_factory=dict[str, Any])
     profile: str = ""
+    part: ExchangePart | None = None
 
     @property
     def memory_score(self) -> float:

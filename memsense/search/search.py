@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, check_vectors
-from memsense.search.explanation import Term
+from memsense.search.explanation import ExchangePart, Term
 from memsense.search.hits import Hit, Neighbor, SearchResult
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
@@ -25,7 +25,7 @@ from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchGranularity, SearchRequest
 from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
 from memsense.text.scripts import segment_scripts
-from memsense.types import Granularity
+from memsense.types import Chunk, Granularity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,11 +322,18 @@ def describe_question(search: Search) -> dict[str, Any]:
     }
 
 
+def _name_part(chunk: Chunk) -> ExchangePart | None:
+    """Which part of its exchange a hit is; None for a whole exchange or a session."""
+    if chunk.part_count == 1:
+        return None
+    return ExchangePart(number=chunk.part + 1, of=chunk.part_count)
+
+
 def _as_hit(item: Ranked, shown: FoundHit) -> Hit:
     return Hit(
         chunk=shown.chunk,
         score=item.final_score,
-        explain=item.explanation,
+        explain=replace(item.explanation, part=_name_part(shown.chunk)),
         neighbors=tuple(
             Neighbor(relation=relation, chunk=chunk) for relation, chunk in shown.neighbors
         ),

@@ -29,10 +29,11 @@ class _Covered(NamedTuple):
 
 
 def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
-    """The turns a place stands for: what a session chunk covers, else the place itself."""
+    """The turns a place stands for: what a session chunk covers, else all parts of the exchange.
+
+    Parts go with one another, so that each was retired with the place.
+    """
     itself = [_Covered(place.chunk_id, place.status, place.chunk_id)]
-    if place.granularity == "turn":
-        return itself
     values = {
         **_key(place),
         "session_id": place.session_id,
@@ -40,6 +41,8 @@ def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
         "last_ordinal": place.last_ordinal,
     }
     found = fetch_all(connection, "fetch_covered", values)
+    if place.granularity == "turn":
+        return [_Covered(chunk_id, status, place.chunk_id) for chunk_id, status, _ in found]
     return [_Covered(*row) for row in found] or itself
 
 
@@ -58,7 +61,8 @@ def retire(
     reason: str | None,
     embed: writes.Embed,
 ) -> list[int]:
-    """Archive or delete (softly) a chunk; a session chunk takes its active turns along.
+    """Archive or delete (softly) a chunk; a session chunk takes its active turns along, a part of
+    an exchange the other parts.
 
     Deleting it takes its archived turns along too. The text leaves every index and every
     neighbour's context in the same transaction. Returns the ids whose status changed.
@@ -75,7 +79,8 @@ def retire(
     with_place = [
         item.chunk_id
         for item in changed
-        if item.chunk_id != place.chunk_id
+        if place.granularity == "session"
+        and item.chunk_id != place.chunk_id
         and (item.status == "active" or item.retired_with == place.chunk_id)
     ]
     alone = sorted({*chunk_ids}.difference(with_place))
@@ -92,7 +97,8 @@ def _select_retiring(connection: Connection, place: ChunkPlace, status: Status) 
     forgotten = [item.chunk_id for item in found if item.status == "deleted"]
     if not forgotten:
         return found
-    kept = {chunk_id for chunk_id in forgotten if chunk_id != place.chunk_id}
+    of_session = place.granularity == "session"
+    kept = {chunk_id for chunk_id in forgotten if of_session and chunk_id != place.chunk_id}
     kept |= _find_said_again(connection, place, forgotten)
     return [item for item in found if item.chunk_id not in kept]
 
@@ -158,7 +164,8 @@ def _reactivate(
 def change_memory_score(connection: Connection, place: ChunkPlace, change: float) -> float:
     """Raise or lower a chunk's memory score, clamped to [0, 1]; returns the new score.
 
-    A session chunk takes its turns along, since they carry its score in recall.
+    A session chunk takes its turns along, since they carry its score in recall; a part of an
+    exchange the other parts.
     """
     chunk_ids = sorted({place.chunk_id, *(item.chunk_id for item in _covered(connection, place))})
     values = {**_key(place), "chunk_ids": chunk_ids, "change": change}

@@ -136,6 +136,8 @@ def fetch_hits(
         elif relation == "exchange":
             exchanges.setdefault(position, []).append(chunk)
         else:
+            if chunk.opening_length and chunk.ordinal == wanted[position - 1].ordinal:
+                chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
     for position, turns in exchanges.items():
         shown[position] = _hold_only(shown[position], sorted(turns, key=_by_place))

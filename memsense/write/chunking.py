@@ -11,6 +11,9 @@ from memsense.types import Chunk, ChunkDraft, render_exchange
 LARGEST_CHUNK = 4000
 """Characters; longer exchanges become several chunks, and sessions are cut near this size."""
 
+LONGEST_OPENING = 600
+"""Characters of the user's side that stand in front of every later part of a long exchange."""
+
 CONTEXT_BEFORE = 200
 CONTEXT_AFTER = 200
 """Characters of each side of the previous and the next chunk that serve as context."""
@@ -59,9 +62,20 @@ def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]
     return parts + [("", piece) for piece in answers]
 
 
+def find_opening(user_text: str) -> str:
+    """How the user began: what is repeated in front of later parts, ending in a line break.
+
+    At most LONGEST_OPENING characters, cut at the best border; empty where the user said nothing.
+    """
+    if not user_text.strip():
+        return ""
+    return f"{split_text(user_text.strip(), LONGEST_OPENING - 1)[0].rstrip()}\n"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What linking and session building need of a turn chunk, stored or not."""
+    """What linking and session building need of a turn chunk, stored or not: what it says itself,
+    without a repeated opening."""
 
     ordinal: int
     part: int
@@ -78,7 +92,8 @@ class Turn:
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
         """The turn that a draft describes, or a stored chunk."""
-        return cls(**{name: getattr(draft, name) for name in cls.__slots__})
+        values = {name: getattr(draft, name) for name in cls.__slots__}
+        return cls(**{**values, "user_text": draft.own_user_text})
 
     def render(self) -> str:
         """The text as a session chunk holds it."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
@@ -18,7 +19,7 @@ from memsense.types import (
     Message,
     SessionDraft,
 )
-from memsense.write.chunking import dedup_window, exchange_hash, split_exchange
+from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
 from memsense.write.facets import Facets, FacetTagger
 
 
@@ -42,6 +43,19 @@ class _Session:
     conversation: Conversation
     keys: Mapping[int, str]
     speakers: Sequence[str]
+
+
+class _Part(NamedTuple):
+    """What becomes one chunk of an exchange: both sides, its number from 0, and how many there are.
+
+    `opening` is what stands in front of the user's side.
+    """
+
+    user_text: str
+    assistant_text: str
+    number: int
+    count: int
+    opening: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,9 +103,16 @@ class Drafter:
             if self.ledger
             else _content_identity(conversation.session_id, messages)
         )
+        pieces = split_exchange(user_text, assistant_text)
+        opening = find_opening(user_text)
         chunks = [
-            self._draft_chunk(session, exchange, sides, part, identity)
-            for part, sides in enumerate(split_exchange(user_text, assistant_text))
+            self._draft_chunk(
+                session,
+                exchange,
+                _Part(*sides, number, len(pieces), opening if number else ""),
+                identity,
+            )
+            for number, sides in enumerate(pieces)
         ]
         return ExchangeDraft(chunks=chunks, messages=ledger if self.ledger else {})
 
@@ -99,14 +120,12 @@ class Drafter:
         self,
         session: _Session,
         exchange: Exchange,
-        sides: tuple[str, str],
-        part: int,
+        part: _Part,
         identity: str,
     ) -> ChunkDraft:
         conversation = session.conversation
-        user_text, assistant_text = sides
         given = self.annotations
-        facets = self._find_facets(user_text, assistant_text)
+        facets = self._find_facets(part.user_text, part.assistant_text)
         messages = [*exchange.user, *exchange.assistant]
         first = next((message for message in messages if message.at), None)
         occurred_at = first.at if first else conversation.started_at
@@ -115,10 +134,12 @@ class Drafter:
             session_id=conversation.session_id,
             ordinal=exchange.ordinal,
             last_ordinal=exchange.ordinal,
-            part=part,
+            part=part.number,
+            part_count=part.count,
+            opening_length=len(part.opening),
             agent_id=given.agent_id or conversation.agent_id,
-            user_text=user_text,
-            assistant_text=assistant_text,
+            user_text=part.opening + part.user_text,
+            assistant_text=part.assistant_text,
             user_speaker=_speaker(exchange.user),
             assistant_speaker=_speaker(exchange.assistant),
             task_tag=given.task_tag,
@@ -127,14 +148,14 @@ class Drafter:
             personal_info=given.facets.get("personal_info", facets.personal_info),
             preferences=given.facets.get("preferences", facets.preferences),
             events=given.facets.get("events", facets.events),
-            facet_spans=_spans(facets),
+            facet_spans=_spans(facets, len(part.opening)),
             confidence=given.confidence,
             occurred_at=occurred_at,
             occurred_zone_known=first.at_zone_known if first else True,
             message_ids=tuple(message.external_id for message in messages if message.external_id),
             source=f"{conversation.format}:{conversation.source}",
             metadata={**_own_metadata(conversation), **given.metadata},
-            content_hash=exchange_hash(identity, part) if part else identity,
+            content_hash=exchange_hash(identity, part.number) if part.number else identity,
             dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
         )
 
@@ -174,8 +195,15 @@ def _own_metadata(conversation: Conversation) -> Mapping[str, JsonValue]:
     return {name: value for name, value in conversation.metadata.items() if name != "user_id"}
 
 
-def _spans(facets: Facets) -> list[Mapping[str, JsonValue]]:
+def _spans(facets: Facets, before_user: int) -> list[Mapping[str, JsonValue]]:
+    """Where the facets stand; so many characters stand before the user's side."""
     return [
-        {"facet": s.facet, "rule": s.rule, "side": s.side, "start": s.start, "end": s.end}
+        {
+            "facet": s.facet,
+            "rule": s.rule,
+            "side": s.side,
+            "start": s.start + (shift := before_user if s.side == "user" else 0),
+            "end": s.end + shift,
+        }
         for s in facets.spans
     ]

@@ -128,6 +128,7 @@ def _score_group(
                 * item.fields[field][lexeme]
                 / (1 - profile.b + profile.b * item.length(field) / average[field])
                 for field in FIELDS
+                if item.fields[field][lexeme]
             )
             if df:
                 scores[item.chunk_id] += idf * (profile.k1 + 1) * tf / (tf + profile.k1)  # pyright: ignore[reportArgumentType]

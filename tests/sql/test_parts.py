@@ -1,9 +1,13 @@
 """Long exchanges: their parts are found each for itself, and one of them is the hit."""
 
 from collections.abc import Generator
+from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+import psycopg
 import pytest
+from pgvector.psycopg import register_vector
 
 from memsense.client.memory import MemSense
 from memsense.search.profiles import BALANCED
@@ -117,3 +121,118 @@ def test_what_is_outranked_by_score_is_not_laid_to_mmr(memory: MemSense) -> None
         for chunk_id in others
     ]  # fmt: skip
     assert {verdict.step for verdict in verdicts} == {"outranked"}
+
+
+def test_every_later_part_begins_as_the_user_did_and_a_hit_shows_it(memory: MemSense) -> None:
+    parts = parts_of(memory)
+    assert [chunk.part for chunk in parts] == [0, 1, 2, 3]
+    assert {chunk.part_count for chunk in parts} == {4}
+    assert [chunk.opening_length for chunk in parts] == [0, *[len(QUESTION) + 1] * 3]
+    for chunk, step in zip(parts, STEPS, strict=True):
+        assert chunk.content.count(QUESTION) == 1
+        assert chunk.content.startswith(f"user: {QUESTION}")
+        assert f"rot and {step}" in chunk.content
+        assert chunk.own_user_text == ("" if chunk.part else QUESTION)
+    result = ask(memory, "keep the orchard: mulch")
+    hit = next(hit for hit in result if hit.session_id == "orchard")
+    assert (hit.chunk.part, QUESTION in hit.content, "mulch" in hit.content) == (3, True, True)
+    assert hit.as_dict()["explain"]["part"] == {"number": 4, "of": 4}
+    assert all(hit.explain.part is None for hit in result if hit.session_id == "tea")
+
+
+def test_a_part_is_found_by_the_words_of_the_opening(memory: MemSense) -> None:
+    result = ask(
+        memory, "keep mulch", overrides={"vec_full": 0.0, "vec_user": 0.0, "vec_assistant": 0.0}
+    )
+    assert result[0].chunk.part == 3
+    alone = memory.why_not("keep", parts_of(memory)[3].chunk_id, user_id="ada", granularity="turn")
+    assert alone.step in ("part", "hit")
+
+
+def test_the_opening_is_embedded_with_the_whole_part_and_not_as_its_user_side(
+    memory: MemSense, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        found = connection.execute(
+            "SELECT c.part, array_agg(e.route ORDER BY e.route)"
+            " FROM memsense.chunks AS c JOIN memsense.embeddings AS e USING (chunk_id)"
+            " WHERE c.session_id = 'orchard' AND c.granularity = 'turn' GROUP BY c.part ORDER BY 1"
+        ).fetchall()
+        pending = connection.execute("SELECT * FROM memsense.pending_embeddings").fetchall()
+        register_vector(connection)
+        (stored,) = connection.execute(
+            "SELECT e.embedding FROM memsense.chunks AS c"
+            " JOIN memsense.embeddings AS e USING (chunk_id)"
+            " WHERE c.session_id = 'orchard' AND c.part = 3 AND e.route = 'full'"
+            " AND c.granularity = 'turn'"
+        ).fetchone() or (None,)
+    assert found == [(0, ["assistant", "full", "user"])] + [
+        (part, ["assistant", "full"]) for part in (1, 2, 3)
+    ]
+    assert pending == []
+    last = parts_of(memory)[3]
+    text = f"{last.user_text}\n{last.assistant_text}"
+    (expected,) = HashingEmbedder().embed([text])
+    assert np.allclose(stored.to_numpy(), expected, atol=1e-3)
+
+
+def test_what_stands_beside_a_part_does_not_say_the_opening_again(memory: MemSense) -> None:
+    result = ask(memory, "keep the orchard: copper")
+    hit = next(hit for hit in result if hit.session_id == "orchard")
+    assert hit.chunk.part == 2
+    shown = [hit.content, *(neighbor.chunk.content for neighbor in hit.neighbors)]
+    assert [neighbor.chunk.part for neighbor in hit.neighbors] == [1, 3]
+    assert [text.count(QUESTION) for text in shown] == [1, 0, 0]
+
+
+def test_a_session_says_the_opening_once(memory: MemSense) -> None:
+    for filters in ({}, {"tags": None, "since": datetime(2000, 1, 1, tzinfo=UTC)}):
+        result = memory.search(
+            "Zanzibar clove orchard", user_id="ada", granularity="session", **filters
+        )
+        texts = [hit.content for hit in result if hit.session_id == "orchard"]
+        assert sum(text.count(QUESTION) for text in texts) <= 1
+    chunks = memory.recent(user_id="ada", session_id="orchard", limit=50)
+    contexts = [chunk.context for chunk in chunks]
+    assert sum(text.count(QUESTION) for text in contexts) == 1
+    assert all(chunk.next_user_text is None for chunk in chunks)
+
+
+@pytest.mark.parametrize("part", [0, 2])
+def test_forgetting_a_part_forgets_the_exchange_and_restoring_brings_it_back(
+    memory: MemSense, part: int
+) -> None:
+    ids = [chunk.chunk_id for chunk in parts_of(memory)]
+    before = [(chunk.content, chunk.context) for chunk in parts_of(memory)]
+    assert memory.forget(ids[part]) == ids
+    assert parts_of(memory) == []
+    assert not [hit for hit in ask(memory, QUESTION) if "Zanzibar" in f"{hit}"]
+    assert memory.archive(ids[3]) == ids
+    assert memory.restore(ids[1]) == ids
+    assert [(chunk.content, chunk.context) for chunk in parts_of(memory)] == before
+    (kept,) = [hit for hit in ask(memory, QUESTION) if hit.session_id == "orchard"]
+    assert kept.chunk_id in ids
+
+
+def test_promoting_a_part_promotes_its_exchange(memory: MemSense) -> None:
+    ids = [chunk.chunk_id for chunk in parts_of(memory)]
+    memory.promote(ids[2])
+    assert [chunk.memory_score for chunk in parts_of(memory)] == pytest.approx([0.65] * 4)
+
+
+def test_an_excluded_part_takes_its_exchange_along(memory: MemSense) -> None:
+    ids = [chunk.chunk_id for chunk in parts_of(memory)]
+    for granularity in ("turn", "session"):
+        result = memory.search(QUESTION, user_id="ada", exclude=[ids[0]], granularity=granularity)
+        assert "Zanzibar" not in f"{result.hits}"
+    verdict = memory.why_not(QUESTION, ids[1], user_id="ada", exclude=[ids[0]])
+    assert (verdict.step, verdict.numbers["filters"]) == ("scope", ["exclude"])
+
+
+def test_reindexing_keeps_the_words_of_the_opening(memory: MemSense, database_url: str) -> None:
+    texts = "SELECT chunk_id, tsv, user_length FROM memsense.chunks ORDER BY chunk_id"
+    with psycopg.connect(database_url) as connection:
+        before = connection.execute(texts).fetchall()
+    memory.indexes.rebuild()
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute(texts).fetchall() == before

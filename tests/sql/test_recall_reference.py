@@ -274,6 +274,19 @@ def test_bm25f_on_one_field_is_bm25s_bm25(
             assert item.routes[0].score == pytest.approx(float(scores[i]), rel=1e-5)
 
 
+def test_lengths_may_count_in_full_though_a_field_is_empty(
+    memory: MemSense, recall_conn: psycopg.Connection[Any]
+) -> None:
+    fill(memory)
+    full = ODD_WEIGHTS.override(**{r: float(r == "lexical") for r in ROUTES}, b=1.0)
+    documents, scores = reference_scores(recall_conn, "Lisbon tea winter", full)
+    assert any(not item.length(field) for item in documents for field in ("assistant", "tag"))
+    _, candidates = run_recall(recall_conn, ask("Lisbon tea winter", full))
+    found = {item.chunk_id: item.routes[0].score for item in candidates}
+    assert found
+    assert found == pytest.approx({i: scores["lexical"][i] for i in found}, abs=1e-9)
+
+
 def test_a_common_word_outside_the_budget_still_scores(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:

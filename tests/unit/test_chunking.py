@@ -12,10 +12,12 @@ from memsense.write.chunking import (
     CONTEXT_AFTER,
     CONTEXT_BEFORE,
     LARGEST_CHUNK,
+    LONGEST_OPENING,
     Turn,
     build_session_chunks,
     dedup_window,
     exchange_hash,
+    find_opening,
     link_turns,
     split_exchange,
     split_text,
@@ -85,6 +87,20 @@ def test_a_long_exchange_loses_nothing_and_no_part_mixes_its_order(user: int, an
     asked = [bool(one) for one, _ in parts]
     if any(answered):
         assert not any(asked[answered.index(True) + 1 :])
+
+
+@given(st.text(max_size=2000))
+def test_an_opening_is_the_beginning_of_what_the_user_says(text: str) -> None:
+    opening = find_opening(text)
+    assert len(opening) <= LONGEST_OPENING
+    assert text.strip().startswith(opening.rstrip())
+    assert opening == f"{text.strip()}\n" or not text.strip() or len(text.strip()) >= 600
+    assert bool(opening) == bool(text.strip())
+
+
+def test_a_long_opening_is_cut_at_a_border() -> None:
+    assert find_opening("One sentence. " * 100) == "One sentence. " * 41 + "One sentence.\n"
+    assert find_opening("x" * 1000) == "x" * 599 + "\n"
 
 
 def test_a_turn_knows_the_end_of_the_one_before_and_the_beginning_of_the_next() -> None:

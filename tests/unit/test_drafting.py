@@ -4,7 +4,7 @@ from collections import UserList
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from memsense.types import Conversation, ExchangeDraft, Message, Role
 from memsense.write.drafting import Annotations, Drafter
@@ -79,7 +79,24 @@ def test_the_parts_of_a_long_exchange_differ_in_part_and_hash_alone() -> None:
     assert parts == list(range(len(parts)))
     assert len(parts) > 1
     assert len({chunk.content_hash for chunk in exchange.chunks}) == len(parts)
-    assert "".join(chunk.user_text for chunk in exchange.chunks) == "word " * 2000
+    assert "".join(chunk.own_user_text for chunk in exchange.chunks) == "word " * 2000
+    assert {chunk.part_count for chunk in exchange.chunks} == {len(parts)}
+
+
+def test_facets_are_those_of_the_part_and_stand_where_they_are_said() -> None:
+    fillers = "word " * 1200
+    [exchange] = draft(message(f"I am allergic to peanuts. {fillers} I prefer green tea."))
+    first, last = exchange.chunks[0], exchange.chunks[-1]
+    assert first.opening_length == 0 < last.opening_length <= 600
+    assert first.user_text.startswith(last.user_text[:100])
+    assert not last.own_user_text.startswith("I am allergic")
+    said = [
+        (chunk.part, chunk.user_text[cast("int", span["start"]) : cast("int", span["end"])])
+        for chunk in exchange.chunks
+        for span in chunk.facet_spans
+    ]
+    assert any(part == last.part and "prefer green tea" in text for part, text in said)
+    assert [part for part, text in said if "allergic" in text] == [0]
 
 
 def test_an_exchange_with_nothing_to_embed_is_no_draft() -> None:

@@ -56,10 +56,11 @@ filtered AS NOT MATERIALIZED (
           WHERE x.tenant_id = %(tenant_id)s
             AND x.scope_id = c.scope_id
             AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[])
-            AND x.granularity = 'session'
             AND x.session_id = c.session_id
-            AND (c.ordinal, c.part) >= (x.ordinal, x.part)
-            AND c.ordinal <= x.last_ordinal)
+            AND CASE x.granularity
+                WHEN 'session' THEN (c.ordinal, c.part) >= (x.ordinal, x.part) AND c.ordinal <= x.last_ordinal
+                ELSE c.granularity = 'turn' AND c.ordinal = x.ordinal
+            END)
       AND NOT c.message_ids && %(exclude_messages)s::text[]
       AND CASE
           WHEN c.tsv @@ (SELECT string_agg(query::text, ' & ')::tsquery FROM quoted) IS NOT FALSE
@@ -95,10 +96,11 @@ filtered AS NOT MATERIALIZED (
                         WHERE x.tenant_id = %(tenant_id)s
                           AND x.scope_id = c.scope_id
                           AND x.chunk_id = ANY (%(exclude_chunks)s::bigint[])
-                          AND x.granularity = 'session'
                           AND x.session_id = c.session_id
-                          AND (c.ordinal, c.part) >= (x.ordinal, x.part)
-                          AND c.ordinal <= x.last_ordinal)
+                          AND CASE x.granularity
+                              WHEN 'session' THEN (c.ordinal, c.part) >= (x.ordinal, x.part) AND c.ordinal <= x.last_ordinal
+                              ELSE c.granularity = 'turn' AND c.ordinal = x.ordinal
+                          END)
                     AND NOT c.message_ids && %(exclude_messages)s::text[]
                 ) IS NOT TRUE
           ) AS failing))
@@ -421,19 +423,19 @@ frequencies AS (
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_user)s / (base + user_slope * user_length)
+        * %(weight_user)s / greatest(base + user_slope * user_length, 1e-9)
         + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_assistant())[code]
                ELSE width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * assistant_weight / (base + assistant_slope * assistant_length)
+        * assistant_weight / greatest(base + assistant_slope * assistant_length, 1e-9)
         + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_tags())[code]
                ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_tag)s / (base + tag_slope * tag_length)
+        * %(weight_tag)s / greatest(base + tag_slope * tag_length, 1e-9)
         + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
                ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * context_weight / (base + context_slope * context_length) AS tf
+        * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
     FROM postings
     OFFSET 0
 ),

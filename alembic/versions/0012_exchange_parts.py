@@ -1,0 +1,25 @@
+"""Chunks know how many parts their exchange has, and how much of their text repeats its opening."""
+
+from pathlib import Path
+
+from alembic import op
+from memsense.db.migrate import run_file
+
+revision = "0012"
+down_revision = "0009"
+
+_BACK = """
+    UPDATE memsense.chunks SET user_text = substr(user_text, opening_length + 1)
+    WHERE opening_length > 0;
+    ALTER TABLE memsense.chunks DROP COLUMN part_count, DROP COLUMN opening_length;
+"""
+
+
+def upgrade() -> None:
+    """Add both columns, as written in the SQL file of the same name."""
+    run_file(op.get_bind(), Path(__file__).with_suffix(".sql"))
+
+
+def downgrade() -> None:
+    """Drop both; parts lose the opening, in their text: a re-indexing takes its words away too."""
+    op.execute(_BACK)
