@@ -80,3 +80,10 @@ UNION ALL
        WHERE y.tenant_id = %(tenant_id)s AND y.scope_id = w.scope_id
          AND y.session_id = w.session_id AND y.granularity = 'session' AND y.status = 'active'
          AND (y.ordinal, y.part) > (h.ordinal, h.part) AND (y.ordinal, y.part) <= (c.ordinal, c.part)))
+
+-- name: fetch_texts
+-- The whole texts of some chunks.
+SELECT chunk_id, concat_ws(E'\n', session_text, substr(user_text, opening_length + 1), assistant_text)
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[])
+  AND chunk_id = ANY (%(chunk_ids)s::bigint[])

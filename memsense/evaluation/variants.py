@@ -40,6 +40,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "session_chunk_weight": 0.0,
         },
         "one_per_exchange": {"one_per_exchange": False},
+        "duplicate_texts": {"duplicate_overlap": 0.0},
         "mmr": {"mmr_lambda": 1.0, "duplicate_threshold": 2.0},
     }
 )

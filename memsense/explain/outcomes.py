@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.search.explanation import RouteContribution, Selection, SessionSupport, Term
-from memsense.search.profiles import Profile
 from memsense.search.rank.ranking import Ranking, contributions, fused_scores
 from memsense.search.recall.candidates import Candidate
 from memsense.search.search import Search
@@ -97,7 +96,7 @@ def _are_duplicates(ranking: Ranking) -> NDArray[np.bool_]:
     """Which entries were too close to a hit while others remained."""
     if not ranking.picks or ranking.picks[-1][1].duplicate:
         return np.zeros(len(ranking.entries), dtype=np.bool_)
-    return ranking.redundancy >= ranking.profile.duplicate_threshold
+    return ranking.duplicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +143,7 @@ def _describe(
     ranking: Ranking, fates: Fates, row: int, bar: float | None, session: SessionSupport | None
 ) -> Outcome:
     candidate, step = ranking.candidates[row], STEPS[int(fates.steps[row])]
-    selection = _describe_selection(fates, row, ranking.profile) if fates.score_ranks[row] else None
+    selection = _describe_selection(fates, row, ranking) if fates.score_ranks[row] else None
     routes = contributions(candidate.routes, ranking.profile)
     is_hit = step is None
     return Outcome(
@@ -164,9 +163,9 @@ def _describe(
     )
 
 
-def _describe_selection(fates: Fates, row: int, profile: Profile) -> Selection:
+def _describe_selection(fates: Fates, row: int, ranking: Ranking) -> Selection:
     relevance, redundancy = float(fates.relevances[row]), float(fates.redundancies[row])
-    share = profile.mmr_lambda
+    share = ranking.profile.mmr_lambda
     return Selection(
         selected_rank=int(fates.hit_ranks[row]),
         relevance=relevance,
@@ -174,5 +173,5 @@ def _describe_selection(fates: Fates, row: int, profile: Profile) -> Selection:
         against=int(fates.rivals[row]) or None,
         mmr_lambda=share,
         mmr_score=share * relevance - (1 - share) * redundancy,
-        duplicate=redundancy >= profile.duplicate_threshold,
+        duplicate=row in ranking.duplicate_rows,
     )

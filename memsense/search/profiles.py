@@ -54,9 +54,12 @@ class Profile:
     file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
     what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
 
-    `one_per_exchange`: of the parts of a long exchange only the best may be a hit. What limits the
-    choice of hits beside MMR: at most `max_per_session` hits of one session, and
-    at least `min_sessions` different sessions where so many have candidates; 0 is no limit.
+    `duplicate_overlap`: what is as close as `duplicate_threshold` to a chosen one is its duplicate
+    only if the texts have this share of their words in common; 0 asks the vectors alone, which
+    know the beginning of a long text. `one_per_exchange`: of the parts of a long exchange only the
+    best may be a hit. What limits the choice of hits beside MMR: at most `max_per_session` hits of
+    one session, and at least `min_sessions` different sessions where so many have candidates; 0 is
+    no limit.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Profile:
     session_chunk_weight: float = 0.0
     mmr_lambda: float = 0.78
     duplicate_threshold: float = 0.94
+    duplicate_overlap: float = 0.0
     tag_redundancy: float = 0.35
     relevance: Literal["normalised", "raw"] = "normalised"
     names_removed: bool = False
@@ -191,6 +195,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("session_chunk_weight", 0, 5),
     ("mmr_lambda", 0, 1),
     ("duplicate_threshold", 0, 2),
+    ("duplicate_overlap", 0, 1),
     ("tag_redundancy", 0, 1),
     ("rrf_weight", 0, 5),
     ("coverage_weight", 0, 5),
@@ -272,6 +277,7 @@ BALANCED = Profile(
     date_weight=0.3,
     neighbour_weight=0.15,
     one_per_exchange=True,
+    duplicate_overlap=0.8,
 )
 
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.

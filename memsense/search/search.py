@@ -1,7 +1,10 @@
-"""One search: question in, explained hits out, by two statements: recall, then the hits' texts."""
+"""One search: question in, explained hits out, by two statements: recall, then the hits' texts.
+
+Where candidates are near-duplicates by their vectors, one more reads their texts.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -16,6 +19,7 @@ from memsense.search.explanation import ExchangePart, Term
 from memsense.search.hits import Hit, Neighbor, SearchResult
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
+from memsense.search.rank.duplicates import find_differing
 from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
@@ -23,7 +27,14 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchGranularity, SearchRequest
-from memsense.store import FoundHit, KnownScope, WantedHit, fetch_hits, fetch_named_chunks
+from memsense.store import (
+    FoundHit,
+    KnownScope,
+    WantedHit,
+    fetch_hits,
+    fetch_named_chunks,
+    fetch_texts,
+)
 from memsense.text.scripts import segment_scripts
 from memsense.types import Chunk, Granularity
 
@@ -119,6 +130,7 @@ def run_search(
         ceiling=state.ceiling,
         top_k=request.top_k,
         sessions=sessions,
+        differing=find_differing(candidates, plan.profile, partial(_fetch_texts, connection, plan)),
     )
     ranking = rank()
     if reranker and plan.profile.reranker_weight:
@@ -139,6 +151,13 @@ def run_search(
         notes=_notes(plan, asked, state),
         timings=timings,
     )
+
+
+def _fetch_texts(
+    connection: Connection, plan: SearchPlan, candidates: Candidates
+) -> Mapping[int, str]:
+    scope_ids = np.unique(candidates.scope_ids).tolist()
+    return fetch_texts(connection, plan.tenant_id, scope_ids, candidates.chunk_ids.tolist())
 
 
 def ask_reranker(

@@ -11,6 +11,7 @@ from memsense.store.reads import (
     fetch_named_chunks,
     fetch_recent,
     fetch_statistics,
+    fetch_texts,
     withhold_forgotten,
 )
 from memsense.store.scopes import (
@@ -48,6 +49,7 @@ __all__ = [
     "fetch_named_chunks",
     "fetch_recent",
     "fetch_statistics",
+    "fetch_texts",
     "find_chunk_scope",
     "find_namespace",
     "find_scope",

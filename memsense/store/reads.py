@@ -38,6 +38,18 @@ def fetch_named_chunks(
     return fetch_all(connection, "fetch_chunks", values, of=Chunk)
 
 
+def fetch_texts(
+    connection: Connection, tenant_id: int, scope_ids: Sequence[int], chunk_ids: Sequence[int]
+) -> dict[int, str]:
+    """What each of these chunks says, without the opening that parts of an exchange repeat."""
+    values = {
+        "tenant_id": tenant_id,
+        "scope_ids": list(scope_ids),
+        "chunk_ids": list(chunk_ids),
+    }
+    return dict(fetch_all(connection, "fetch_texts", values, FILE))
+
+
 def withhold_forgotten(chunk: Chunk) -> Chunk:
     """The chunk, without anything that it says if it is forgotten."""
     if chunk.status != "deleted":

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from embedders import HashingEmbedder
 from pgvector.psycopg import register_vector
 
 from memsense.client.memory import MemSense
 from memsense.search.profiles import BALANCED
-from tests.sql.embedders import HashingEmbedder
 
 QUESTION = "How do I keep the Zanzibar clove orchard from rot?"
 STEPS = ("drainage", "pruning", "copper", "mulch")

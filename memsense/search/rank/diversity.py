@@ -1,7 +1,8 @@
 """Chooses hits by maximal marginal relevance, within the limits on sessions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,14 @@ class Choice(NamedTuple):
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
     against: NDArray[np.int64]
+    duplicates: NDArray[np.bool_]
     barred: NDArray[np.bool_]
+
+
+Differing = Mapping[int, frozenset[int]]
+"""By chunk, the others whose vectors are as close as a duplicate's and whose texts differ."""
+
+NO_DIFFERING: Differing = MappingProxyType({})
 
 
 def diversify(
@@ -28,24 +36,28 @@ def diversify(
     scores: NDArray[np.float64],
     profile: Profile,
     top_k: int,
+    *,
+    differing: Differing = NO_DIFFERING,
 ) -> Choice:
     """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over n entries.
 
     `rows` are the entries' rows of the candidates, by descending `scores`, both (n,). First the
     best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where redundancy is
-    the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a chosen one is
-    passed over while others remain. No session gives more than `max_per_session`, and the last
-    places are kept for further sessions as far as `min_sessions` needs them.
+    the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a chosen one, whose
+    text is not `differing`, is passed over while others remain. No session gives more than
+    `max_per_session`, and the last places are kept for further sessions as far as `min_sessions`
+    needs them.
     """
     relevance = _relevance(scores, profile)
     picks: list[tuple[int, Selection]] = []
     against: NDArray[np.int64] = np.full(len(rows), -1)
-    state = after = Choice(picks, relevance, np.zeros(len(rows)), against, against > 0)
+    nowhere = against > 0
+    state = after = Choice(picks, relevance, np.zeros(len(rows)), against, nowhere, nowhere)
     closeness = _Closeness(candidates, rows, profile.tag_redundancy)
     limits = _SessionLimits(candidates, rows, profile, top_k)
     weighted = profile.mmr_lambda * relevance
     marginal = relevance
-    while found := _choose(marginal, after.redundancy < profile.duplicate_threshold, limits):
+    while found := _choose(marginal, ~after.duplicates, limits):
         state = after
         first, place = found
         step = _as_step(candidates, rows, profile, state, place)
@@ -57,7 +69,11 @@ def diversify(
             break
         limits.count(place)
         weighted[place] = -np.inf
-        after = _bring_near(state, place, closeness.to(place))
+        near = closeness.to(place)
+        close = near >= profile.duplicate_threshold
+        if others := differing.get(int(candidates.chunk_ids[rows[place]])):
+            close &= ~np.isin(candidates.chunk_ids[rows], list(others))
+        after = _bring_near(state, place, near, close)
         marginal = weighted - (1 - profile.mmr_lambda) * after.redundancy
     return state._replace(barred=limits.barred())
 
@@ -80,14 +96,18 @@ def _choose(
     return (first, int(np.where(pool, scores, -np.inf).argmax())) if pool.any() else None
 
 
-def _bring_near(state: Choice, place: int, near: NDArray[np.float64]) -> Choice:
-    """The state once the entry at this place was chosen, which others are so near to, (n,)."""
+def _bring_near(
+    state: Choice, place: int, near: NDArray[np.float64], close: NDArray[np.bool_]
+) -> Choice:
+    """The state once the entry at this place was chosen, which others are so near to, (n,), and
+    some so `close` that they duplicate it."""
     closer = near > state.redundancy
     return Choice(
         state.picks,
         state.relevance,
         redundancy=np.where(closer, near, state.redundancy),
         against=np.where(closer, place, state.against),
+        duplicates=state.duplicates | close,
         barred=state.barred,
     )
 
@@ -108,7 +128,7 @@ def _as_step(
         against=int(candidates.chunk_ids[rows[rival]]) if rival >= 0 else None,
         mmr_lambda=profile.mmr_lambda,
         mmr_score=profile.mmr_lambda * relevance - (1 - profile.mmr_lambda) * redundancy,
-        duplicate=redundancy >= profile.duplicate_threshold,
+        duplicate=bool(state.duplicates[place]),
     )
 
 

@@ -17,7 +17,7 @@ from memsense.search.explanation import (
 )
 from memsense.search.profiles import ROUTES, Profile, Route
 from memsense.search.question import Question
-from memsense.search.rank.diversity import diversify
+from memsense.search.rank.diversity import NO_DIFFERING, Differing, diversify
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.rank.signals import NO_TERMS, ScoreTerms, score_terms
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
@@ -95,8 +95,8 @@ class Ranking:
     One entry stands for each session where `sessions` are ranked, else for each exchange, unless
     every part of one may be a hit.
     `against` is the place in `entries` of the chosen one that an entry is closest to, -1 for
-    none; `barred` says what a limit on sessions kept out of that choice; `picks` are the chosen
-    places with their steps, in order.
+    none; `duplicates` says which duplicate a chosen one, `barred` what a limit on sessions kept out
+    of that choice; `picks` are the chosen places with their steps, in order.
     """
 
     candidates: Candidates
@@ -108,12 +108,20 @@ class Ranking:
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
     against: NDArray[np.int64]
+    duplicates: NDArray[np.bool_]
     barred: NDArray[np.bool_]
 
     @cached_property
     def chosen(self) -> list[Ranked]:
         """The final list, best first."""
         return [self._explain(self.entries[place], step) for place, step in self.picks]
+
+    @cached_property
+    def duplicate_rows(self) -> frozenset[int]:
+        """The candidates that duplicated a hit: when they were chosen, or when the last hit was."""
+        found = {self.entries[int(place)].row for place in np.flatnonzero(self.duplicates)}
+        picked = {self.entries[place].row: step.duplicate for place, step in self.picks}
+        return frozenset(row for row in found | picked.keys() if picked.get(row, True))
 
     @cached_property
     def scored(self) -> list[Ranked]:
@@ -155,10 +163,12 @@ def rank_candidates(
     top_k: int,
     sessions: bool,
     added: Mapping[int, Term] = NO_TERMS,
+    differing: Differing = NO_DIFFERING,
 ) -> Ranking:
     """The final list: at most `top_k` chunks, or sessions when `sessions`.
 
-    `added` holds a further term for some chunks, such as a reranker's. Deterministic: equal scores
+    `added` holds a further term for some chunks, such as a reranker's; `differing` says whose texts
+    make them no duplicates. Deterministic: equal scores
     go to the lower chunk id.
     """
     terms = score_terms(
@@ -177,7 +187,7 @@ def rank_candidates(
             rows = best_parts(candidates, rows)
         scores = scores[rows]
         entries = ChunkEntries(rows.tolist(), scores.tolist())
-    choice = diversify(candidates, rows, scores, profile, top_k)
+    choice = diversify(candidates, rows, scores, profile, top_k, differing=differing)
     return Ranking(
         candidates=candidates,
         profile=profile,
