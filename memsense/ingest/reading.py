@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from memsense.ingest.decoding import decode_chunks, split_lines
+from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import Broken, Record, scan_json
 from memsense.ingest.options import ReadOptions
 from memsense.ingest.report import ReadReport
@@ -15,6 +16,7 @@ from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"
+INJECTED = "injected context"
 _INVISIBLE = "\ufeff\x00 \t\r\n"
 NO_MESSAGES = "conversation without messages"
 
@@ -123,8 +125,12 @@ class ConversationBuilder:
         line: int | None = None,
     ) -> None:
         """Add a message at the end; an id seen before drops or replaces the earlier one."""
+        text, injected = strip_injected(text)
+        self.reading.report.injected_blocks += injected
+        if injected:
+            text = text.strip()
         if not text.strip(_INVISIBLE).strip():
-            self.reading.skip(EMPTY, line)
+            self.reading.skip(INJECTED if injected else EMPTY, line)
             return
         clean = self.reading.clean
         message = Message(

@@ -31,7 +31,8 @@ class ReadReport:
 
     `messages_kept` are in the conversations that came out; `joined` are records that became
     part of a kept message (one answer written as several lines); every other record is in
-    `skipped` under its reason. `seen_ids` maps a format's message ids that already came out in
+    `skipped` under its reason. `injected_blocks` are parts of messages that a hook or a memory had
+    put there. `seen_ids` maps a format's message ids that already came out in
     this run to their session: a resumed session file repeats its predecessor's lines.
     `taken_as_user` says by log whose side became the user's where people talk to each other and
     nobody was named.
@@ -42,6 +43,7 @@ class ReadReport:
     joined: int = 0
     records: int = 0
     replaced_characters: int = 0
+    injected_blocks: int = 0
     unusable_times: int = 0
     earliest: datetime | None = None
     latest: datetime | None = None

@@ -58,6 +58,7 @@ class IngestReport:
                 for reason, tally in self.read.skipped.items()
             },
             "replaced_characters": self.read.replaced_characters,
+            "injected_blocks": self.read.injected_blocks,
             "reencoded_lines": self.read.reencoded_lines.count,
             "unusable_times": self.read.unusable_times,
             "detected": {

@@ -1,6 +1,7 @@
 """Gemini: CLI sessions (JSONL or one object), API request bodies, AI Studio prompts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 from memsense.ingest.content import joined_text
 from memsense.ingest.head import Head
@@ -10,28 +11,41 @@ from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
+    identifier,
     mapping,
     objects,
+    reach,
     string,
 )
 from memsense.types import Conversation, JsonValue
 
 _LISTS = ("contents", "messages", "history")
-_WORD_KEYS = ("content", "parts", "text", "message")
+_WORD_KEYS = ("displayContent", "content", "parts", "text", "message")
+
+
+@dataclass(slots=True)
+class _Session:
+    """A session told line by line: its header, and its turns by id, in order."""
+
+    header: JsonObject = field(default_factory=dict[str, JsonValue])
+    turns: list[tuple[JsonObject, int]] = field(default_factory=list[tuple[JsonObject, int]])
+
+    def rewind(self, turn_id: JsonValue) -> int:
+        """Drop the turn with this id and all after it; how many went."""
+        ids = [turn.get("id") for turn, _ in self.turns]
+        start = ids.index(turn_id) if turn_id in ids else len(ids)
+        dropped = len(self.turns) - start
+        del self.turns[start:]
+        return dropped
 
 
 def _sniff(head: Head) -> str | None:
-    if head.find(lambda record: record.get("type") == "session_metadata"):
-        return "a line of type session_metadata"
-    if head.find(lambda record: "sessionId" in record and "projectHash" in record):
-        return "a session with projectHash"
-    if head.find(lambda record: isinstance(record.get("chunkedPrompt"), dict)):
-        return "an AI Studio prompt with chunkedPrompt"
-    if head.find(lambda record: any(map(_is_turn, objects(record.get("contents"))))):
-        return "contents with role and parts"
-    if head.find(_has_model_role):
-        return "messages of role model"
-    return None
+    return next((reason for shows, reason in _SIGNS if head.find(shows)), None)
+
+
+def _is_prompt(record: JsonObject) -> bool:
+    """Whether it is a line of logs.json, which keeps what a person typed in all sessions."""
+    return {"sessionId", "messageId", "message", "type"} <= record.keys()
 
 
 def _is_turn(turn: JsonObject) -> bool:
@@ -44,22 +58,75 @@ def _has_model_role(record: JsonObject) -> bool:
 
 
 def _read(reading: Reading) -> Iterator[Conversation]:
-    loose = reading.conversation()
-    session, started = reading.source.stem, None
+    session = _Session()
+    prompts: dict[str, ConversationBuilder] = {}
     saw_lines = False
     for record in reading.objects():
         turns = _turns(record.value)
         if turns is not None:
             yield from _read_object(reading, record, turns)
-        elif record.value.get("type") == "session_metadata":
-            session = first_identifier(record.value, "sessionId") or session
-            started = record.value.get("startTime")
-            saw_lines = True
+        elif _is_prompt(record.value):
+            _take_prompt(reading, prompts, record)
         else:
             saw_lines = True
-            _add_turn(loose, record.value, record.line)
+            _take_line(reading, session, record)
     if saw_lines:
-        yield from loose.build(session, started_at=reading.stamp(started).at)
+        yield from _build(reading, session.header, session.turns, reading.source.stem)
+    for known, builder in prompts.items():
+        yield from builder.build(known)
+
+
+def _take_line(reading: Reading, session: _Session, record: ObjectRecord) -> None:
+    """One line of a session that grows: a header, a turn, or a change to what was told."""
+    value = record.value
+    if value.get("type") == "session_metadata" or "projectHash" in value:
+        session.header = session.header or value
+        reading.skip("not a message", record.line)
+    elif "$rewindTo" in value and not reading.options.all_branches:
+        if dropped := session.rewind(value["$rewindTo"]):
+            reading.skip("rolled back", record.line, dropped)
+        reading.skip("not a message", record.line)
+    elif "$set" in value:
+        told = objects(reach(value, "$set", "messages"))
+        known = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
+        new = [turn for turn in told if identifier(turn.get("id")) not in known]
+        session.turns.extend((turn, record.line) for turn in new)
+        reading.skip("not a message", record.line)
+    else:
+        session.turns.append((value, record.line))
+
+
+def _take_prompt(
+    reading: Reading, prompts: dict[str, ConversationBuilder], record: ObjectRecord
+) -> None:
+    """A person's prompt, unless its session was read in full from a log of its own."""
+    session = identifier(record.value.get("sessionId")) or reading.source.stem
+    label = reading.report.seen_ids.get(_seen(session), reading.source.label)
+    if label != reading.source.label:
+        reading.skip("in the log of its session, too", record.line)
+        return
+    builder = prompts.setdefault(session, reading.conversation())
+    _add_turn(builder, record.value, record.line, identifier(record.value.get("messageId")))
+
+
+def _seen(session: str) -> str:
+    return f"gemini_cli:session:{session}"
+
+
+def _build(
+    reading: Reading, header: JsonObject, turns: Iterable[tuple[JsonObject, int]], place: str
+) -> Iterator[Conversation]:
+    if header.get("kind") == "subagent" and not reading.options.sidechains:
+        reading.skip("sidechain", count=sum(1 for _ in turns))
+        turns = ()
+    builder = reading.conversation()
+    for turn, line in turns:
+        _add_turn(builder, turn, line, identifier(turn.get("id")))
+    known = first_identifier(header, "sessionId", "session_id", "id")
+    if known:
+        reading.report.seen_ids.setdefault(_seen(known), reading.source.label)
+    started = reading.stamp(header.get("startTime")).at
+    yield from builder.build(known or place, started_at=started)
 
 
 def _turns(record: JsonObject) -> list[JsonObject] | None:
@@ -73,17 +140,13 @@ def _turns(record: JsonObject) -> list[JsonObject] | None:
 def _read_object(
     reading: Reading, record: ObjectRecord, turns: list[JsonObject]
 ) -> Iterator[Conversation]:
-    builder = reading.conversation()
-    for turn in turns:
-        _add_turn(builder, turn, record.line)
-    session = first_identifier(record.value, "sessionId", "session_id", "id")
-    yield from builder.build(
-        session or f"{reading.source.stem}:{record.ordinal}",
-        started_at=reading.stamp(record.value.get("startTime")).at,
-    )
+    told = [(turn, record.line) for turn in turns]
+    yield from _build(reading, record.value, told, f"{reading.source.stem}:{record.ordinal}")
 
 
-def _add_turn(builder: ConversationBuilder, turn: JsonObject, line: int) -> None:
+def _add_turn(
+    builder: ConversationBuilder, turn: JsonObject, line: int, external_id: str | None
+) -> None:
     role = role_of(string(turn.get("role")) or string(turn.get("type")))
     if role not in ("user", "assistant"):
         builder.reading.skip("not a message", line)
@@ -94,7 +157,7 @@ def _add_turn(builder: ConversationBuilder, turn: JsonObject, line: int) -> None
     builder.add(
         role,
         _words(turn),
-        external_id=first_identifier(turn, "id"),
+        external_id=external_id,
         stamp=builder.reading.stamp(_time(turn)),
         line=line,
     )
@@ -108,5 +171,20 @@ def _words(turn: JsonObject) -> str:
     found = (joined_text(turn.get(key)) for key in _WORD_KEYS)
     return next((words for words in found if words), "")
 
+
+_SIGNS: tuple[tuple[Callable[[JsonObject], bool], str], ...] = (
+    (lambda record: record.get("type") == "session_metadata", "a line of type session_metadata"),
+    (lambda record: {"sessionId", "projectHash"} <= record.keys(), "a session with projectHash"),
+    (_is_prompt, "a log of prompts with sessionId and messageId"),
+    (
+        lambda record: isinstance(record.get("chunkedPrompt"), dict),
+        "an AI Studio prompt with chunkedPrompt",
+    ),
+    (
+        lambda record: any(map(_is_turn, objects(record.get("contents")))),
+        "contents with role and parts",
+    ),
+    (_has_model_role, "messages of role model"),
+)
 
 READER = Reader(name="gemini_cli", sniff=_sniff, read=_read)

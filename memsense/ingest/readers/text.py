@@ -1,8 +1,9 @@
 """Prose, only where it is asked for by name: a paragraph is a message of nobody."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memsense.ingest.head import Head
+from memsense.ingest.injected import strip_injected
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import Reading
 from memsense.types import Conversation
@@ -14,13 +15,15 @@ def _sniff(head: Head) -> str | None:  # noqa: ARG001
 
 def _read(reading: Reading) -> Iterator[Conversation]:
     builder = reading.conversation()
-    for line, paragraph in _paragraphs(reading.lines()):
+    text, injected = strip_injected("".join(reading.lines()), keep_lines=True)
+    reading.report.injected_blocks += injected
+    for line, paragraph in _paragraphs(text.split("\n")):
         reading.report.records += 1
         builder.add("other", paragraph, line=line)
     yield from builder.build(reading.source.stem)
 
 
-def _paragraphs(lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Runs of lines between blank ones, with the number of their first line."""
     pending: list[str] = []
     start = 1

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from memsense.ingest.evidence import find_evidence
 from memsense.ingest.head import Head
+from memsense.ingest.injected import strip_injected
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.turns import (
@@ -31,8 +32,9 @@ def _guess(head: Head) -> str | None:
 
 
 def _read(reading: Reading) -> Iterator[Conversation]:
-    lines = [line.rstrip("\r\n") for line in reading.lines()]
-    lines = drop_cues(lines)
+    text, injected = strip_injected("".join(reading.lines()), keep_lines=True)
+    reading.report.injected_blocks += injected
+    lines = drop_cues([line.rstrip("\r") for line in text.split("\n")])
     speakers = find_speakers(lines)
     if speakers:
         turns = _collect(lines, speakers)

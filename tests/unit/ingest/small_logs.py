@@ -1,0 +1,156 @@
+"""The smallest log of each format that holds a given text: a person says it and is answered."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def lines(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def _claude_code(text: str) -> str:
+    asked = {"content": text}
+    answered = {"id": "m", "content": [{"type": "text", "text": "fine"}]}
+    return lines(
+        {"type": "user", "uuid": "u", "sessionId": "s", "message": asked},
+        {
+            "type": "assistant",
+            "uuid": "v",
+            "parentUuid": "u",
+            "sessionId": "s",
+            "message": answered,
+        },
+    )
+
+
+def _openclaw(text: str) -> str:
+    return lines(
+        {"type": "session", "id": "s", "cwd": "/"},
+        {"type": "message", "id": "a", "message": {"role": "user", "content": text}},
+        {
+            "type": "message",
+            "id": "b",
+            "parentId": "a",
+            "message": {"role": "assistant", "content": "fine"},
+        },
+    )
+
+
+def _codex(text: str) -> str:
+    return lines(
+        {"type": "session_meta", "payload": {"id": "s"}},
+        {"type": "event_msg", "payload": {"type": "user_message", "message": text}},
+        {"type": "event_msg", "payload": {"type": "agent_message", "message": "fine"}},
+    )
+
+
+def _chatgpt(text: str) -> str:
+    def node(role: str, said: str, parent: str | None) -> Json:
+        content = {"content_type": "text", "parts": [said]}
+        return {"parent": parent, "message": {"author": {"role": role}, "content": content}}
+
+    nodes = {"a": node("user", text, None), "b": node("assistant", "fine", "a")}
+    return json.dumps({"id": "c", "current_node": "b", "mapping": nodes})
+
+
+def _telegram(text: str) -> str:
+    def message(number: int, name: str, said: str) -> Json:
+        when = str(1735732800 + number)
+        return {"id": number, "type": "message", "from": name, "date_unixtime": when, "text": said}
+
+    return json.dumps({"id": 1, "messages": [message(1, "Ana", text), message(2, "Bo", "fine")]})
+
+
+def _slack(text: str) -> str:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return json.dumps(
+        [
+            {"type": "message", "user": "U1", "text": escaped, "ts": "1452837318.000001"},
+            {"type": "message", "user": "U2", "text": "fine", "ts": "1452837319.000002"},
+        ]
+    )
+
+
+def _rows(text: str) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows([("role", "content"), ("user", text), ("assistant", "fine")])
+    return out.getvalue()
+
+
+def _locomo(text: str) -> str:
+    turns = [
+        {"speaker": "Ana", "dia_id": "D1:1", "text": text},
+        {"speaker": "Bo", "dia_id": "D1:2", "text": "fine"},
+    ]
+    talk = {"speaker_a": "Ana", "speaker_b": "Bo", "session_1": turns}
+    return json.dumps([{"sample_id": "c", "conversation": talk}])
+
+
+def _turns(text: str) -> list[Json]:
+    return [{"role": "user", "content": text}, {"role": "assistant", "content": "fine"}]
+
+
+SMALL_LOGS: dict[str, Callable[[str], str]] = {
+    "claude_code": _claude_code,
+    "openclaw": _openclaw,
+    "codex": _codex,
+    "openai_responses": lambda text: lines(
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "fine"}],
+        },
+    ),
+    "gemini_cli": lambda text: json.dumps(
+        {
+            "sessionId": "s",
+            "projectHash": "h",
+            "messages": [
+                {"id": "a", "type": "user", "content": text},
+                {"id": "b", "type": "gemini", "content": "fine"},
+            ],
+        }
+    ),
+    "chatgpt": _chatgpt,
+    "claude_ai": lambda text: json.dumps(
+        {
+            "uuid": "c",
+            "chat_messages": [
+                {"uuid": "a", "sender": "human", "text": text},
+                {"uuid": "b", "sender": "assistant", "text": "fine"},
+            ],
+        }
+    ),
+    "longmemeval": lambda text: json.dumps(
+        [{"question_id": "q", "haystack_session_ids": ["s"], "haystack_sessions": [_turns(text)]}]
+    ),
+    "locomo": _locomo,
+    "sharegpt": lambda text: json.dumps(
+        [
+            {
+                "id": "s",
+                "conversations": [
+                    {"from": "human", "value": text},
+                    {"from": "gpt", "value": "fine"},
+                ],
+            }
+        ]
+    ),
+    "telegram": _telegram,
+    "langchain": lambda text: json.dumps(
+        [{"type": "human", "content": text}, {"type": "ai", "content": "fine"}]
+    ),
+    "slack": _slack,
+    "openai_messages": lambda text: json.dumps({"messages": _turns(text)}),
+    "rows": _rows,
+    "signal": lambda text: f"[2024-12-24, 12:23] Ana: {text}\n[2024-12-24, 12:24] Bo: fine\n",
+    "whatsapp": lambda text: f"[24/12/24, 12:23:01] Ana: {text}\n[24/12/24, 12:24:02] Bo: fine\n",
+    "transcript": lambda text: f"User: {text}\nAssistant: fine\n",
+    "text": lambda text: f"{text}\n\nfine\n",
+}
