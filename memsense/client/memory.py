@@ -259,9 +259,9 @@ class MemSense:
         from memsense.write.drafting import Annotations, Drafter
 
         report = ingest_run.IngestReport(dry_run=dry_run)
-        sources = ingest_run.find_sources([str(path) for path in paths], report)
-        on_start(sum(source.size or 0 for source in sources))
         reading = options or ReadOptions()
+        sources = ingest_run.find_sources([str(path) for path in paths], report, reading)
+        on_start(sum(source.size or 0 for source in sources))
         drafter = Drafter(
             tagger=self._context.tagger,
             mode=mode,

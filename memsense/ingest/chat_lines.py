@@ -106,7 +106,7 @@ def read_chat(reading: Reading) -> Iterator[Conversation]:
     speakers = builder.speakers()
     first = tuple(name for name in speakers if name == people.owner)
     yield from builder.build_parts(
-        reading.source.stem,
+        reading.source.session_id,
         reading.options.session_gap,
         participants=tuple(dict.fromkeys((*first, *speakers))),
     )

@@ -1,8 +1,9 @@
 """What a caller may choose about reading; one value, passed down to every reader."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
+from pathlib import Path
 from typing import Literal
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
@@ -17,6 +18,7 @@ class ReadOptions:
     `date_order` settles `03/04/21`. `columns` maps a field (session, role, content, time, id,
     order, speaker, prompt, response) to a column of a CSV or JSON row. `session_gap` is the
     silence that ends a session of a chat that never ends. `bots` keeps bot posts of Slack.
+    `roots` are folders whose logs have their place below them, as if the folder had been given.
     `guessed` reads, in folders and archives too, a log that only looks like a conversation.
     """
 
@@ -31,3 +33,4 @@ class ReadOptions:
     session_gap: timedelta = timedelta(hours=6)
     bots: bool = True
     guessed: bool = False
+    roots: Sequence[str | Path] = ()

@@ -1,6 +1,7 @@
 """Finds the logs behind the paths a person gives: files, folders, globs, archives, stdin."""
 
 import glob
+import hashlib
 import io
 import re
 import shutil
@@ -32,6 +33,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
     zlib.error,
 )
 
+_LONGEST_PLACE = 200
 _SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())
 _ZIP_MAGIC = b"PK\x03\x04"
 _SPOOL_BYTES = 8 << 20
@@ -73,7 +75,8 @@ class Source:
     `label` names it for people and in `Conversation.source`. `named` tells that the caller
     gave it by name, so that a log nobody can read is the caller's error; a file found in a
     folder may simply be something else. `opener` gives the bytes from the beginning. `members`
-    are the files of a Slack export.
+    are the files of a Slack export. `place` is the path below the root that the caller gave,
+    with at least one folder, so that `a/chat.txt` and `b/chat.txt` stay apart.
     """
 
     label: str
@@ -84,36 +87,63 @@ class Source:
     size: int | None = None
     named: bool = True
     members: Sequence["Source"] = ()
+    place: str = ""
 
     @property
-    def stem(self) -> str:
-        """The file's name without its last suffix: the session's id where a log has none."""
-        return PurePosixPath(self.name).stem or self.name
+    def session_id(self) -> str:
+        """The session's id where a log has none of its own: its place, else its name."""
+        return self.place or place_of(self.name)
 
 
-def expand_paths(paths: Iterable[str | Path], report: ReadReport | None = None) -> list[Source]:
+def place_of(name: str) -> str:
+    """A path without its suffixes, as the id of a session; a long one by its hash and its end."""
+    path = PurePosixPath(name)
+    place = str(path.with_name(path.stem)) if path.stem else name
+    if len(place) <= _LONGEST_PLACE:
+        return place
+    return f"{hashlib.sha256(place.encode(errors='replace')).hexdigest()[:16]}/{place[-100:]}"
+
+
+def expand_paths(
+    paths: Iterable[str | Path],
+    report: ReadReport | None = None,
+    *,
+    roots: Iterable[str | Path] = (),
+) -> list[Source]:
     """The logs behind files, folders, glob patterns, zip archives and `-` (stdin), in order.
 
     Folders are walked, oldest file first, so that a resumed session comes after the one it
     repeats; symbolic links and special files in them are left out, as are the side files of
     exports (counted in `report`). A folder or archive of a Slack export is one source. A link
     is followed only where the caller names it: not in a folder, nor where a pattern matches it.
+    A log below one of the `roots` has its place there, as if that folder had been given.
     Raises `IngestError` for a path that does not exist or is no regular file or folder, and for an
     archive whose logs together are more than 50 times as large as it, or larger than 16 GiB; for
     one such log, and one that can't be unpacked piece by piece, its opener does.
     """
-    walk = _Walk(report or ReadReport())
+    walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
     return [source for path in paths for source in walk.expand(str(path))]
 
 
 class _Walk:
-    def __init__(self, report: ReadReport) -> None:
+    def __init__(self, report: ReadReport, roots: Sequence[Path]) -> None:
         self._report = report
+        self._roots = sorted(roots, key=lambda root: len(root.parts))
+        self._root = Path()
+
+    def _place(self, path: Path) -> str:
+        """The path below the root that was given, with at least the folder that it is in."""
+        absolute = path.absolute()
+        below = next((root for root in self._roots if root in absolute.parents), self._root)
+        parts = absolute.relative_to(below).parts if below in absolute.parents else (path.name,)
+        folder = absolute.parent.name
+        return place_of("/".join(parts if len(parts) > 1 or not folder else (folder, *parts)))
 
     def expand(self, given: str) -> Iterator[Source]:
         if given == STDIN:
             return self._stdin()
         path = Path(given)
+        self._root = path.absolute()
         if path.is_dir():
             return self._folder(path)
         if path.is_file():
@@ -130,6 +160,7 @@ class _Walk:
             if _passes_link(match, Path(given)):
                 self._leave_out(LINK, match)
             elif match.is_dir():
+                self._root = match.absolute()
                 yield from self._folder(match)
             elif match.is_file():
                 yield from self._file(match, named=True)
@@ -137,7 +168,7 @@ class _Walk:
     def _file(self, path: Path, *, named: bool) -> Iterator[Source]:
         opener = partial(_open_file, path)
         if _starts_like_zip(path):
-            yield from self._archive(str(path), path, named=named)
+            yield from self._archive(str(path), path, self._place(path), named=named)
             return
         yield Source(
             label=str(path),
@@ -146,6 +177,7 @@ class _Walk:
             path=path,
             size=path.stat().st_size,
             named=named,
+            place=self._place(path),
         )
 
     def _folder(self, folder: Path) -> Iterator[Source]:
@@ -207,19 +239,21 @@ class _Walk:
         size = spool.tell()
         spool.seek(0)
         if spool.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC:
-            yield from self._archive("stdin", spool, named=True)
+            yield from self._archive("stdin", spool, "stdin", named=True)
             return
         opener = partial(_rewound, spool)
         yield Source(label="stdin", name="stdin", kind="stdin", opener=opener, size=size)
 
-    def _archive(self, label: str, file: Path | BinaryIO, *, named: bool) -> Iterator[Source]:
+    def _archive(
+        self, label: str, file: Path | BinaryIO, place: str, *, named: bool
+    ) -> Iterator[Source]:
         try:
             archive = zipfile.ZipFile(file)
         except UNREADABLE as error:
             raise IngestError(f"{label}: the archive can't be read ({error})") from error
         logs = [info for info in archive.infolist() if _is_log(info)]
         _check_archive(label, _size_of(file), logs)
-        members = [_member(label, archive, info) for info in logs]
+        members = [_member(label, archive, info, place) for info in logs]
         if _is_slack_listing([member.name for member in members]):
             yield _slack_source(label, members)
             return
@@ -291,7 +325,7 @@ def _size_of(file: Path | BinaryIO) -> int:
     return file.stat().st_size if isinstance(file, Path) else file.seek(0, io.SEEK_END)
 
 
-def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Source:
+def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: str) -> Source:
     label = f"{label}/{info.filename}"
     return Source(
         label=label,
@@ -300,6 +334,7 @@ def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Sour
         opener=partial(_open_member, label, archive, info),
         size=info.file_size,
         named=False,
+        place=place_of(f"{place}/{info.filename}"),
     )
 
 

@@ -96,9 +96,9 @@ class IngestJob:
     on_session: Callable[[IngestReport], object] = lambda _: None
 
 
-def find_sources(paths: Iterable[str], report: IngestReport) -> list[Source]:
+def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:
     """The logs behind the paths; raises IngestError for a path that is not there."""
-    return expand_paths(paths, report.read)
+    return expand_paths(paths, report.read, roots=options.roots)
 
 
 def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:

@@ -65,7 +65,7 @@ def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conve
     parents = {key: identifier(node.get("parent")) for key, node in nodes.items()}
     main = path_to_root(_find_leaf(value, nodes, parents), parents)
     session = first_identifier(value, "conversation_id", "id")
-    session = session or f"{reading.source.stem}:{record.ordinal}"
+    session = session or f"{reading.source.session_id}:{record.ordinal}"
     yield from _build(reading, session, value, [nodes[key] for key in main], record.line)
     if not reading.options.all_branches:
         _skip_abandoned(reading, nodes, main, record.line)
@@ -189,7 +189,7 @@ def _read_group_chat(reading: Reading, chat: JsonObject, line: int) -> Iterator[
             stamp=reading.stamp(message.get("created_at")),
             line=line,
         )
-    session = identifier(chat.get("id")) or f"{reading.source.stem}:{line}"
+    session = identifier(chat.get("id")) or f"{reading.source.session_id}:{line}"
     yield from builder.build(session, title=string(chat.get("name")))
 
 

@@ -43,7 +43,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
 def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
     value = record.value
     messages = objects(value.get("chat_messages"))
-    session = identifier(value.get("uuid")) or f"{reading.source.stem}:{record.ordinal}"
+    session = identifier(value.get("uuid")) or f"{reading.source.session_id}:{record.ordinal}"
     for name, branch in _branches(reading, value, messages):
         yield from _build(reading, f"{session}{name}", value, branch, record.line)
 

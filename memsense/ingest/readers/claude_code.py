@@ -96,7 +96,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         )
     title = next((titles[line.uuid] for line in lines if line.uuid in titles), None)
     if not builders:
-        yield from reading.conversation().build(reading.source.stem)
+        yield from reading.conversation().build(reading.source.session_id)
     for session, builder in builders.items():
         yield from builder.build(session, title=title)
 
@@ -107,7 +107,7 @@ def _take_line(reading: Reading, record: ObjectRecord) -> _Line:
         number=record.line,
         uuid=identifier(value.get("uuid")),
         parent=identifier(value.get("parentUuid")),
-        session=identifier(value.get("sessionId")) or reading.source.stem,
+        session=identifier(value.get("sessionId")) or reading.source.session_id,
     )
     line.reason = _reason_by_type(reading, value)
     if line.reason is None:

@@ -120,7 +120,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             line=spoken.line,
         )
     yield from builder.build(
-        identifier(rollout.header.get("id")) or reading.source.stem,
+        identifier(rollout.header.get("id")) or reading.source.session_id,
         started_at=reading.stamp(rollout.header.get("timestamp")).at,
     )
 

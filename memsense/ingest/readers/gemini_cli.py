@@ -71,7 +71,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             saw_lines = True
             _take_line(reading, session, record)
     if saw_lines:
-        yield from _build(reading, session.header, session.turns, reading.source.stem)
+        yield from _build(reading, session.header, session.turns, reading.source.session_id)
     for known, builder in prompts.items():
         yield from builder.build(known)
 
@@ -100,7 +100,7 @@ def _take_prompt(
     reading: Reading, prompts: dict[str, ConversationBuilder], record: ObjectRecord
 ) -> None:
     """A person's prompt, unless its session was read in full from a log of its own."""
-    session = identifier(record.value.get("sessionId")) or reading.source.stem
+    session = identifier(record.value.get("sessionId")) or reading.source.session_id
     label = reading.report.seen_ids.get(_seen(session), reading.source.label)
     if label != reading.source.label:
         reading.skip("in the log of its session, too", record.line)
@@ -141,7 +141,7 @@ def _read_object(
     reading: Reading, record: ObjectRecord, turns: list[JsonObject]
 ) -> Iterator[Conversation]:
     told = [(turn, record.line) for turn in turns]
-    yield from _build(reading, record.value, told, f"{reading.source.stem}:{record.ordinal}")
+    yield from _build(reading, record.value, told, f"{reading.source.session_id}:{record.ordinal}")
 
 
 def _add_turn(

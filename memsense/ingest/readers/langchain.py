@@ -89,7 +89,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             _add_message(builder, record.value, record.line)
     for number, builder in loose.items():
         suffix = f":{number}" if number > 1 else ""
-        yield from builder.build(reading.source.stem + suffix)
+        yield from builder.build(reading.source.session_id + suffix)
     for thread_id, thread in threads.items():
         yield from _read_thread(reading, thread_id, thread)
 
@@ -99,7 +99,7 @@ def _read_list(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]
     for message in objects(record.value["messages"]):
         _add_message(builder, message, record.line)
     session = first_identifier(record.value, "thread_id", "session_id", "id")
-    yield from builder.build(session or f"{reading.source.stem}:{record.ordinal}")
+    yield from builder.build(session or f"{reading.source.session_id}:{record.ordinal}")
 
 
 def _take_state(
@@ -113,7 +113,7 @@ def _take_state(
     if configurable.get("checkpoint_ns"):
         reading.skip("state of a subgraph", record.line)
         return
-    thread_id = identifier(configurable.get("thread_id")) or reading.source.stem
+    thread_id = identifier(configurable.get("thread_id")) or reading.source.session_id
     thread = threads.setdefault(thread_id, _Thread(line=record.line))
     stamp = reading.stamp(record.value.get("created_at"))
     for message in messages:

@@ -35,7 +35,7 @@ def _read_sample(reading: Reading, record: ObjectRecord) -> Iterator[Conversatio
     """One conversation a session; the sample is the user, whose memory it is."""
     talk = mapping(record.value.get("conversation"))
     known = identifier(record.value.get("sample_id"))
-    user_id = reading.clean(known or f"{reading.source.stem}:{record.ordinal}")
+    user_id = reading.clean(known or f"{reading.source.session_id}:{record.ordinal}")
     names = [string(talk.get("speaker_a")), string(talk.get("speaker_b"))]
     keys = {int(match[1]): key for key in talk if (match := _SESSION.fullmatch(key))}
     for number in sorted(keys):

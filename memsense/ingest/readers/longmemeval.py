@@ -30,7 +30,7 @@ def _read_history(reading: Reading, record: ObjectRecord) -> Iterator[Conversati
     """One conversation a session; ids repeat inside one history, then a number is added."""
     value = record.value
     known = identifier(value.get("question_id"))
-    user_id = reading.clean(known or f"{reading.source.stem}:{record.ordinal}")
+    user_id = reading.clean(known or f"{reading.source.session_id}:{record.ordinal}")
     ids = sequence(value.get("haystack_session_ids"))
     dates = sequence(value.get("haystack_dates"))
     used: dict[str, int] = {}

@@ -139,7 +139,7 @@ def _session_id(reading: Reading, record: ObjectRecord, builder: ConversationBui
     first = builder.messages[0].text if builder.messages else ""
     digest = hashlib.sha256(first.encode()).hexdigest()[:8]
     place = record.line if record.list_number is None else record.ordinal
-    return f"{reading.source.stem}:{place}:{digest}"
+    return f"{reading.source.session_id}:{place}:{digest}"
 
 
 def _continues(earlier: ConversationBuilder, later: ConversationBuilder) -> bool:

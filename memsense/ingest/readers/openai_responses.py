@@ -81,10 +81,10 @@ def _in_order(record: JsonObject, items: list[JsonObject]) -> list[JsonObject]:
 def _session(reading: Reading, record: ObjectRecord, items: list[JsonObject] | None) -> str:
     if items is None:
         number = record.list_number or 1
-        return reading.source.stem if number == 1 else f"{reading.source.stem}:{number}"
+        return reading.source.session_id if number == 1 else f"{reading.source.session_id}:{number}"
     talk = mapping(record.value.get("conversation"))
     named = identifier(talk.get("id")) or first_identifier(record.value, *_SESSION_KEYS)
-    return named or f"{reading.source.stem}:{record.ordinal}"
+    return named or f"{reading.source.session_id}:{record.ordinal}"
 
 
 def _add_item(builder: ConversationBuilder, item: JsonObject, time: JsonValue, line: int) -> None:

@@ -57,7 +57,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
     for entry in _keep_living(reading, entries):
         _add_entry(builder, entry)
     yield from builder.build(
-        identifier(header.get("id")) or reading.source.stem,
+        identifier(header.get("id")) or reading.source.session_id,
         title=title,
         started_at=reading.stamp(header.get("timestamp")).at,
         metadata=_metadata(header),

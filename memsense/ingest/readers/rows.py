@@ -197,7 +197,7 @@ def _describe(columns: Columns) -> str:
 def _read(reading: Reading) -> Iterator[Conversation]:
     sessions: dict[str, list[_Row]] = {}
     for line, row, columns in _rows(reading):
-        session = identifier(row.get(columns.session or "")) or reading.source.stem
+        session = identifier(row.get(columns.session or "")) or reading.source.session_id
         sessions.setdefault(session, []).extend(_messages(reading, row, columns, line))
     for session, rows in sessions.items():
         builder = reading.conversation()

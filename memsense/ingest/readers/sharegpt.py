@@ -52,7 +52,7 @@ def _turns(record: JsonObject) -> Sequence[JsonObject] | None:
 
 def _session_id(reading: Reading, record: ObjectRecord) -> str:
     known = identifier(record.value.get("id"))
-    return known or f"{reading.source.stem}:{record.ordinal}"
+    return known or f"{reading.source.session_id}:{record.ordinal}"
 
 
 def _piece_of(session: str) -> dict[str, JsonValue]:

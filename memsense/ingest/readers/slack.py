@@ -118,7 +118,7 @@ def _day_files(source: Source) -> dict[str, list[Source]]:
         if _DAY.fullmatch(path.stem) and path.suffix == ".json":
             days.setdefault(path.parent.name, []).append(member)
     if not source.members:
-        folder = _channel_folder(source.path).name if source.path else source.stem
+        folder = _channel_folder(source.path).name if source.path else source.session_id
         days[folder] = [source]
     return days
 

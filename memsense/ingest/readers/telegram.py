@@ -49,7 +49,7 @@ def _read_chat(
     builder = reading.conversation()
     for message in objects(chat.get("messages")):
         _add_message(builder, message, line)
-    session = first_identifier(chat, "id", "name") or f"{reading.source.stem}:{position}"
+    session = first_identifier(chat, "id", "name") or f"{reading.source.session_id}:{position}"
     gap = reading.options.session_gap
     yield from builder.build_parts(session, gap, title=string(chat.get("name")))
 

@@ -20,7 +20,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
     for line, paragraph in _paragraphs(text.split("\n")):
         reading.report.records += 1
         builder.add("other", paragraph, line=line)
-    yield from builder.build(reading.source.stem)
+    yield from builder.build(reading.source.session_id)
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -48,7 +48,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             continue
         reading.report.records += 1
         _add_turn(builder, turn, line)
-    yield from builder.build(reading.source.stem, title=title)
+    yield from builder.build(reading.source.session_id, title=title)
 
 
 def _collect(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[Turn, int]]:

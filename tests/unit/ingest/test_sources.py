@@ -237,3 +237,67 @@ def test_only_named_files_are_marked_as_such(tmp_path: Path) -> None:
         False,
         True,
     ]
+
+
+# Sessions without an id of their own
+
+
+def write_chats(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("User: hi\nAssistant: hello\n")
+
+
+def places(*paths: Path, roots: tuple[Path, ...] = ()) -> list[str]:
+    return sorted(source.session_id for source in expand_paths(paths, roots=roots))
+
+
+def test_a_session_without_an_id_is_named_by_its_place_below_the_root(tmp_path: Path) -> None:
+    write_chats(tmp_path / "logs", "a/chat.txt", "b/chat.txt", "b/deep/chat.txt", "top.txt")
+    assert places(tmp_path / "logs") == ["a/chat", "b/chat", "b/deep/chat", "logs/top"]
+
+
+def test_the_same_log_has_the_same_place_by_name_and_by_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_chats(tmp_path / "logs", "a/chat.txt", "b/chat.txt")
+    monkeypatch.chdir(tmp_path / "logs" / "a")
+    assert places(Path("chat.txt"), Path("../b/chat.txt")) == ["a/chat", "b/chat"]
+    assert places(Path()) == ["a/chat"]
+    assert names(str(tmp_path / "logs" / "*" / "chat.txt")) == ["chat.txt", "chat.txt"]
+    globbed = expand_paths([str(tmp_path / "logs" / "*" / "chat.txt")])
+    assert sorted(source.session_id for source in globbed) == ["a/chat", "b/chat"]
+
+
+def test_a_root_that_is_told_gives_a_single_log_its_place_there(tmp_path: Path) -> None:
+    write_chats(tmp_path / "logs", "b/deep/chat.txt")
+    chat = tmp_path / "logs" / "b" / "deep" / "chat.txt"
+    assert places(chat) == ["deep/chat"]
+    assert places(chat, roots=(tmp_path / "logs",)) == ["b/deep/chat"]
+
+
+def test_a_member_of_an_archive_has_its_place_in_it(tmp_path: Path) -> None:
+    write_chats(tmp_path / "logs", "a/chat.txt", "b/chat.txt")
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        zip_folder(tmp_path / "logs", tmp_path / name / "export.zip")
+    assert places(tmp_path / "x" / "export.zip", tmp_path / "y" / "export.zip") == [
+        "x/export/a/chat",
+        "x/export/b/chat",
+        "y/export/a/chat",
+        "y/export/b/chat",
+    ]
+
+
+def test_a_long_place_is_shortened_and_stays_its_own(tmp_path: Path) -> None:
+    deep = "/".join("x" * 60 for _ in range(5))
+    write_chats(tmp_path, f"a/{deep}/chat.txt", f"b/{deep}/chat.txt")
+    one, other = places(tmp_path)
+    assert one != other
+    assert max(len(one), len(other)) <= 200
+
+
+def test_logs_of_one_name_do_not_share_a_session(tmp_path: Path, read_path: ReadLog) -> None:
+    write_chats(tmp_path, "a/chat.txt", "b/chat.txt")
+    conversations, _ = read_path(tmp_path / "a" / "chat.txt", tmp_path / "b" / "chat.txt")
+    assert [one.session_id for one in conversations] == ["a/chat", "b/chat"]
