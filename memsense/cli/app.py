@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 import memsense
 from memsense.cli.errors import INTERRUPTED, SIGNALLED, exit_code, one_line
+from memsense.cli.jsonflag import add_json_flag
 from memsense.cli.signals import TerminatedError, end_when_terminated
 from memsense.cli.target import Target
 from memsense.errors import MemSenseError
@@ -76,7 +77,9 @@ class LazyGroup(TyperGroup):
         if not isinstance(found, typer.Typer):
             found, function = new_app(), found
             found.command(cmd_name)(function)
-        return typer.main.get_command(found)
+        command = typer.main.get_command(found)
+        add_json_flag(command)
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The list of commands, without importing any."""

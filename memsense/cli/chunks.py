@@ -8,8 +8,9 @@ import typer
 from rich.text import Text
 
 from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import Agent, AsJson, ChunkId, ChunkIds, Reason, User
-from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
+from memsense.cli.options import Agent, ChunkId, ChunkIds, Output, Reason, User
+from memsense.cli.output import OutputForm, print_data
+from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 from memsense.errors import NotFoundError
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
@@ -30,7 +31,7 @@ def recent(
     granularity: Annotated[
         Granularity, typer.Option("--granularity", "-g", help="exchanges, or whole sessions")
     ] = "turn",
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """List the latest memories by the time they are about, newest first.
 
@@ -46,8 +47,8 @@ def recent(
             session_id=session,
             granularity=granularity,
         )
-    if as_json:
-        print_json([chunk_fields(chunk) for chunk in found])
+    if output != "table":
+        print_data(output, [chunk_fields(chunk) for chunk in found])
     elif not found:
         console().print("Nothing is stored here yet.")
     else:
@@ -68,7 +69,7 @@ def _print_recent(chunks: Sequence[Chunk]) -> None:
     console().print(made)
 
 
-def show(ctx: typer.Context, chunk: ChunkId, *, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> None:
     """Show one memory, whatever its status, with everything known of it.
 
     \b
@@ -76,8 +77,8 @@ def show(ctx: typer.Context, chunk: ChunkId, *, as_json: AsJson = False) -> None
     """
     with target_of(ctx).open() as memory:
         found = memory.get(chunk)
-    if as_json:
-        print_json(chunk_fields(found))
+    if output != "table":
+        print_data(output, chunk_fields(found))
         return
     made = table("field", "value")
     for name, value in _shown_fields(found).items():
@@ -132,7 +133,7 @@ def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
     return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
-def history(ctx: typer.Context, chunk: ChunkId, *, as_json: AsJson = False) -> None:
+def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> None:
     """Show everything that happened to a memory, oldest first.
 
     \b
@@ -140,8 +141,8 @@ def history(ctx: typer.Context, chunk: ChunkId, *, as_json: AsJson = False) -> N
     """
     with target_of(ctx).open() as memory:
         events = memory.history(chunk)
-    if as_json:
-        print_json([asdict(event) for event in events])
+    if output != "table":
+        print_data(output, [asdict(event) for event in events])
     else:
         _print_history(events)
 
@@ -154,7 +155,7 @@ def _print_history(events: Sequence[Event]) -> None:
     console().print(made)
 
 
-def stats(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -> None:
+def stats(ctx: typer.Context, *, user: User = None, output: Output = "table") -> None:
     """Show what each user's memory in the namespace holds.
 
     \b
@@ -163,8 +164,8 @@ def stats(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -> 
     """
     with target_of(ctx).open() as memory:
         found = memory.stats(user_id=user)
-    if as_json:
-        print_json([asdict(scope) for scope in found])
+    if output != "table":
+        print_data(output, [asdict(scope) for scope in found])
     elif not found:
         console().print("Nothing is stored here yet.")
     else:
@@ -191,7 +192,7 @@ def _print_stats(scopes: Sequence[ScopeStatistics]) -> None:
 
 
 def forget(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, as_json: AsJson = False
+    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
     """Take memories out of every search; nothing is lost, `restore` brings them back.
 
@@ -201,12 +202,12 @@ def forget(
     A session's chunk takes its exchanges along. What is said again is stored again.
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.forget(chunk, reason=reason)), as_json
+        ctx, chunks, lambda memory, chunk: _changed(memory.forget(chunk, reason=reason)), output
     )
 
 
 def archive(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, as_json: AsJson = False
+    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
     """As `forget`, for what is outdated rather than unwanted.
 
@@ -214,12 +215,12 @@ def archive(
       memsense archive 42 --reason "moved since"
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.archive(chunk, reason=reason)), as_json
+        ctx, chunks, lambda memory, chunk: _changed(memory.archive(chunk, reason=reason)), output
     )
 
 
 def restore(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, as_json: AsJson = False
+    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
     """Bring forgotten or archived memories back; a session with the exchanges it took along.
 
@@ -227,26 +228,26 @@ def restore(
       memsense restore 42
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.restore(chunk, reason=reason)), as_json
+        ctx, chunks, lambda memory, chunk: _changed(memory.restore(chunk, reason=reason)), output
     )
 
 
-def promote(ctx: typer.Context, chunks: ChunkIds, *, as_json: AsJson = False) -> None:
+def promote(ctx: typer.Context, chunks: ChunkIds, *, output: Output = "table") -> None:
     """Raise the memory score of chunks by 0.15, at most to 1.
 
     \b
       memsense promote 42
     """
-    _change(ctx, chunks, lambda memory, chunk: {"memory_score": memory.promote(chunk)}, as_json)
+    _change(ctx, chunks, lambda memory, chunk: {"memory_score": memory.promote(chunk)}, output)
 
 
-def demote(ctx: typer.Context, chunks: ChunkIds, *, as_json: AsJson = False) -> None:
+def demote(ctx: typer.Context, chunks: ChunkIds, *, output: Output = "table") -> None:
     """Lower the memory score of chunks by 0.15, at least to 0.
 
     \b
       memsense demote 42
     """
-    _change(ctx, chunks, lambda memory, chunk: {"memory_score": memory.demote(chunk)}, as_json)
+    _change(ctx, chunks, lambda memory, chunk: {"memory_score": memory.demote(chunk)}, output)
 
 
 def feedback(
@@ -258,7 +259,7 @@ def feedback(
     ],
     question: Annotated[str | None, typer.Option(help="the question it was found for")] = None,
     note: Annotated[str | None, typer.Option(help="anything else")] = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Record whether a memory helped; it goes into the history and changes no score.
 
@@ -270,7 +271,7 @@ def feedback(
         memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
         return {"helpful": helpful}
 
-    _change(ctx, [chunk], record, as_json)
+    _change(ctx, [chunk], record, output)
 
 
 def _changed(chunk_ids: Sequence[int]) -> dict[str, Any]:
@@ -281,7 +282,7 @@ def _change(
     ctx: typer.Context,
     chunks: Sequence[int],
     change: Callable[["MemSense", int], dict[str, Any]],
-    as_json: bool,
+    output: OutputForm,
 ) -> None:
     """Change each chunk in a transaction of its own; those that aren't there end in exit code 1."""
     done: list[dict[str, Any]] = []
@@ -292,8 +293,8 @@ def _change(
                 done.append({"chunk_id": chunk, **change(memory, chunk)})
             except NotFoundError as error:
                 missing.append(error)
-    if as_json:
-        print_json(done)
+    if output != "table":
+        print_data(output, done)
     else:
         for result in done:
             typer.echo(_told(result))

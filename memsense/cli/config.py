@@ -5,8 +5,9 @@ from typing import Any
 import typer
 
 from memsense.cli.app import new_app
-from memsense.cli.options import AsJson
-from memsense.cli.render import add_row, console, plain, print_json, table
+from memsense.cli.options import Output
+from memsense.cli.output import print_data
+from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.target import target_of
 from memsense.config import SettingInUse, explain_settings, hide_secret
 from memsense.db.address import shown_url
@@ -22,7 +23,7 @@ def group() -> None:
 
 
 @app.command("show")
-def show(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, *, output: Output = "table") -> None:
     """Show each setting, its value, and where that comes from; keys and passwords are hidden.
 
     \b
@@ -32,8 +33,8 @@ def show(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     What searches use of a namespace is in the database: `memsense settings show`.
     """
     found = [_describe(setting) for setting in explain_settings(**target_of(ctx).given())]
-    if as_json:
-        print_json(found)
+    if output != "table":
+        print_data(output, found)
         return
     made = table("setting", "value", "from")
     for setting in found:

@@ -10,8 +10,8 @@ import typer
 
 from memsense.cli.app import new_app
 from memsense.cli.errors import FAILED
-from memsense.cli.options import AsJson
-from memsense.cli.render import print_json
+from memsense.cli.options import Output
+from memsense.cli.output import print_data
 from memsense.cli.signals import interrupts_left_to_child
 from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
@@ -21,7 +21,7 @@ from memsense.errors import ConfigurationError, ConnectionFailedError
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
 
 
-def init(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def init(ctx: typer.Context, *, output: Output = "table") -> None:
     """Prepare the database: create the schema, or upgrade it.
 
     \b
@@ -41,8 +41,8 @@ def init(ctx: typer.Context, *, as_json: AsJson = False) -> None:
         "revision_before": before.current,
         "revision": after.current,
     }
-    if as_json:
-        print_json(fields)
+    if output != "table":
+        print_data(output, fields)
         return
     done = "is up to date" if before.is_current else "is ready"
     typer.echo(f"the schema {done}: revision {after.current} in {shown_url(url)}")
@@ -51,17 +51,17 @@ def init(ctx: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 @app.command("upgrade")
-def upgrade(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
     """Bring the schema to this version of memsense; safe to run twice.
 
     \b
       memsense db upgrade
     """
-    init(ctx, as_json=as_json)
+    init(ctx, output=output)
 
 
 @app.command("optimise")
-def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
     """Give large memories HNSW indexes of their own; take them from shrunken ones.
 
     \b
@@ -72,10 +72,10 @@ def optimise(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     """
     with target_of(ctx).open() as memory:
         changes = memory.indexes.optimise(
-            lambda change: as_json or typer.echo(f"{change.action}: {change.user_id}")
+            lambda change: output != "table" or typer.echo(f"{change.action}: {change.user_id}")
         )
-    if as_json:
-        print_json([asdict(change) for change in changes])
+    if output != "table":
+        print_data(output, [asdict(change) for change in changes])
     elif not changes:
         typer.echo("nothing to do: every memory has the indexes that its size asks for")
 
@@ -88,7 +88,7 @@ def reindex(
         str | None,
         typer.Option(metavar="NAME", help="text-search configuration to stem in from now on"),
     ] = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Make the text index of all memories anew, in another language if you like.
 
@@ -101,8 +101,8 @@ def reindex(
     """
     with target_of(ctx).open() as memory:
         done = memory.indexes.rebuild(language)
-    if as_json:
-        print_json(asdict(done))
+    if output != "table":
+        print_data(output, asdict(done))
     else:
         typer.echo(
             f"indexed {done.chunks} chunks of {done.scopes} memories anew, in {done.language}"
@@ -161,7 +161,7 @@ def url(ctx: typer.Context) -> None:
 
 
 @app.command("status")
-def status(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def status(ctx: typer.Context, *, output: Output = "table") -> None:
     """Show which server memsense uses, whether it runs, and how far its schema is.
 
     \b
@@ -170,8 +170,8 @@ def status(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     The exit code is 1 when the embedded server isn't running.
     """
     fields = _status_fields(target_of(ctx))
-    if as_json:
-        print_json(fields)
+    if output != "table":
+        print_data(output, fields)
     else:
         for name, value in fields.items():
             typer.echo(f"{name.replace('_', ' '):<12} {_told(value)}")

@@ -26,9 +26,10 @@ from memsense.cli.measuring import (
     read_grid,
     study_profiles,
 )
-from memsense.cli.options import AsJson, Changes
+from memsense.cli.options import Changes, Output
+from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import add_row, console, print_json, table
+from memsense.cli.render import add_row, console, table
 from memsense.cli.target import check_profile, target_of
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
@@ -112,7 +113,7 @@ def locomo(
     by_conversation: ByConversation = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Measure recall on LoCoMo: sessions and exchanges, by split and by category.
 
@@ -142,7 +143,7 @@ def locomo(
             options = ReadOptions(format="locomo")
             run_with_progress(memory, [str(file)], {"mode": "hybrid", "options": options})
         families = study_profiles(memory, gold, chosen, study)
-    _tell(families, as_json)
+    _tell(families, output)
 
 
 @app.command("jsonl")
@@ -161,7 +162,7 @@ def jsonl(
     by_conversation: ByConversation = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Measure recall on a gold set of your own (its format: docs/evaluation.md).
 
@@ -190,7 +191,7 @@ def jsonl(
         chosen = choose(memory)
         store_gold(memory, conversations)
         families = study_profiles(memory, gold, chosen, study)
-    _tell(families, as_json)
+    _tell(families, output)
 
 
 @app.command("beam")
@@ -210,7 +211,7 @@ def beam(
     by_conversation: ByConversation = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Measure recall on BEAM, long chats with an assistant (its fields: docs/evaluation.md).
 
@@ -239,7 +240,7 @@ def beam(
         chosen = choose(memory)
         store_gold(memory, conversations)
         families = study_profiles(memory, gold, chosen, study)
-    _tell(families, as_json)
+    _tell(families, output)
 
 
 @app.command("compare")
@@ -253,7 +254,7 @@ def compare_runs(
     profiles: Profiles = None,
     changes: Changes = None,
     by_conversation: ByConversation = False,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Compare two files of --questions-out by a paired test: what B gains over A. Or measure every
     profile on people's chats and on chats with an assistant, beside plain fusion.
@@ -270,7 +271,7 @@ def compare_runs(
     files = {"locomo": locomo_file, "beam": beam_file}
     named = {kind: file for kind, file in files.items() if file}
     if a and b and not named:
-        _compare_files(a, b, by_conversation=by_conversation, as_json=as_json)
+        _compare_files(a, b, by_conversation=by_conversation, output=output)
         return
     if a or b or not named:
         raise typer.BadParameter(
@@ -279,16 +280,18 @@ def compare_runs(
     names = profiles or tuple(PROFILES)
     choose = _read_choice(names, changes, ())
     found = compare_kinds(target_of(ctx), named, choose, by_conversation=by_conversation)
-    if as_json:
-        print_json({"kinds": {kind.name: kind.as_dict() for kind in found}})
+    if output != "table":
+        print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in found}})
     else:
         print_kinds(found)
 
 
-def _compare_files(a: Path, b: Path, *, by_conversation: bool, as_json: bool) -> None:
+def _compare_files(a: Path, b: Path, *, by_conversation: bool, output: OutputForm) -> None:
     found = compare(read_results(a), read_results(b), by_conversation=by_conversation)
-    if as_json:
-        print_json({"a": a, "b": b, "metrics": [difference.as_dict() for difference in found]})
+    if output != "table":
+        print_data(
+            output, {"a": a, "b": b, "metrics": [difference.as_dict() for difference in found]}
+        )
     else:
         print_differences(a.stem, b.stem, found)
 
@@ -318,10 +321,10 @@ def _find_profile(memory: MemSense, name: str | None) -> Profile:
     return memory.profiles.get(name)
 
 
-def _tell(families: Sequence[Family], as_json: bool) -> None:
-    if as_json:
+def _tell(families: Sequence[Family], output: OutputForm) -> None:
+    if output != "table":
         told = [family.as_dict() for family in families]
-        print_json(told if len(told) > 1 else told[0])
+        print_data(output, told if len(told) > 1 else told[0])
         return
     for family in families:
         print_measures(family.summary)

@@ -19,6 +19,7 @@ from memsense.cli.options import (
     Granular,
     Kinds,
     Metadata,
+    Output,
     ProfileName,
     Project,
     Sessions,
@@ -29,6 +30,7 @@ from memsense.cli.options import (
     User,
     Without,
 )
+from memsense.cli.output import print_data
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
 from memsense.cli.render_explain import (
@@ -77,7 +79,7 @@ def why_not(
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Say why a question does not return a memory: the first step that lost it, with its numbers.
 
@@ -107,8 +109,8 @@ def why_not(
             profile=profile,
             overrides=overrides,
         )
-    if as_json:
-        print_json(verdict.as_dict())
+    if output != "table":
+        print_data(output, verdict.as_dict())
         return
     to = console()
     to.print(Text(f"Chunk {verdict.chunk_id}: {plain(verdict.text)}.", style="bold"))
@@ -134,7 +136,7 @@ def replay(
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Run a recorded search again, as it was or with other constants; show what moved and why.
 
@@ -146,8 +148,9 @@ def replay(
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, profile)
         found = memory.traces.replay(trace_id, profile=profile, **overrides)
-    if as_json:
-        print_json(found.as_dict())
+    if output != "table":
+        fields = found.as_dict()
+        print_data(output, fields, fields["moves"])
     else:
         _print_replay(found)
 
@@ -184,7 +187,7 @@ def compare(
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Run the last recorded searches again with other constants; show how the lists change.
 
@@ -195,8 +198,9 @@ def compare(
     with target_of(ctx).open() as memory:
         check_profile(memory, profile)
         found = memory.traces.compare(count, profile=profile, user_id=user, **overrides)
-    if as_json:
-        print_json(found.as_dict())
+    if output != "table":
+        fields = found.as_dict()
+        print_data(output, fields, fields["replays"])
     else:
         _print_comparison(found)
 
@@ -227,18 +231,19 @@ def list_traces(
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 20,
     user: User = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """List recorded searches, the latest first."""
     with target_of(ctx).open() as memory:
         found = memory.traces.list(limit=limit, user_id=user)
-    if as_json:
+    if output != "table":
         names = found[0].__slots__ if found else ()
-        print_json(
+        print_data(
+            output,
             [
                 {**{name: getattr(item, name) for name in names}, "trace_id": str(item.trace_id)}
                 for item in found
-            ]
+            ],
         )
         return
     if not found:
@@ -311,7 +316,7 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="recount statistics, clear what retired chunks left")
     ] = False,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
 
@@ -321,8 +326,9 @@ def doctor(
       memsense doctor --repair
     """
     report = _examine(target_of(ctx), repair=repair)
-    if as_json:
-        print_json(report.as_dict())
+    if output != "table":
+        fields = report.as_dict()
+        print_data(output, fields, fields["findings"])
     else:
         _print_report(report)
     if report.exit_code:

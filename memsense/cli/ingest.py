@@ -11,9 +11,10 @@ from zoneinfo import ZoneInfo
 import typer
 
 from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import AsJson
+from memsense.cli.options import Output
+from memsense.cli.output import print_data
 from memsense.cli.progress import ingest_progress
-from memsense.cli.render import add_row, console, plain, print_json, table
+from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.signals import TerminatedError, end_when_interrupted
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
@@ -110,7 +111,7 @@ def ingest(
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="then follow the files as they grow, until Ctrl-C")
     ] = False,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Read conversation logs into memory, once.
 
@@ -152,8 +153,8 @@ def ingest(
         report = run_with_progress(memory, paths, arguments, tolerant=watch)
         if watch:
             _follow(memory, paths, arguments, report)
-    if as_json:
-        print_json(report.as_dict())
+    if output != "table":
+        print_data(output, report.as_dict())
     else:
         print_summary(console(), report, watched=watch)
     if not (report.usable or watch) or (strict and _anything_left_out(report)):
@@ -255,15 +256,15 @@ def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def formats(*, as_json: AsJson = False) -> None:
+def formats(*, output: Output = "table") -> None:
     """List the log formats that `memsense ingest` reads, in the order they are tried.
 
     \b
       memsense formats
     """
     found = {name: _describe(name) for name in READERS}
-    if as_json:
-        print_json([{"format": name, "what": what} for name, what in found.items()])
+    if output != "table":
+        print_data(output, [{"format": name, "what": what} for name, what in found.items()])
         return
     made = table("format", "what it is")
     for name, what in found.items():

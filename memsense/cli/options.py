@@ -4,6 +4,8 @@ from typing import Annotated, get_args
 
 import typer
 
+from memsense.cli.jsonflag import JSON_WANTED
+from memsense.cli.output import OutputForm
 from memsense.search.profiles import PROFILES
 from memsense.search.request import SearchGranularity
 from memsense.types import MemoryKind
@@ -11,6 +13,25 @@ from memsense.types import MemoryKind
 KINDS = get_args(MemoryKind)
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: docs/cli.md)")]
+
+
+def _heed_json(ctx: typer.Context, output: OutputForm) -> OutputForm:
+    if not ctx.meta.get(JSON_WANTED):
+        return output
+    if output not in {"table", "json"}:
+        raise typer.BadParameter(f"--json is --output json, not {output}")
+    return "json"
+
+
+Output = Annotated[
+    OutputForm,
+    typer.Option(
+        "--output",
+        "-o",
+        callback=_heed_json,
+        help="a table for people, or data: one JSON text, a JSON line or a CSV row an item",
+    ),
+]
 User = Annotated[
     str | None,
     typer.Option("--user", "-u", metavar="NAME", help="whose memory; default: everybody's"),

@@ -7,9 +7,10 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import AsJson, By, Changes, Without
+from memsense.cli.options import By, Changes, Output, Without
+from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import add_row, console, plain, print_json, table, when
+from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.settings import value_text
 from memsense.cli.target import check_profile, target_of
 from memsense.search.profiles import BALANCED, Profile
@@ -25,7 +26,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="the profile's name")]
 
 
 @app.command("list")
-def list_profiles(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def list_profiles(ctx: typer.Context, *, output: Output = "table") -> None:
     """List the profiles that a search may name: the shipped ones, then the namespace's own.
 
     \b
@@ -34,8 +35,8 @@ def list_profiles(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     with target_of(ctx).open() as memory:
         found = memory.profiles.list()
         in_use = memory.settings.show()["profile"].value
-    if as_json:
-        print_json([_fields(item, in_use) for item in found])
+    if output != "table":
+        print_data(output, [_fields(item, in_use) for item in found])
         return
     made = table("profile", "", "differs from balanced in", "stored by", "when")
     for item in found:
@@ -71,7 +72,7 @@ def _told(constants: Mapping[str, Any]) -> str:
 
 
 @app.command("show")
-def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
     """Show a profile with every weight and constant.
 
     \b
@@ -79,12 +80,14 @@ def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
     """
     with target_of(ctx).open() as memory:
         found = memory.profiles.get(name)
-    _tell(found, as_json=as_json)
+    _tell(found, output=output)
 
 
-def _tell(profile: Profile, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"name": profile.name, "constants": profile.constants()})
+def _tell(profile: Profile, *, output: OutputForm) -> None:
+    if output != "table":
+        constants = profile.constants()
+        rows = [{"name": name, "value": value} for name, value in constants.items()]
+        print_data(output, {"name": profile.name, "constants": constants}, rows)
         return
     default = BALANCED.constants()
     made = table("constant", profile.name, BALANCED.name, right=(profile.name, BALANCED.name))
@@ -106,7 +109,7 @@ def create(
     changes: Changes = None,
     without: Without = None,
     by: By = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Store a profile in the namespace, with all of its constants.
 
@@ -119,7 +122,7 @@ def create(
     with target_of(ctx).open() as memory:
         check_profile(memory, base)
         made = memory.profiles.create(name, base, by=by, **overrides)
-    _tell(made, as_json=as_json)
+    _tell(made, output=output)
 
 
 @app.command("delete")

@@ -7,8 +7,9 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import AsJson
-from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
+from memsense.cli.options import Output
+from memsense.cli.output import OutputForm, print_data
+from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="ids o
 
 
 @app.command("list")
-def list_projects(ctx: typer.Context, *, as_json: AsJson = False) -> None:
+def list_projects(ctx: typer.Context, *, output: Output = "table") -> None:
     """List the projects of the namespace.
 
     \b
@@ -33,8 +34,8 @@ def list_projects(ctx: typer.Context, *, as_json: AsJson = False) -> None:
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.list()
-    if as_json:
-        print_json([asdict(project) for project in found])
+    if output != "table":
+        print_data(output, [asdict(project) for project in found])
         return
     if not found:
         console().print("No projects: make one with 'memsense project create'.")
@@ -47,7 +48,7 @@ def list_projects(ctx: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 @app.command("show")
-def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
+def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
     """Show a project's sessions, one a line.
 
     \b
@@ -55,8 +56,8 @@ def show(ctx: typer.Context, name: Name, *, as_json: AsJson = False) -> None:
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.get(name)
-    if as_json:
-        print_json(asdict(found))
+    if output != "table":
+        print_data(output, asdict(found))
         return
     for session_id in found.session_ids:
         typer.echo(plain(session_id))
@@ -70,7 +71,7 @@ def create(
         list[str] | None, typer.Argument(metavar="[SESSION]...", help="ids of sessions")
     ] = None,
     *,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Make a project of sessions, which needn't hold anything yet.
 
@@ -80,7 +81,7 @@ def create(
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.create(name, sessions or ())
-    _tell(found, as_json=as_json)
+    _tell(found, output=output)
 
 
 @app.command("delete")
@@ -96,7 +97,7 @@ def delete(ctx: typer.Context, name: Name) -> None:
 
 
 @app.command("add")
-def add(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson = False) -> None:
+def add(ctx: typer.Context, name: Name, sessions: Sessions, *, output: Output = "table") -> None:
     """Put sessions into a project.
 
     \b
@@ -104,11 +105,11 @@ def add(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson =
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.add(name, sessions)
-    _tell(found, as_json=as_json)
+    _tell(found, output=output)
 
 
 @app.command("remove")
-def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJson = False) -> None:
+def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, output: Output = "table") -> None:
     """Take sessions out of a project.
 
     \b
@@ -116,12 +117,12 @@ def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, as_json: AsJso
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.remove(name, sessions)
-    _tell(found, as_json=as_json)
+    _tell(found, output=output)
 
 
-def _tell(project: "Project", *, as_json: bool) -> None:
-    if as_json:
-        print_json(asdict(project))
+def _tell(project: "Project", *, output: OutputForm) -> None:
+    if output != "table":
+        print_data(output, asdict(project))
         return
     count = len(project.session_ids)
     sessions = "1 session" if count == 1 else f"{count} sessions"

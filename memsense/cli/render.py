@@ -81,10 +81,11 @@ def add_row(to: TextTable, *cells: object, style: str | None = None) -> None:
 
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """Print the value as JSON on stdout; times are ISO 8601."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=_as_json))
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=indent, default=as_plain))
 
 
-def _as_json(value: object) -> object:
+def as_plain(value: object) -> object:
+    """What JSON has no form for, as a text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Path):

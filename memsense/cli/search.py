@@ -1,7 +1,7 @@
 """`memsense search`: a question in, explained hits out, a block each."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,13 +11,13 @@ from rich.text import Text
 from memsense.cli.asking import read_selection
 from memsense.cli.options import (
     Agent,
-    AsJson,
     AskedAt,
     Changes,
     Exclude,
     Granular,
     Kinds,
     Metadata,
+    Output,
     ProfileName,
     Project,
     Sessions,
@@ -28,8 +28,9 @@ from memsense.cli.options import (
     User,
     Without,
 )
+from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
+from memsense.cli.render import console, excerpt, plain, shorten, when
 from memsense.cli.target import check_profile, target_of
 from memsense.search.arithmetic import arithmetic_table, score_text
 from memsense.search.request import DEFAULT_TOP_K
@@ -73,7 +74,7 @@ def search(
     neighbors: Annotated[
         bool, typer.Option(help="show the exchange before and after each hit")
     ] = True,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Ask a question; show the memories that answer it, best first.
 
@@ -106,8 +107,9 @@ def search(
             overrides=overrides,
             trace=trace or None,
         )
-    if as_json:
-        print_json(_result_fields(result, neighbors=neighbors))
+    if output != "table":
+        fields = _result_fields(result, neighbors=neighbors)
+        print_data(output, fields, _rows(fields, output))
     else:
         explained = len(result.hits) if explain else 0
         print_result(console(), result, explained=explained, neighbors=neighbors)
@@ -138,12 +140,28 @@ def print_result(
         to.print(Text(f"trace {result.trace_id}", style="dim"))
 
 
-def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, object]:
+def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, Any]:
     fields = result.as_dict()
     if not neighbors:
         for hit in fields["hits"]:
             hit.pop("neighbors")
     return fields
+
+
+def _rows(fields: Mapping[str, Any], output: OutputForm) -> list[dict[str, Any]]:
+    """The hits with their ranks; of neighbours and arithmetic a CSV row has only the parts."""
+    hits: list[dict[str, Any]] = fields["hits"]
+    if output == "csv":
+        lists = {"neighbors", "explain"}
+        hits = [
+            {**{name: hit[name] for name in hit if name not in lists}, **_parts(hit)}
+            for hit in hits
+        ]
+    return [{"rank": rank, **hit} for rank, hit in enumerate(hits, 1)]
+
+
+def _parts(hit: Mapping[str, Any]) -> dict[str, Any]:
+    return {"parts": hit["explain"]["parts"]}
 
 
 def _heading(rank: int, hit: "Hit") -> Text:

@@ -8,9 +8,10 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import AsJson, By
+from memsense.cli.options import By, Output
+from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import WORDED, read_settings
-from memsense.cli.render import add_row, console, plain, print_json, table, when
+from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
 from memsense.search.profiles import ROUTES
 
@@ -35,7 +36,7 @@ def show(
     every: Annotated[
         bool, typer.Option("--all", help="every constant, not only what is set, and the weights")
     ] = False,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Show the settings in force, and where each comes from.
 
@@ -45,12 +46,13 @@ def show(
     """
     with target_of(ctx).open() as memory:
         found = memory.settings.show()
-    _tell(found, every=every, as_json=as_json)
+    _tell(found, every=every, output=output)
 
 
-def _tell(found: "SettingsInForce", *, every: bool, as_json: bool) -> None:
-    if as_json:
-        print_json(found.as_dict())
+def _tell(found: "SettingsInForce", *, every: bool, output: OutputForm) -> None:
+    if output != "table":
+        fields = found.as_dict()
+        print_data(output, fields, fields["settings"])
         return
     made = table("setting", "value", "from", "set by", "when")
     for setting in found.settings:
@@ -91,7 +93,7 @@ def set_values(
     *,
     by: By = None,
     expected_version: Expected = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Set what searches use from the next one on, in every process; all or nothing.
 
@@ -105,7 +107,7 @@ def set_values(
     changes = read_settings(assignments)
     with target_of(ctx).open() as memory:
         found = memory.settings.set(by=by, expected_version=expected_version, **changes)
-    _tell(found, every=False, as_json=as_json)
+    _tell(found, every=False, output=output)
 
 
 @app.command("reset")
@@ -118,7 +120,7 @@ def reset(
     every: Annotated[bool, typer.Option("--all", help="take back all that is set")] = False,
     by: By = None,
     expected_version: Expected = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Take settings back: the environment and the defaults count again.
 
@@ -130,7 +132,7 @@ def reset(
         raise typer.BadParameter("name the settings to take back, or give --all")
     with target_of(ctx).open() as memory:
         found = memory.settings.reset(*(names or ()), by=by, expected_version=expected_version)
-    _tell(found, every=False, as_json=as_json)
+    _tell(found, every=False, output=output)
 
 
 @app.command("history")
@@ -138,7 +140,7 @@ def history(
     ctx: typer.Context,
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 20,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Show who changed which setting or profile, when, and from what to what; the latest first.
 
@@ -147,8 +149,8 @@ def history(
     """
     with target_of(ctx).open() as memory:
         found = memory.settings.history(limit=limit)
-    if as_json:
-        print_json([asdict(change) for change in found])
+    if output != "table":
+        print_data(output, [asdict(change) for change in found])
     elif not found:
         console().print("Nothing was ever set here.")
     else:

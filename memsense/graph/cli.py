@@ -8,8 +8,9 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import AsJson, User
-from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
+from memsense.cli.options import Output, User
+from memsense.cli.output import print_data
+from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 from memsense.graph.extraction.model import EntityKind
 
@@ -32,7 +33,7 @@ def entities(
     user: User = None,
     kind: Kind = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """List the entities that memory mentions, the most frequent first.
 
@@ -47,8 +48,8 @@ def entities(
         return
     with target_of(ctx).open() as memory:
         found = memory.entities.list(user_id=user, kind=kind, limit=limit)
-    if as_json:
-        print_json([entity_fields(entity) for entity in found])
+    if output != "table":
+        print_data(output, [entity_fields(entity) for entity in found])
     elif not found:
         console().print("No entities are stored here; 'memsense entities rebuild' looks again.")
     else:
@@ -88,7 +89,7 @@ def show(
             metavar="FILE", help="draw its neighbourhood: .svg or .png (memsense[pictures])"
         ),
     ] = None,
-    as_json: AsJson = False,
+    output: Output = "table",
 ) -> None:
     """Show an entity: the memories that mention it most, and what they mention beside it.
 
@@ -107,8 +108,9 @@ def show(
 
         draw_neighbourhood(picture, view)
         typer.echo(f"wrote {picture}", err=True)
-    if as_json:
-        print_json(_view_fields(view))
+    if output != "table":
+        fields = _view_fields(view)
+        print_data(output, fields, fields["mentioned_in"])
     else:
         _print_view(view)
 
@@ -152,7 +154,7 @@ def _print_view(view: "EntityView") -> None:
 
 
 @app.command("rebuild")
-def rebuild(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -> None:
+def rebuild(ctx: typer.Context, *, user: User = None, output: Output = "table") -> None:
     """Find the entities of everything stored again; one transaction a user.
 
     \b
@@ -164,10 +166,10 @@ def rebuild(ctx: typer.Context, *, user: User = None, as_json: AsJson = False) -
 
     def tell(user_id: str, chunks: int) -> None:
         done.append({"user_id": user_id, "chunks": chunks})
-        if not as_json:
+        if output == "table":
             typer.echo(f"{plain(user_id)}: read {chunks} memories")
 
     with target_of(ctx).open() as memory:
         memory.entities.rebuild(user_id=user, on_user=tell)
-    if as_json:
-        print_json(done)
+    if output != "table":
+        print_data(output, done)

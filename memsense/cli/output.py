@@ -1,0 +1,64 @@
+"""Prints data for programs: JSON, JSON lines or CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+import typer
+
+from memsense.cli.render import as_plain, print_json
+
+OutputForm = Literal["table", "json", "jsonl", "csv"]
+
+
+def print_data(
+    output: OutputForm, value: object, rows: Sequence[Mapping[str, Any]] | None = None
+) -> None:
+    """Print the value as JSON, or its rows as JSON lines or CSV.
+
+    Without `rows`, a list's items are the rows, and anything else is the one row.
+    """
+    if output == "json":
+        print_json(value)
+        return
+    if rows is None:
+        rows = cast("list[Mapping[str, Any]]", value if isinstance(value, list) else [value])
+    if output == "jsonl":
+        for row in rows:
+            print_json(row, indent=None)
+    elif rows:
+        typer.echo(as_csv(rows), nl=False)
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows under one line of names, in the order in which they first occur.
+
+    An object's fields are columns of their own, `parts.lexical`; a list is JSON; nothing is empty.
+    """
+    flat = [_flatten(row) for row in rows]
+    names = list(dict.fromkeys(name for row in flat for name in row))
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return stream.getvalue()
+
+
+def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(cast("Mapping[str, Any]", value), f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = _cell(value)
+    return flat
+
+
+def _cell(value: object) -> object:
+    """The value as JSON has it, but texts without their quotes, and nothing for null."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    text = json.dumps(value, ensure_ascii=False, default=as_plain)
+    return text[1:-1] if text.startswith('"') else text
