@@ -13,7 +13,7 @@ from memsense.client.models import open_named_embedder, open_reranker, open_tagg
 from memsense.config import Settings
 from memsense.db import read
 from memsense.db.connection import Connection, Pool
-from memsense.embed import CachedQueries, Embedder
+from memsense.embed import CachedQueries, CheckedEmbedder, Embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.known import KnownScopes
@@ -67,7 +67,7 @@ class Context:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors, made at first use, with a cache of questions."""
-        inner = self._given_embedder or open_named_embedder(self.settings)
+        inner = CheckedEmbedder(self._given_embedder or open_named_embedder(self.settings))
         size = self.settings.query_cache_size
         return CachedQueries(inner, size) if size else inner
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from memsense import store
 from memsense.client.context import Context
 from memsense.db import read, transaction
+from memsense.inputs import Callback, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
 
 
@@ -14,6 +15,7 @@ class IndexesResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    @takes(on_change=Callback)
     def optimise(
         self, on_change: Callable[[store.IndexChange], object] = lambda _: None
     ) -> list[store.IndexChange]:
@@ -29,6 +31,7 @@ class IndexesResource:
             threshold = self._context.settings.index_threshold
             return store.optimise(connection, namespace, threshold, on_change)
 
+    @takes(language=Name | None, on_chunks=Callback)
     def rebuild(
         self,
         language: str | None = None,

@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import psycopg
+from pydantic import InstanceOf
 
 from memsense import store
 from memsense.client.context import Context, no_chunk
@@ -18,10 +19,20 @@ from memsense.config import Settings, load_settings
 from memsense.db import read, transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
-from memsense.errors import InvalidInputError
-from memsense.inputs import check_limit, clean_text
+from memsense.inputs import (
+    Callback,
+    ChunkId,
+    Gate,
+    Id,
+    Limit,
+    Name,
+    Note,
+    Switch,
+    having,
+    takes,
+)
 from memsense.search.hits import SearchResult
-from memsense.search.profiles import PROFILES, Profile
+from memsense.search.profiles import PROFILES, GivenProfile, Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.request import DEFAULT_TOP_K, SearchGranularity, SearchRequest
 from memsense.search.search import fetch_result
@@ -54,6 +65,14 @@ if TYPE_CHECKING:
 SCORE_STEP = 0.15
 """How much promote and demote change a memory score."""
 
+_Embedder = Annotated[Any, having("model", "dimension", "embed", "embed_query")]
+_Tagger = Annotated[Any, having("name", "tag")]
+_Extractor = Annotated[Any, having("name", "extract")]
+_Reranker = Annotated[Any, having("name", "rerank")]
+
+_read_tenant = Gate(Id, "tenant")
+_read_namespace = Gate(Id, "namespace")
+
 
 class MemSense:
     """An agent's memory in PostgreSQL.
@@ -75,6 +94,15 @@ class MemSense:
         self._writes = Writes(context)
 
     @classmethod
+    @takes(
+        url=Name | None,
+        profile=GivenProfile | None,
+        embedder=_Embedder | None,
+        settings=InstanceOf[Settings] | None,
+        tagger=_Tagger | None,
+        extractor=_Extractor | None,
+        reranker=_Reranker | None,
+    )
     def open(
         cls,
         url: str | None = None,
@@ -93,11 +121,16 @@ class MemSense:
         The embedded server is started and its database prepared on first use; a database of
         yours needs `memsense init` once. A `profile` given here is taken as it is, whatever the
         namespace's settings say. Raises ConnectionFailedError, ServerTooOldError, SchemaError,
-        NotFoundError for an unknown `profile`, or ConfigurationError, each naming the remedy.
+        NotFoundError for an unknown `profile`, InvalidInputError, or ConfigurationError, each
+        naming the remedy.
         """
         chosen = settings or load_settings()
-        changes = {"database_url": url, "tenant": tenant, "namespace": namespace}
-        chosen = chosen.model_copy(update={k: v for k, v in changes.items() if v is not None})
+        changes = {
+            "database_url": chosen.database_url if url is None else url,
+            "tenant": _read_tenant(chosen.tenant if tenant is None else tenant),
+            "namespace": _read_namespace(chosen.namespace if namespace is None else namespace),
+        }
+        chosen = chosen.model_copy(update=changes)
         pool, server = open_place(chosen)
         context = Context(
             pool,
@@ -183,6 +216,12 @@ class MemSense:
 
     # A conversation in ---------------------------------------------------------------------------
 
+    @takes(
+        user_id=Id,
+        session_id=Id,
+        mode=IngestMode,
+        conn=InstanceOf[psycopg.Connection] | None,
+    )
     def add(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -205,19 +244,20 @@ class MemSense:
         exchange within ten minutes of event time is stored once, and its first chunk returned,
         unless it is forgotten.
         Facets (`personal_info`, `preferences`, `events`), tags and task_tag win over the rules'.
+        An id is a text of at most 500 characters, or a whole number. Raises InvalidInputError.
         """
         from memsense.write.drafting import Annotations, Drafter
 
         now = datetime.now(UTC)
-        conversation = read_messages(messages, session_id=_name(session_id, "session_id"), now=now)
+        conversation = read_messages(messages, session_id=session_id, now=now)
         annotations = Annotations(
             agent_id=agent_id,
             task_tag=task_tag,
-            tags=tuple(tags),
-            facets=_check_facets(facets or {}),
+            tags=tags,
+            facets={} if facets is None else facets,
             memory_kind=memory_kind,
-            confidence=_check_share(confidence, "confidence"),
-            metadata=dict(metadata or {}),
+            confidence=confidence,
+            metadata={} if metadata is None else metadata,
         )
         drafter = Drafter(
             tagger=self._context.tagger,
@@ -225,7 +265,7 @@ class MemSense:
             ledger=False,
             annotations=annotations,
         )
-        draft = drafter.draft(conversation, _name(user_id, "user_id"))
+        draft = drafter.draft(conversation, user_id)
         vectors = BatchVectors(self._context.embedder)
         vectors.prepare(texts_of([draft]))
         followers = self._context.followers(draft)
@@ -235,6 +275,14 @@ class MemSense:
             namespace, write = self._writes.write(connection, draft, vectors, followers)
             return store.fetch_chunks(connection, namespace, write.chunk_ids)
 
+    @takes(
+        user_id=Id | None,
+        mode=IngestMode,
+        dry_run=Switch,
+        on_start=Callback,
+        on_bytes=Callback,
+        on_session=Callback,
+    )
     def ingest(
         self,
         *paths: str | Path,
@@ -253,21 +301,25 @@ class MemSense:
         replaced; every session is a transaction of its own, so an interrupted run is resumed by
         running it again. `user_id` owns what is read, unless the log names a user of its own;
         without either it is "default". `dry_run` stores nothing. Raises IngestError.
+
+        What a log holds that can't be used, such as a message without a usable id, is left out and
+        told in the report.
         """
         from memsense.ingest import ReadOptions
         from memsense.write import ingest_run
         from memsense.write.drafting import Annotations, Drafter
 
+        reading = Gate(InstanceOf[ReadOptions] | None, "options")(options) or ReadOptions()
+        given = Gate(InstanceOf[Annotations] | None, "annotations")(annotations) or Annotations()
         report = ingest_run.IngestReport(dry_run=dry_run)
-        reading = options or ReadOptions()
-        sources = ingest_run.find_sources([str(path) for path in paths], report, reading)
+        sources = ingest_run.find_sources(ingest_run.read_paths(paths), report, reading)
         on_start(sum(source.size or 0 for source in sources))
         drafter = Drafter(
             tagger=self._context.tagger,
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
-            annotations=annotations or Annotations(),
+            annotations=given,
         )
         job = ingest_run.IngestJob(
             drafter=drafter,
@@ -284,6 +336,7 @@ class MemSense:
 
     # A question in, hits out ---------------------------------------------------------------------
 
+    @takes(trace=Switch | None)
     def search(
         self,
         query: str,
@@ -340,6 +393,7 @@ class MemSense:
         )
         return self._searches.answer(request, trace=trace)
 
+    @takes(chunk_id=ChunkId)
     def why_not(
         self,
         query: str,
@@ -398,6 +452,13 @@ class MemSense:
 
     # What is stored ------------------------------------------------------------------------------
 
+    @takes(
+        limit=Limit,
+        user_id=Id | None,
+        agent_id=Id | None,
+        session_id=Id | None,
+        granularity=Granularity,
+    )
     def recent(
         self,
         *,
@@ -408,7 +469,6 @@ class MemSense:
         granularity: Granularity = "turn",
     ) -> list[Chunk]:
         """The latest chunks by event time, newest first."""
-        check_limit(limit)
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
             if namespace is None:
@@ -423,6 +483,7 @@ class MemSense:
                 granularity=granularity,
             )
 
+    @takes(chunk_id=ChunkId)
     def get(self, chunk_id: int) -> Chunk:
         """One chunk, whatever its status, a forgotten one without its texts, facets and tags.
 
@@ -436,6 +497,7 @@ class MemSense:
             raise no_chunk(chunk_id)
         return store.withhold_forgotten(found[0])
 
+    @takes(user_id=Id | None)
     def stats(self, *, user_id: str | None = None) -> list[ScopeStatistics]:
         """What each user's memory in this namespace holds."""
         with read(self._context.pool) as connection:
@@ -444,6 +506,7 @@ class MemSense:
 
     # What becomes of it --------------------------------------------------------------------------
 
+    @takes(chunk_id=ChunkId, reason=Note | None)
     def forget(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
         """Take a chunk out of every search and out of its neighbours' context; `restore` undoes it.
 
@@ -452,6 +515,7 @@ class MemSense:
         """
         return self._retire(chunk_id, "deleted", reason)
 
+    @takes(chunk_id=ChunkId, reason=Note | None)
     def archive(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
         """As `forget`, for what is outdated rather than unwanted."""
         return self._retire(chunk_id, "archived", reason)
@@ -462,6 +526,7 @@ class MemSense:
                 connection, place, status, reason, BatchVectors(self._context.embedder)
             )
 
+    @takes(chunk_id=ChunkId, reason=Note | None)
     def restore(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
         """Bring a forgotten or archived chunk back; a session chunk with the turns it took along.
 
@@ -471,16 +536,19 @@ class MemSense:
             vectors = BatchVectors(self._context.embedder)
             return store.restore(connection, namespace, place, reason, vectors)
 
+    @takes(chunk_id=ChunkId)
     def promote(self, chunk_id: int) -> float:
         """Raise a chunk's memory score by 0.15, at most to 1; returns the new score."""
         with self._changing(chunk_id) as (connection, _, place):
             return store.change_memory_score(connection, place, SCORE_STEP)
 
+    @takes(chunk_id=ChunkId)
     def demote(self, chunk_id: int) -> float:
         """Lower a chunk's memory score by 0.15, at least to 0; returns the new score."""
         with self._changing(chunk_id) as (connection, _, place):
             return store.change_memory_score(connection, place, -SCORE_STEP)
 
+    @takes(chunk_id=ChunkId, helpful=Switch, question=Note | None, note=Note | None)
     def feedback(
         self, chunk_id: int, *, helpful: bool, question: str | None = None, note: str | None = None
     ) -> None:
@@ -488,6 +556,7 @@ class MemSense:
         with self._changing(chunk_id) as (connection, _, place):
             store.record_feedback(connection, place, helpful, question, note)
 
+    @takes(chunk_id=ChunkId)
     def history(self, chunk_id: int) -> list[Event]:
         """Everything that happened to a chunk, oldest first; raises NotFoundError."""
         with self._changing(chunk_id) as (connection, _, place):
@@ -510,23 +579,3 @@ def _check_profile(context: Context) -> None:
     if isinstance(context.profile, str) and context.profile not in PROFILES:
         with read(context.pool) as connection:
             context.find_profile(connection, context.find_namespace(connection), context.profile)
-
-
-def _name(value: str, what: str) -> str:
-    if not value.strip():
-        raise InvalidInputError(f"{what} is empty")
-    return clean_text(value)
-
-
-def _check_facets(facets: Mapping[str, str]) -> Mapping[str, str]:
-    from memsense.write.facets import FACETS
-
-    if unknown := facets.keys() - set(FACETS):
-        raise InvalidInputError(f"no facet {', '.join(sorted(unknown))}; there are {FACETS}")
-    return facets
-
-
-def _check_share(value: float, what: str) -> float:
-    if not 0 <= value <= 1:
-        raise InvalidInputError(f"{what} must be between 0 and 1, not {value}")
-    return value

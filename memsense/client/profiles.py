@@ -9,7 +9,8 @@ from memsense import store
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import read
-from memsense.search.profiles import PROFILES, Profile, read_profile
+from memsense.inputs import Name, takes
+from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
 from memsense.store import settings as stored
 
@@ -46,6 +47,7 @@ class ProfilesResource:
         ]
         return [*(KnownProfile(profile=p, origin="shipped") for p in PROFILES.values()), *own]
 
+    @takes(name=Name | None)
     def get(self, name: str | None = None) -> Profile:
         """The shipped or stored profile of that name, without a name the one in force.
 
@@ -57,6 +59,7 @@ class ProfilesResource:
                 return profile_in_force(self._context, namespace)
             return find_profile(namespace, name)
 
+    @takes(name=Name, base=GivenProfile, by=Name | None)
     def create(
         self,
         name: str,
@@ -81,6 +84,7 @@ class ProfilesResource:
         change_settings(self._context, plan, by)
         return self.get(name)
 
+    @takes(name=Name, by=Name | None)
     def delete(self, name: str, *, by: str | None = None) -> None:
         """Delete a stored profile; raises InvalidInputError while the setting `profile` names it.
 

@@ -1,15 +1,30 @@
 """`memory.projects`: named pools of sessions to search in."""
 
 from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from memsense.client.context import Context
 from memsense.db import read, transaction
-from memsense.errors import InvalidInputError
-from memsense.inputs import clean_text
+from memsense.inputs import Ids, Name, shorten, takes
 from memsense.store import projects
 from memsense.store.projects import Project
 
-LONGEST_NAME = 200
+LONGEST_NAME = 150
+"""Characters of a name: an index holds it together with a session's id."""
+
+
+def _check_name(name: str) -> str:
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(
+            f"is no name for a project: use up to {LONGEST_NAME} printable characters, not"
+            f" {shorten(name)}"
+        )
+    return name
+
+
+_NewName = Annotated[Name, AfterValidator(_check_name)]
 
 
 class ProjectsResource:
@@ -18,6 +33,7 @@ class ProjectsResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
+    @takes(name=_NewName, session_ids=Ids)
     def create(self, name: str, session_ids: Sequence[str] = ()) -> Project:
         """A new project of these sessions, which needn't hold anything yet.
 
@@ -28,23 +44,23 @@ class ProjectsResource:
         """
         with transaction(self._context.pool) as connection:
             namespace = self._context.claim_namespace(connection)
-            wanted = _check_sessions(session_ids)
-            return projects.insert_project(connection, namespace, _check_name(name), wanted)
+            return projects.insert_project(connection, namespace, name, session_ids)
 
+    @takes(name=Name, session_ids=Ids)
     def add(self, name: str, session_ids: Sequence[str]) -> Project:
         """Put sessions into a project; returns it as it is then. Raises NotFoundError."""
         with transaction(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
-            wanted = _check_sessions(session_ids)
-            return projects.add_sessions(connection, namespace, name, wanted)
+            return projects.add_sessions(connection, namespace, name, session_ids)
 
+    @takes(name=Name, session_ids=Ids)
     def remove(self, name: str, session_ids: Sequence[str]) -> Project:
         """Take sessions out of a project; returns it as it is then. Raises NotFoundError."""
         with transaction(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
-            wanted = _check_sessions(session_ids)
-            return projects.remove_sessions(connection, namespace, name, wanted)
+            return projects.remove_sessions(connection, namespace, name, session_ids)
 
+    @takes(name=Name)
     def delete(self, name: str) -> None:
         """Dissolve a project; its sessions stay. Raises NotFoundError."""
         with transaction(self._context.pool) as connection:
@@ -56,25 +72,10 @@ class ProjectsResource:
             namespace = self._context.find_namespace(connection)
             return projects.list_projects(connection, namespace) if namespace else []
 
+    @takes(name=Name)
     def get(self, name: str) -> Project:
         """The project of that name; raises NotFoundError."""
         with read(self._context.pool) as connection:
             return projects.fetch_project(
                 connection, self._context.require_namespace(connection), name
             )
-
-
-def _check_name(name: str) -> str:
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InvalidInputError(
-            f"{name!r} is no name for a project: use up to {LONGEST_NAME} printable characters"
-        )
-    return clean_text(name)
-
-
-def _check_sessions(session_ids: Sequence[str]) -> list[str]:
-    if isinstance(session_ids, str):
-        raise InvalidInputError("session_ids must be a list of texts, not one text")
-    if any(not session_id.strip() for session_id in session_ids):
-        raise InvalidInputError("a session id is empty")
-    return [clean_text(session_id) for session_id in session_ids]

@@ -5,12 +5,13 @@ Every change is one transaction under a lock on the namespace's row, so that non
 
 import getpass
 from collections.abc import Callable, Sequence
+from typing import Annotated
 
 from memsense import store
 from memsense.client.context import Context
 from memsense.db import read, transaction
 from memsense.errors import ConflictError
-from memsense.inputs import check_limit
+from memsense.inputs import LARGEST_BIGINT, Limit, Name, Names, takes, whole_number
 from memsense.search.profiles import Profile
 from memsense.search.settings import (
     Origin,
@@ -25,6 +26,8 @@ from memsense.store import settings as stored
 
 Plan = Callable[[store.Namespace], Sequence[stored.Change]]
 """What is to be changed, given the namespace as it stands under the lock."""
+
+_Version = Annotated[int, whole_number(0, LARGEST_BIGINT)]
 
 
 class SettingsResource:
@@ -57,6 +60,7 @@ class SettingsResource:
         is_given = "profile" in self._context.settings.model_fields_set
         return self._context.settings.profile, "environment" if is_given else "default"
 
+    @takes(by=Name | None, expected_version=_Version | None)
     def set(
         self, *, by: str | None = None, expected_version: int | None = None, **changes: object
     ) -> SettingsInForce:
@@ -75,6 +79,7 @@ class SettingsResource:
         )
         return self.show()
 
+    @takes(names=Names, by=Name | None, expected_version=_Version | None)
     def reset(
         self, *names: str, by: str | None = None, expected_version: int | None = None
     ) -> SettingsInForce:
@@ -82,9 +87,9 @@ class SettingsResource:
         change_settings(self._context, lambda found: plan_reset(found, names), by, expected_version)
         return self.show()
 
+    @takes(limit=Limit)
     def history(self, *, limit: int = 100) -> Sequence[stored.RecordedChange]:
         """The latest changes of settings and stored profiles, newest first: who, when and what."""
-        check_limit(limit)
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
             return stored.fetch_changes(connection, namespace, limit) if namespace else []

@@ -1,23 +1,40 @@
 """`memory.traces`: recorded searches, and what they would find under other constants."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
+
+from pydantic import BeforeValidator
 
 from memsense.client.context import Context
 from memsense.client.searches import Searches
 from memsense.db import read, transaction
 from memsense.db.connection import Connection
-from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import check_limit
+from memsense.errors import NotFoundError
+from memsense.inputs import Id, Limit, number, refused, takes
 from memsense.search.hits import SearchResult
-from memsense.search.profiles import Profile
+from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, fetch_result
 from memsense.store import traces as recorded
 
 if TYPE_CHECKING:
     from memsense.explain.replay import Comparison, Replay
+
+
+def _read_trace_id(value: object) -> UUID:
+    try:
+        if isinstance(value, str):
+            return UUID(value)
+    except ValueError:
+        pass  # told as any other value that is none
+    if isinstance(value, UUID):
+        return value
+    raise refused("must be the id of a trace", value)
+
+
+_TraceId = Annotated[UUID, BeforeValidator(_read_trace_id)]
+_Days = Annotated[float, number(0, 1_000_000)]
 
 
 class TracesResource:
@@ -27,6 +44,7 @@ class TracesResource:
         self._context = context
         self._searches = searches
 
+    @takes(trace_id=_TraceId, profile=GivenProfile | None)
     def replay(
         self, trace_id: UUID | str, *, profile: str | Profile | None = None, **overrides: object
     ) -> "Replay":
@@ -40,6 +58,7 @@ class TracesResource:
         with read(self._context.pool) as connection:
             return self._replay(connection, trace, profile, overrides)
 
+    @takes(count=Limit, profile=GivenProfile | None, user_id=Id | None)
     def compare(
         self,
         count: int = 20,
@@ -77,11 +96,11 @@ class TracesResource:
 
         return replay_trace(trace, run, profile, overrides)
 
+    @takes(limit=Limit, user_id=Id | None)
     def list(
         self, *, limit: int = 20, user_id: str | None = None
     ) -> Sequence[recorded.TraceSummary]:
         """The latest recorded searches, newest first."""
-        check_limit(limit)
         self.flush()
         with read(self._context.pool) as connection:
             namespace = self._context.find_namespace(connection)
@@ -89,11 +108,10 @@ class TracesResource:
                 return []
             return recorded.list_traces(connection, namespace, limit=limit, user_id=user_id)
 
+    @takes(trace_id=_TraceId)
     def get(self, trace_id: UUID | str) -> recorded.Trace:
         """A recorded search with all of its candidates; raises NotFoundError."""
-        from memsense.explain.replay import read_trace_id
-
-        wanted = read_trace_id(trace_id)
+        wanted = _read_trace_id(trace_id)
         self.flush()
         with read(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
@@ -102,11 +120,10 @@ class TracesResource:
             raise NotFoundError(f"no trace {wanted} in namespace {namespace.name!r}")
         return found
 
+    @takes(days=_Days | None)
     def prune(self, days: float | None = None) -> int:
         """Delete traces older than `days` (default: the setting trace_days); how many went."""
         age = self._context.settings.trace_days if days is None else days
-        if not age >= 0:
-            raise InvalidInputError(f"days must not be negative, not {age}")
         self.flush()
         with transaction(self._context.pool) as connection:
             return recorded.prune_traces(

@@ -5,6 +5,7 @@ from typing import Any
 
 from memsense.embed.base import (
     CachedQueries,
+    CheckedEmbedder,
     Embedder,
     Vectors,
     check_texts,
@@ -18,6 +19,7 @@ from memsense.errors import ConfigurationError
 
 __all__ = [
     "CachedQueries",
+    "CheckedEmbedder",
     "Embedder",
     "OnnxEmbedder",
     "OpenAIEmbedder",

@@ -3,14 +3,21 @@
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Annotated, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsense.errors import EmbeddingError, InvalidInputError
+from memsense.inputs import Gate, Name, shorten, whole_number
 
 Vectors: TypeAlias = NDArray[np.float32]
+
+UNIT_TOLERANCE = 1e-5
+"""How far a unit vector's squared length may be from 1: what rounding to float32 makes of it."""
+
+LARGEST_DIMENSION = 16_000
+"""What pgvector's half-precision vectors can have."""
 
 # Unicode's controls, format characters, separators and marks. Unassigned ones may be new symbols.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
@@ -42,6 +49,41 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of one question: (dimension,) float32; raises as `embed` does."""
         ...
+
+
+_read_model = Gate(Name, "the embedder's model")
+_read_dimension = Gate(
+    Annotated[int, whole_number(1, LARGEST_DIMENSION)], "the embedder's dimension"
+)
+
+
+class CheckedEmbedder:
+    """An embedder of anybody's making, whose answers are checked: what memsense works with.
+
+    It may return lists, and vectors that are not of unit length. Raises EmbeddingError for what
+    `check_vectors` refuses, InvalidInputError for an unusable model or dimension.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def model(self) -> str:
+        """The model of the embedder within."""
+        return _read_model(self._embedder.model)
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of the embedder within."""
+        return _read_dimension(self._embedder.dimension)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The texts' unit vectors in their order: (n, dimension) float32."""
+        return check_vectors(self._embedder.embed(texts), len(texts), self.dimension)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The unit vector of one question: (dimension,) float32."""
+        return check_vectors([self._embedder.embed_query(text)], 1, self.dimension)[0]
 
 
 class CachedQueries:
@@ -113,17 +155,44 @@ def check_texts(texts: Sequence[str]) -> None:
             )
 
 
-def check_vectors(vectors: NDArray[np.floating], n: int, dimension: int) -> None:
-    """Raise EmbeddingError unless `vectors` is (n, dimension), finite and without zero rows."""
+def check_vectors(given: object, n: int, dimension: int) -> Vectors:
+    """What an embedder returned, an array or lists, as (n, dimension) float32 of unit length.
+
+    A vector of another length is divided by it. Raises EmbeddingError for another shape, for NaN
+    and infinite components, and for a vector of length zero.
+    """
+    vectors = _as_array(given)
     if vectors.shape != (n, dimension):
         raise EmbeddingError(
             f"expected vectors of shape {(n, dimension)}, the embedder returned {vectors.shape}"
         )
-    squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    squares = _squares(vectors)
     if not np.isfinite(squares).all():
         raise EmbeddingError("the embedder returned a vector with NaN or infinite components")
     if not squares.all():
         raise EmbeddingError("the embedder returned a vector of length zero")
+    if (np.abs(squares - 1) > UNIT_TOLERANCE).any():
+        return normalise(vectors)
+    return vectors.astype(np.float32, copy=False)
+
+
+def _as_array(given: object) -> NDArray[np.floating]:
+    try:
+        return np.asarray(given, dtype=None if _is_float32(given) else np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise EmbeddingError(
+            f"the embedder returned no vectors of one length, but {shorten(given)}"
+        ) from error
+
+
+def _is_float32(given: object) -> bool:
+    return getattr(given, "dtype", None) == np.float32
+
+
+def _squares(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Each row's length, squared: infinite where it is too large for a number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
 
 
 def normalise(vectors: NDArray[np.floating]) -> Vectors:

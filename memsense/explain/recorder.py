@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -192,7 +193,7 @@ def build_trace(recording: Recording) -> Trace:
         granularity=request.granularity,
         returned="session" if search.sessions else "turn",
         filters=request.filters.model_dump(mode="json", exclude_none=True),
-        asked_at=search.plan.asked_at,
+        asked_at=search.plan.asked_at.astimezone(UTC),
         profile_name=search.plan.profile.name,
         profile=search.plan.profile.as_dict(),
         chunk_counts=search.state.counts,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from memsense.errors import InvalidInputError
 from memsense.explain.outcomes import trace_outcomes
 from memsense.explain.why_not import describe_outcome
 from memsense.search.hits import SearchResult
@@ -133,14 +132,6 @@ def _plain(item: ListedHit | Move) -> dict[str, Any]:
         name: dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType]
         for name, value in values.items()
     }
-
-
-def read_trace_id(value: UUID | str) -> UUID:
-    """The id of a trace, however it is written; raises InvalidInputError."""
-    try:
-        return value if isinstance(value, UUID) else UUID(value)
-    except ValueError as error:
-        raise InvalidInputError(f"{value!r} is no trace id") from error
 
 
 def make_request(trace: Trace, profile: Profile) -> SearchRequest:

@@ -18,7 +18,7 @@ from memsense.graph.reading import (
     list_users,
 )
 from memsense.graph.upkeep import rebuild_entities
-from memsense.inputs import check_limit
+from memsense.inputs import Callback, Id, Limit, Name, takes
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -49,6 +49,7 @@ class Entities:
     require_namespace: Callable[[Connection], store.Namespace]
     extractor: EntityExtractor
 
+    @takes(user_id=Id | None, kind=EntityKind | None, limit=Limit)
     def list(
         self,
         *,
@@ -57,13 +58,13 @@ class Entities:
         limit: int = DEFAULT_LISTED,
     ) -> list[Entity]:
         """The entities that memory mentions most often, each user's own."""
-        check_limit(limit)
         with read(self.pool) as connection:
             namespace = self.find_namespace(connection)
             if namespace is None:
                 return []
             return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
 
+    @takes(name=Name, user_id=Id | None, limit=Limit)
     def get(
         self, name: str, *, user_id: str | None = None, limit: int = DEFAULT_SHOWN
     ) -> EntityView:
@@ -71,7 +72,6 @@ class Entities:
 
         Raises NotFoundError, which lists similar names.
         """
-        check_limit(limit)
         with read(self.pool) as connection:
             namespace = self.require_namespace(connection)
             entity = _find_entity(connection, namespace, name, user_id)
@@ -89,6 +89,7 @@ class Entities:
             edges=near.edges,
         )
 
+    @takes(user_id=Id | None, on_user=Callback)
     def rebuild(
         self,
         *,

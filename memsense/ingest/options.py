@@ -1,17 +1,19 @@
 """What a caller may choose about reading; one value, passed down to every reader."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import InstanceOf
+
+from memsense.inputs import AsMapping, Input, Name, Switch, Text
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
-    """How to read logs.
+class ReadOptions(Input):
+    """How to read logs; making one raises InvalidInputError.
 
     `format` names a reader and switches detection off. `user_speaker` is whose side of a
     people-to-people log is the user's. `timezone` is the zone of times written without one.
@@ -22,15 +24,15 @@ class ReadOptions:
     `guessed` reads, in folders and archives too, a log that only looks like a conversation.
     """
 
-    format: str | None = None
-    user_speaker: str | None = None
-    timezone: tzinfo | None = None
+    format: Name | None = None
+    user_speaker: Text | None = None
+    timezone: InstanceOf[tzinfo] | None = None
     date_order: DateOrder | None = None
-    columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    sidechains: bool = False
-    all_branches: bool = False
-    keep_do_not_remember: bool = False
-    session_gap: timedelta = timedelta(hours=6)
-    bots: bool = True
-    guessed: bool = False
+    columns: Annotated[Mapping[str, Text], AsMapping] = {}
+    sidechains: Switch = False
+    all_branches: Switch = False
+    keep_do_not_remember: Switch = False
+    session_gap: InstanceOf[timedelta] = timedelta(hours=6)
+    bots: Switch = True
+    guessed: Switch = False
     roots: Sequence[str | Path] = ()

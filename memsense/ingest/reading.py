@@ -12,6 +12,7 @@ from memsense.ingest.report import ReadReport
 from memsense.ingest.sources import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject
+from memsense.inputs import find_id_fault
 from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
@@ -124,7 +125,10 @@ class ConversationBuilder:
         stamp: Stamp = NO_TIME,
         line: int | None = None,
     ) -> None:
-        """Add a message at the end; an id seen before drops or replaces the earlier one."""
+        """Add a message at the end; an id seen before drops or replaces the earlier one.
+
+        A message whose id can't be used is counted: without it, it could not be told from others.
+        """
         text, injected = strip_injected(text)
         self.reading.report.injected_blocks += injected
         if injected:
@@ -132,11 +136,14 @@ class ConversationBuilder:
         if not text.strip(_INVISIBLE).strip():
             self.reading.skip(INJECTED if injected else EMPTY, line)
             return
+        if external_id and (fault := find_id_fault(external_id)):
+            self.reading.skip(f"message whose id {fault}", line)
+            return
         clean = self.reading.clean
         message = Message(
             role=role,
             text=clean(text),
-            external_id=clean(external_id) if external_id else None,
+            external_id=external_id or None,
             speaker=clean(speaker) if speaker else None,
             at=stamp.at,
             at_zone_known=stamp.zone_known,
@@ -160,18 +167,22 @@ class ConversationBuilder:
         participants: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> Iterator[Conversation]:
-        """The conversation, or none (counted) where no message was kept."""
+        """The conversation, or none (counted) where no message was kept, or its id is no id."""
         self._drop_removed()
         if not self.messages:
             self.reading.skip_conversation(NO_MESSAGES)
             return
+        for name, value in (("id", session_id), ("user", _owner(metadata))):
+            if value is not None and (fault := find_id_fault(value)):
+                self.reading.skip_conversation(f"conversation whose {name} {fault}")
+                return
         self._count()
         clean = self.reading.clean
         yield Conversation(
-            session_id=clean(session_id),
+            session_id=session_id,
             messages=tuple(self.messages),
             format=self.reading.format,
-            source=self.reading.source.label,
+            source=sanitise(self.reading.source.label)[0],
             title=clean(title) if title else None,
             started_at=started_at or self.messages[0].at,
             participants=tuple(clean(name) for name in participants) or self.speakers(),
@@ -233,6 +244,12 @@ class ConversationBuilder:
         report.messages_kept += len(self.messages)
         for message in self.messages:
             report.note_time(message.at)
+
+
+def _owner(metadata: Mapping[str, JsonValue] | None) -> str | None:
+    """Whose conversation it is, where the log says so."""
+    owner = metadata.get("user_id") if metadata else None
+    return str(owner) if owner else None
 
 
 def split_at_gaps(messages: Sequence[Message], gap: timedelta) -> list[list[Message]]:

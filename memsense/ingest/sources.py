@@ -96,12 +96,16 @@ class Source:
 
 
 def place_of(name: str) -> str:
-    """A path without its suffixes, as the id of a session; a long one by its hash and its end."""
+    """A path without its suffix, as the id of a session; a long one by its hash and its end.
+
+    Bytes of it that are no text stand as such: \\xff.
+    """
     path = PurePosixPath(name)
     place = str(path.with_name(path.stem)) if path.stem else name
+    place = place.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if len(place) <= _LONGEST_PLACE:
         return place
-    return f"{hashlib.sha256(place.encode(errors='replace')).hexdigest()[:16]}/{place[-100:]}"
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}/{place[-100:]}"
 
 
 def expand_paths(

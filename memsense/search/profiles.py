@@ -1,12 +1,14 @@
 """Recall profiles: named sets of every constant that shapes a ranking."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, InstanceOf
 
 from memsense.errors import ConfigurationError, NotFoundError
+from memsense.inputs import find_id_fault, refused, shorten
 
 Route = Literal[
     "vec_full",
@@ -152,8 +154,9 @@ class Profile:
                 f"no constant or route named {', '.join(unknown)};"
                 f" known: {', '.join(sorted(TUNABLE))}"
             )
+        varied = self.override(**changes)
         told = ", ".join(f"{name}={value}" for name, value in changes.items())
-        return self.override(**{**changes, "name": f"{self.name} ({told})"})
+        return replace(varied, name=f"{self.name} ({told})")
 
     def constants(self) -> dict[str, Any]:
         """Every route's weight and every constant by its name."""
@@ -227,18 +230,20 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 def _check_kind(name: str, value: object, kind: type) -> None:
     if type(value) is not kind:
         wanted = "true or false" if kind is bool else "a whole number"
-        raise ConfigurationError(f"{name} must be {wanted}, not {value!r}")
+        raise ConfigurationError(f"{name} must be {wanted}, not {shorten(value)}")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigurationError(f"{name} must be {' or '.join(choices)}, not {value!r}")
+        raise ConfigurationError(f"{name} must be {' or '.join(choices)}, not {shorten(value)}")
 
 
 def _check_range(name: str, value: object, low: float, high: float) -> None:
-    usable = isinstance(value, int | float) and math.isfinite(value) and low <= value <= high
+    usable = isinstance(value, int | float) and low <= value <= high
     if not usable or isinstance(value, bool):
-        raise ConfigurationError(f"{name} must be between {low:g} and {high:g}, not {value!r}")
+        raise ConfigurationError(
+            f"{name} must be between {low:g} and {high:g}, not {shorten(value)}"
+        )
 
 
 def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
@@ -336,6 +341,18 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         )
     }
 )
+
+
+def _read_given(value: object) -> object:
+    if not isinstance(value, str | Profile):
+        raise refused("must be a profile or its name", value)
+    if isinstance(value, str) and (fault := find_id_fault(value)):
+        raise ValueError(f"{fault}: {shorten(value)}")
+    return value
+
+
+GivenProfile = Annotated[str | InstanceOf[Profile], BeforeValidator(_read_given)]
+"""A profile, or the name of one."""
 
 TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())
 """The names of all weights and constants that a setting or a search may change."""

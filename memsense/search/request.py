@@ -3,15 +3,31 @@
 A request is checked when it is made, and reaches recall, ranking and traces unchanged.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from psycopg.types.json import Jsonb
-from pydantic import AfterValidator, Field, InstanceOf
+from pydantic import BeforeValidator
 
-from memsense.inputs import Ids, Input, Texts, Time, clean_text
-from memsense.search.profiles import Profile
+from memsense.inputs import (
+    AsList,
+    AsMapping,
+    ChunksAndMessages,
+    Id,
+    Ids,
+    Input,
+    LocalTime,
+    Metadata,
+    Name,
+    Names,
+    Time,
+    clean_text,
+    refused,
+    whole_number,
+)
+from memsense.search.profiles import GivenProfile
 from memsense.search.question.blanks import fold_blanks
+from memsense.types import MemoryKind
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
@@ -29,15 +45,15 @@ class Filters(Input):
     with its exchanges, and messages (str).
     """
 
-    session_ids: Texts | None = None
-    project: str | None = None
-    agent_id: str | None = None
+    session_ids: Ids | None = None
+    project: Name | None = None
+    agent_id: Id | None = None
     since: Time | None = None
     until: Time | None = None
-    tags: Texts | None = None
-    kinds: Texts | None = None
-    metadata: Mapping[str, Any] | None = None
-    exclude: Ids | None = None
+    tags: Names | None = None
+    kinds: Annotated[Sequence[MemoryKind], AsList] | None = None
+    metadata: Metadata | None = None
+    exclude: ChunksAndMessages | None = None
 
     def used(self) -> tuple[str, ...]:
         """The names of the filters that are set."""
@@ -69,7 +85,9 @@ class Filters(Input):
         }
 
 
-def _read_question(text: str) -> str:
+def _read_question(text: object) -> str:
+    if not isinstance(text, str):
+        raise refused("must be a text", text)
     if "\x00" in text:
         raise ValueError("holds a NUL character")
     folded = fold_blanks(clean_text(text))
@@ -90,18 +108,19 @@ class SearchRequest(Input):
     a profile; without one, the settings decide. `overrides` changes some of its constants.
     """
 
-    query: Annotated[str, AfterValidator(_read_question)]
-    user_id: str | None = None
-    top_k: Annotated[int, Field(strict=True, ge=1, le=LARGEST_TOP_K)] = DEFAULT_TOP_K
+    query: Annotated[str, BeforeValidator(_read_question)]
+    user_id: Id | None = None
+    top_k: Annotated[int, whole_number(1, LARGEST_TOP_K)] = DEFAULT_TOP_K
     granularity: SearchGranularity = "auto"
     filters: Filters = NO_FILTERS
-    asked_at: Time | None = None
-    profile: str | InstanceOf[Profile] | None = None
-    overrides: Mapping[str, Any] = {}
+    asked_at: LocalTime | None = None
+    profile: GivenProfile | None = None
+    overrides: Annotated[Mapping[str, Any], AsMapping] = {}
 
     @classmethod
     def of(cls, *, overrides: Mapping[str, Any] | None = None, **options: Any) -> Self:
         """The request of a search's keywords; those of filters stand among the others."""
         filters = {name: options.pop(name) for name in Filters.model_fields if name in options}
-        filters["exclude"] = filters.get("exclude") or None
-        return cls(**options, filters=Filters(**filters), overrides=overrides or {})
+        given = Filters(**filters)
+        given = given if given.exclude else given.model_copy(update={"exclude": None})
+        return cls(**options, filters=given, overrides={} if overrides is None else overrides)

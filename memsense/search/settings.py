@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
+from memsense.inputs import shorten
 from memsense.search.profiles import BALANCED, PROFILES, TUNABLE, Profile, read_profile
 from memsense.store import Namespace
 from memsense.store.settings import Change, StoredSetting
@@ -125,7 +126,7 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
     for name, choices in CHOICES.items():
         if name in changes and changes[name] not in choices:
             raise ConfigurationError(
-                f"{name} must be {' or '.join(choices)}, not {changes[name]!r}"
+                f"{name} must be {' or '.join(choices)}, not {shorten(changes[name])}"
             )
     if "profile" in changes:
         _check_profile(namespace, changes["profile"])
@@ -134,7 +135,7 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
 
 def _check_profile(namespace: Namespace, name: object) -> None:
     if not isinstance(name, str):
-        raise ConfigurationError(f"the setting profile is a profile's name, not {name!r}")
+        raise ConfigurationError(f"the setting profile is a profile's name, not {shorten(name)}")
     try:
         find_profile(namespace, name)
     except NotFoundError as error:

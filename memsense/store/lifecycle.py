@@ -7,13 +7,10 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values, find_one
-from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status
 from memsense.write.chunking import DEDUP_SECONDS
-
-LONGEST_NOTE = 10_000
 
 
 def _key(place: ChunkPlace) -> dict[str, Any]:
@@ -180,8 +177,6 @@ def record_feedback(
     connection: Connection, place: ChunkPlace, helpful: bool, question: str | None, note: str | None
 ) -> None:
     """Keep what a user of a hit said about it; changes no score."""
-    if note is not None and len(note) > LONGEST_NOTE:
-        raise InvalidInputError(f"a note may have {LONGEST_NOTE} characters at most")
     detail = {"helpful": helpful, "question": question, "note": note}
     values = {
         **_key(place),

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, cast
+
+from pydantic import BeforeValidator, Field
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
+from memsense.inputs import Id, Input, Metadata, Name, Names, Share, Text, refused, shorten
 from memsense.types import (
     ChunkDraft,
     Conversation,
@@ -20,20 +23,35 @@ from memsense.types import (
     SessionDraft,
 )
 from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
-from memsense.write.facets import Facets, FacetTagger
+from memsense.write.facets import FACETS, Facets, FacetTagger
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotations:
-    """What the caller says about what is added; it wins over what rules find."""
+def _read_facets(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise refused("must be a mapping", value)
+    given = dict(cast("Mapping[object, object]", value))
+    if unknown := [key for key in given if key not in FACETS]:
+        told = ", ".join(map(shorten, unknown))
+        raise ValueError(f"has no facet {told}; there are {', '.join(FACETS)}")
+    return given
 
-    agent_id: str | None = None
-    task_tag: str | None = None
-    tags: Sequence[str] = ()
-    facets: Mapping[str, str] = field(default_factory=dict[str, str])
+
+class Annotations(Input):
+    """What the caller says about what is added; it wins over what rules find.
+
+    Making one raises InvalidInputError.
+    """
+
+    agent_id: Id | None = None
+    task_tag: Name | None = None
+    tags: Names = ()
+    facets: Annotated[Mapping[str, Text], BeforeValidator(_read_facets)] = {}
     memory_kind: MemoryKind | None = None
-    confidence: float = 1.0
-    metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    confidence: Share = 1.0
+    metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+
+
+NO_ANNOTATIONS = Annotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +88,7 @@ class Drafter:
     mode: IngestMode = "hybrid"
     ledger: bool
     user_speaker: str | None = None
-    annotations: Annotations = Annotations()
+    annotations: Annotations = NO_ANNOTATIONS
 
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
         """The session that a conversation adds to the user's memory."""

@@ -5,10 +5,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, BinaryIO, cast
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, cast
+
+from pydantic import BeforeValidator
 
 from memsense.errors import IngestError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
+from memsense.inputs import Gate, refused
 from memsense.types import Conversation, SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
 from memsense.write.vectors import BatchVectors, texts_of
@@ -94,6 +98,23 @@ class IngestJob:
     vectors: Callable[[], BatchVectors]
     on_bytes: Callable[[int], object] = lambda _: None
     on_session: Callable[[IngestReport], object] = lambda _: None
+
+
+def read_paths(paths: Iterable[object]) -> list[str]:
+    """The paths as texts; raises InvalidInputError for what is none."""
+    return [_read_path(path) for path in paths]
+
+
+def _check_path(value: object) -> str:
+    if not isinstance(value, str | Path):
+        raise refused("must be a text or a Path", value)
+    path = str(value)
+    if not path.strip() or "\x00" in path:
+        raise ValueError(f"{'holds a NUL character' if path.strip() else 'is empty'}")
+    return path
+
+
+_read_path = Gate(Annotated[str, BeforeValidator(_check_path)], "path")
 
 
 def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:

@@ -1,67 +1,86 @@
 """Reads the messages that callers of the Python API hand over."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf
 
 from memsense.errors import InvalidInputError
-from memsense.inputs import clean_text, read_time
+from memsense.ingest import Stamp
+from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused, shorten
 from memsense.types import Conversation, Message, Role
 
-KNOWN_KEYS = frozenset({"role", "content", "id", "at", "name"})
+
+def _read_stamp(value: object) -> Stamp:
+    local = read_local_time(value)
+    given = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return Stamp(local.astimezone(UTC), isinstance(given, datetime) and is_zoned(given))
+
+
+class _GivenMessage(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Role
+    content: Text
+    id: Id | None = None
+    at: Annotated[InstanceOf[Stamp], BeforeValidator(_read_stamp)] | None = None
+    name: Text | None = None
+
+
+def _read_mapping(value: object) -> object:
+    if not isinstance(value, Mapping):
+        raise refused("must be a mapping with role and content", value)
+    given = dict(cast("Mapping[object, object]", value))
+    known = _GivenMessage.model_fields
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        told = ", ".join(shorten(key) for key in unknown)
+        raise ValueError(f"has unknown keys {told}; known are {', '.join(known)}")
+    return given
+
+
+def _read_items(value: object) -> object:
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+        return list(cast("Iterable[object]", value))
+    raise refused("must be a list of mappings with role and content", cast("object", value))
+
+
+_read_given = Gate(
+    Annotated[
+        list[Annotated[_GivenMessage, BeforeValidator(_read_mapping)]], BeforeValidator(_read_items)
+    ],
+    "messages",
+)
 
 
 def read_messages(
-    messages: Sequence[Mapping[str, Any]], *, session_id: str, now: datetime
+    messages: Iterable[Mapping[str, Any]], *, session_id: str, now: datetime
 ) -> Conversation:
     """The messages as one conversation; those without a time happened `now`.
 
     Raises InvalidInputError naming the message that can't be used.
     """
-    if isinstance(messages, str | bytes | Mapping):
-        raise InvalidInputError("messages must be a list of mappings with role and content")
-    read = [_read_message(index, message, now) for index, message in enumerate(messages)]
-    if not any(message.text.strip() for message in read):
+    given: list[_GivenMessage] = _read_given(messages)
+    kept = [_make_message(message, now) for message in given if message.content.strip()]
+    if not kept:
         raise InvalidInputError("no message has any text")
-    participants = dict.fromkeys(message.speaker for message in read if message.speaker)
+    participants = dict.fromkeys(message.name for message in given if message.name)
     return Conversation(
         session_id=session_id,
-        messages=[message for message in read if message.text.strip()],
+        messages=kept,
         format="api",
         source="add",
         participants=tuple(participants),
     )
 
 
-def _read_message(index: int, message: Mapping[str, Any], now: datetime) -> Message:
-    if unknown := message.keys() - KNOWN_KEYS:
-        raise InvalidInputError(
-            f"message {index} has unknown keys {', '.join(sorted(unknown))};"
-            f" known are {', '.join(sorted(KNOWN_KEYS))}"
-        )
-    content = message.get("content")
-    if not isinstance(content, str):
-        raise InvalidInputError(f"message {index} has no text in 'content'")
-    identity, name = message.get("id"), message.get("name")
+def _make_message(given: _GivenMessage, now: datetime) -> Message:
     return Message(
-        role=_read_role(index, message.get("role")),
-        text=clean_text(content),
-        external_id=str(identity) if identity is not None else None,
-        speaker=clean_text(str(name)) if name else None,
-        at=read_time(message.get("at"), f"message {index}: at") or now,
-        at_zone_known=_zone_known(message.get("at")),
+        role=given.role,
+        text=given.content,
+        external_id=given.id,
+        speaker=given.name or None,
+        at=given.at.at if given.at else now,
+        at_zone_known=given.at.zone_known if given.at else True,
     )
-
-
-def _read_role(index: int, role: object) -> Role:
-    known: tuple[Role, ...] = get_args(Role)
-    for name in known:
-        if role == name:
-            return name
-    raise InvalidInputError(f"message {index} has role {role!r}; use {', '.join(known)}")
-
-
-def _zone_known(value: object) -> bool:
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    return not isinstance(value, datetime) or value.tzinfo is not None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.embed import Embedder, check_vectors
+from memsense.embed import Embedder
 from memsense.types import SessionDraft
 
 
@@ -21,7 +21,6 @@ class BatchVectors:
         missing = [text for text in dict.fromkeys(texts) if text not in self._known]
         if missing:
             vectors = self._embedder.embed(missing)
-            check_vectors(vectors, len(missing), self._embedder.dimension)
             self._known.update(zip(missing, vectors, strict=True))
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
