@@ -26,6 +26,10 @@ ROOT_DATA_DIR = Path("/var/lib/memsense")
 HIDDEN = "***"
 SECRETS = frozenset({"database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"})
 _USER_INFO = re.compile(r"//[^/]*@")
+_HOST_OR_USER = re.compile(r"(//(?!localhost:)[\w-]+:)(\d+)(?=[/?#]|$)", re.ASCII)
+"""A host and its port, or a user and a password, whose @ was left out: names without a dot may be
+either."""
+_QUERY = re.compile(r"\?[^#]*")
 
 Origin = Literal["default", "environment", "given"]
 
@@ -131,7 +135,24 @@ def hide_secret(name: str, value: Any) -> Any:
     """The setting's value for people to read: no key, no database's URL, no password in another."""
     if value and name in SECRETS:
         return HIDDEN
-    return _USER_INFO.sub(f"//{HIDDEN}@", value) if isinstance(value, str) else value
+    return shown_url(value) if isinstance(value, str) and "//" in value else value
+
+
+def shown_url(url: str) -> str:
+    """A service's URL for people to read: without its user, its password and what stands behind ?.
+
+    A number behind a name without a dot may be a password whose @ was left out, and is hidden too.
+    """
+    hidden = _QUERY.sub(f"?{HIDDEN}", _USER_INFO.sub(f"//{HIDDEN}@", url), count=1)
+    return _HOST_OR_USER.sub(rf"\1{HIDDEN}", hidden)
+
+
+def hide_secrets(text: object, *secrets: str | None) -> str:
+    """What a service or a library says, without the secrets that it was given."""
+    told = str(text)
+    for secret in secrets:
+        told = told.replace(secret, HIDDEN) if secret else told
+    return told
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -18,6 +18,8 @@ _SECRETS = frozenset(
     "password sslpassword oauth_client_secret scram_client_key scram_server_key".split()
 )
 _HIGHEST_PORT = 65535
+DEFAULT_PORT = "5432"
+_BARE_NAME = re.compile(r"[\w-]+")
 
 # `postgresql+psycopg://` and its like are SQLAlchemy's.
 _SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
@@ -63,9 +65,20 @@ def shown_url(given: str) -> str:
     if url["options"]:
         options = "&".join(map(_hide_option, url["options"].split("&")))
         shown = shown[: url.start("options")] + options
+    if url["hosts"] and not url["user"]:
+        shown = _hide_port(shown, url)
     if url["password"]:
         shown = shown[: url.start("password")] + HIDDEN + shown[url.end("password") :]
     return shown
+
+
+def _hide_port(shown: str, url: re.Match[str]) -> str:
+    """Without the port of a host that may be a user, and the port a password, had it an @."""
+    host, _, port = url["hosts"].partition(":")
+    is_known = not port or port == DEFAULT_PORT or not host or host == "localhost"
+    if is_known or not _BARE_NAME.fullmatch(host):
+        return shown
+    return f"{shown[: url.start('hosts')]}{host}:{HIDDEN}{shown[url.end('hosts') :]}"
 
 
 def split_secrets(given: str) -> tuple[str, Mapping[str, str]]:

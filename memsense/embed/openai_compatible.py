@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.config import hide_secrets, shown_url
 from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
 from memsense.errors import ConfigurationError, EmbeddingError
 
@@ -92,7 +93,8 @@ class OpenAIEmbedder:
             )
         except OpenAIError as error:
             raise EmbeddingError(
-                f"the embedding server at {self._client.base_url} failed: {error}"
+                f"the embedding server at {shown_url(str(self._client.base_url))} failed:"
+                f" {hide_secrets(error, self._client.api_key)}"
             ) from error
         return response.text
 

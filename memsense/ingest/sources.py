@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, cast
 
 from memsense.errors import IngestError
 from memsense.ingest.report import ReadReport
+from memsense.inputs import shorten
 
 STDIN = "-"
 LINK = "symbolic link in a folder"
@@ -148,12 +149,15 @@ class _Walk:
             return self._stdin()
         path = Path(given)
         self._root = path.absolute()
-        if path.is_dir():
-            return self._folder(path)
-        if path.is_file():
-            return self._file(path, named=True)
-        if path.exists():
-            raise IngestError(f"{given}: not a regular file or a folder")
+        try:
+            if path.is_dir():
+                return self._folder(path)
+            if path.is_file():
+                return self._file(path, named=True)
+            if path.exists():
+                raise IngestError(f"{given}: not a regular file or a folder")
+        except OSError as error:  # such as a name that no file system holds
+            raise IngestError(f"{shorten(given)}: {error.strerror}") from error
         return self._pattern(given)
 
     def _pattern(self, given: str) -> Iterator[Source]:

@@ -149,12 +149,12 @@ def test_an_unknown_project_cannot_be_changed(filled: MemSense, change: str) -> 
 def test_a_project_that_cannot_be_made_is_refused(filled: MemSense) -> None:
     with pytest.raises(InvalidInputError, match="there is a project 'pool' already"):
         filled.projects.create("pool")
-    for name in ("", " ", "a\nb", "n" * 201):
+    for name in ("a\nb", "n" * 151):
         with pytest.raises(InvalidInputError, match="no name for a project"):
             filled.projects.create(name)
-    with pytest.raises(InvalidInputError, match="a list of texts, not one text"):
+    with pytest.raises(InvalidInputError, match="session_ids must be a list, not 's1'"):
         filled.projects.create("attic", "s1")
-    with pytest.raises(InvalidInputError, match="a session id is empty"):
+    with pytest.raises(InvalidInputError, match="session_ids.1 is empty"):
         filled.projects.add("pool", ["s1", " "])
     assert [found.name for found in filled.projects.list()] == ["pool"]
 

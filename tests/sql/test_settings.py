@@ -501,7 +501,7 @@ def test_a_profile_s_name_is_its_own(filled: MemSense) -> None:
         ("balanced", "memsense ships a profile named 'balanced'"),
         ("mine", "there is already a profile named 'mine'"),
         ("two words", "no name for a profile"),
-        ("", "no name for a profile"),
+        ("", "name is empty"),
     ):
         with pytest.raises(InvalidInputError, match=said):
             filled.profiles.create(name)

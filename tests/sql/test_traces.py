@@ -519,7 +519,7 @@ def test_a_trace_is_seen_in_its_own_namespace_only(
         assert other.traces.list() == []
         with pytest.raises(NotFoundError, match="no trace"):
             other.traces.get(result.trace_id or "")
-    with pytest.raises(InvalidInputError, match="no trace id"):
+    with pytest.raises(InvalidInputError, match="must be the id of a trace, not 'not-an-id'"):
         memory.traces.get("not-an-id")
 
 

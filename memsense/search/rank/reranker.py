@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from memsense.config import hide_secrets, shown_url
 from memsense.errors import ConfigurationError, RerankerError
 
 if TYPE_CHECKING:
@@ -77,13 +78,15 @@ class HttpReranker:
         """
         if not base_url.startswith(("http://", "https://")):
             raise ConfigurationError(
-                f"a reranker's URL begins with http:// or https://: {base_url}"
+                f"a reranker's URL begins with http:// or https://: {shown_url(base_url)}"
             )
         if timeout <= 0 or retries < 0:
             raise ConfigurationError("a reranker's timeout must be above 0, its retries 0 or more")
         self._httpx = _import_httpx()
         self._model = model
         self._url = base_url.rstrip("/") + "/rerank"
+        self._shown_url = shown_url(self._url)
+        self._secrets = (api_key, self._url)
         self._retries = retries
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client: httpx.Client = self._httpx.Client(timeout=timeout, headers=headers)
@@ -91,7 +94,7 @@ class HttpReranker:
     @property
     def name(self) -> str:
         """The model, or the server's address if the server chooses the model."""
-        return self._model or self._url
+        return self._model or self._shown_url
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """The server's relevance score of each text, in the order of the texts.
@@ -120,12 +123,16 @@ class HttpReranker:
     def _attempt(self, body: dict[str, object]) -> str:
         try:
             response = self._client.post(self._url, json=body)
+        except self._httpx.InvalidURL as error:  # its text quotes what may be a password
+            raise RerankerError(f"the reranker's URL can't be read: {self._shown_url}") from error
         except self._httpx.TransportError as error:
-            raise _PassingError(f"the reranker at {self._url} failed: {error!r}") from error
+            told = hide_secrets(repr(error), *self._secrets)
+            raise _PassingError(f"the reranker at {self._shown_url} failed: {told}") from error
         if response.is_success:
             return response.text
         message = (
-            f"the reranker at {self._url} answered {response.status_code}: {response.text[:200]}"
+            f"the reranker at {self._shown_url} answered {response.status_code}:"
+            f" {hide_secrets(response.text, *self._secrets)[:200]}"
         )
         if response.status_code in PASSING:
             raise _PassingError(message, response.headers.get("Retry-After"))

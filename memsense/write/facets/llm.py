@@ -8,6 +8,7 @@ from typing import Self
 from openai import APIError, OpenAI
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from memsense.config import hide_secrets, shown_url
 from memsense.errors import ConfigurationError
 from memsense.types import MemoryKind
 from memsense.write.facets.model import FACETS, Facet, Facets, FacetSpan, Side, build_facets
@@ -72,6 +73,7 @@ class LLMTagger:
     ) -> None:
         self._model = model
         self._base_url = base_url
+        self._api_key = api_key
         self._client = OpenAI(
             base_url=base_url,
             api_key=api_key or "none",
@@ -126,7 +128,8 @@ class LLMTagger:
             )
         except APIError as error:
             raise ConfigurationError(
-                f"the facet model {self._model} at {self._base_url} can't be used: {error};"
+                f"the facet model {self._model} at {shown_url(self._base_url)} can't be used:"
+                f" {hide_secrets(error, self._api_key, self._base_url)};"
                 " check the URL, the key and the model, or use the rule tagger"
             ) from error
         return (completion.choices[0].message.content or "") if completion.choices else ""
