@@ -424,7 +424,11 @@ SELECT
     (SELECT count(DISTINCT c.session_id) FROM memsense.chunks AS c
      WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active') AS sessions,
     (SELECT count(*) FROM memsense.chunks AS c
-     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status <> 'active') AS inactive,
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status <> 'active'
+       AND (c.granularity = 'turn' OR NOT EXISTS (
+           SELECT FROM memsense.chunks AS t
+           WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = s.scope_id
+             AND t.session_id = c.session_id AND t.granularity = 'turn'))) AS inactive,
     (SELECT min(c.occurred_at) FROM memsense.chunks AS c
      WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id) AS first_at,
     (SELECT max(c.occurred_at) FROM memsense.chunks AS c
@@ -449,3 +453,26 @@ SELECT 1 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'session'
 LIMIT 1;
+
+-- The names that filters of a search may name; of a kind that is not wanted, none.
+-- name: fetch_known_names
+WITH chunks AS (
+    SELECT c.session_id, c.agent_id, c.tags
+    FROM memsense.chunks AS c
+    JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+    JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+    WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+      AND n.name = %(namespace)s AND c.status = 'active'
+      AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+)
+SELECT
+    ARRAY(SELECT s.user_id FROM memsense.scopes AS s
+          JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+          WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+            AND n.name = %(namespace)s AND 'user' = ANY (%(wanted)s::text[]) ORDER BY 1) AS users,
+    ARRAY(SELECT DISTINCT session_id FROM chunks
+          WHERE 'session' = ANY (%(wanted)s::text[]) ORDER BY 1) AS sessions,
+    ARRAY(SELECT DISTINCT agent_id FROM chunks
+          WHERE agent_id IS NOT NULL AND 'agent' = ANY (%(wanted)s::text[]) ORDER BY 1) AS agents,
+    ARRAY(SELECT DISTINCT tag FROM chunks CROSS JOIN unnest(tags) AS tag
+          WHERE 'tag' = ANY (%(wanted)s::text[]) ORDER BY 1) AS tags;

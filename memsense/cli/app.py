@@ -4,6 +4,7 @@ A command's module is imported when the command runs, so that `memsense --help` 
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,6 +19,7 @@ from memsense.cli.jsonflag import add_json_flag
 from memsense.cli.signals import TerminatedError, end_when_terminated
 from memsense.cli.target import Target
 from memsense.errors import MemSenseError
+from memsense.text.nearest import did_you_mean
 
 COMMANDS = {
     "demo": ("memsense.cli.demo:demo", "Ingest the sample log, ask three questions, show why."),
@@ -54,6 +56,7 @@ COMMANDS = {
 }
 """Name, where the function (or group) is, and its line in `memsense --help`."""
 
+_QUOTED = re.compile(r"'([^']*)'")
 GLOBAL_OPTIONS = ("--database-url", "--tenant", "--namespace")
 
 
@@ -90,6 +93,9 @@ class LazyGroup(TyperGroup):
         """Run the command; an error of memsense's becomes a line on stderr and an exit code."""
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message += _meant(error.message)
+            raise
         except MemSenseError as error:
             typer.echo(one_line(error), err=True)
             raise typer.Exit(exit_code(error)) from error
@@ -99,6 +105,14 @@ class LazyGroup(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo("memsense: interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from error
+
+
+def _meant(message: str) -> str:
+    """Which of an option's choices a wrong value may have meant."""
+    given, is_choice, choices = message.partition(" is not one of ")
+    if not is_choice:
+        return ""
+    return did_you_mean(_QUOTED.findall(given)[-1:], _QUOTED.findall(choices))
 
 
 def new_app(**settings: Any) -> typer.Typer:

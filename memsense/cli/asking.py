@@ -7,6 +7,7 @@ from typing import TypedDict, cast
 import typer
 
 from memsense.cli.options import KINDS
+from memsense.text.nearest import did_you_mean
 from memsense.types import JsonValue, MemoryKind
 
 
@@ -33,7 +34,8 @@ def _read_kinds(names: Sequence[str] | None) -> list[MemoryKind] | None:
     for name in names or ():
         if name not in KINDS:
             raise typer.BadParameter(
-                f"no kind named {name!r}; there are {', '.join(KINDS)}", param_hint="--kind"
+                f"no kind named {name!r}; there are {', '.join(KINDS)}{did_you_mean(name, KINDS)}",
+                param_hint="--kind",
             )
     return [kind for kind in KINDS if kind in (names or ())] or None
 

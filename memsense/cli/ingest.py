@@ -22,6 +22,7 @@ from memsense.cli.watching import add_up, check_watchable, watch_logs
 from memsense.errors import IngestError
 from memsense.ingest import READERS, DateOrder, ReadOptions
 from memsense.ingest.readers.rows import FIELDS
+from memsense.text.nearest import did_you_mean
 from memsense.types import IngestMode
 from memsense.write.drafting import Annotations
 from memsense.write.ingest_run import IngestReport
@@ -212,10 +213,15 @@ def _anything_left_out(report: IngestReport) -> bool:
 
 def _check_paths(paths: Sequence[str]) -> None:
     for path in paths:
-        if path != STDIN and not glob.has_magic(path) and not Path(path).exists():
+        if path != STDIN and not Path(path).exists() and not _matches(path):
             raise typer.BadParameter(f"{path}: no such file or folder", param_hint="PATHS")
     if list(paths).count(STDIN) and sys.stdin.isatty():
         typer.echo("memsense: reading from the terminal; end with Ctrl-D", err=True)
+
+
+def _matches(pattern: str) -> bool:
+    """Whether it is a pattern that something matches."""
+    return glob.has_magic(pattern) and any(glob.iglob(pattern, recursive=True))  # noqa: PTH207
 
 
 def _check_watchable(paths: Sequence[str], *, dry_run: bool) -> None:
@@ -227,7 +233,9 @@ def _check_watchable(paths: Sequence[str], *, dry_run: bool) -> None:
 def _check_format(name: str | None) -> str | None:
     if name is not None and name not in READERS:
         raise typer.BadParameter(
-            f"no format is called {name!r}; there are {', '.join(READERS)}", param_hint="--format"
+            f"no format is called {name!r}; there are {', '.join(READERS)}"
+            f"{did_you_mean(name, READERS)}",
+            param_hint="--format",
         )
     return name
 

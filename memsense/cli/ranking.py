@@ -6,6 +6,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import typer
 
 from memsense.search.profiles import ROUTES, Profile
+from memsense.text.nearest import did_you_mean
 
 _ACCEPTED: dict[type, tuple[type, ...]] = {
     float: (int, float),
@@ -73,6 +74,7 @@ def _check_value(name: str, value: object, hint: str) -> object:
 def _check_route(name: str) -> str:
     if name not in ROUTES:
         raise typer.BadParameter(
-            f"no route named {name!r}; there are {', '.join(ROUTES)}", param_hint="--without"
+            f"no route named {name!r}; there are {', '.join(ROUTES)}{did_you_mean(name, ROUTES)}",
+            param_hint="--without",
         )
     return name

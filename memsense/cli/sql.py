@@ -9,6 +9,7 @@ from memsense.cli.app import new_app
 from memsense.search.profiles import Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
+from memsense.text.nearest import did_you_mean
 
 Name = TypeVar("Name", str, Route)
 
@@ -94,6 +95,8 @@ def _check(what: str, names: list[str], known: Sequence[Name]) -> list[Name]:
     for name in names:
         if name not in known:
             raise typer.BadParameter(
-                f"no {what} named {name!r}; there are {', '.join(known)}", param_hint=f"--{what}"
+                f"no {what} named {name!r}; there are {', '.join(known)}"
+                f"{did_you_mean(name, known)}",
+                param_hint=f"--{what}",
             )
     return [name for name in known if name in names]

@@ -17,6 +17,7 @@ from memsense.errors import (
 )
 from memsense.explain.recorder import Recording
 from memsense.search import search as searching
+from memsense.search.absence import absence_notes
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
@@ -64,6 +65,8 @@ class Searches:
                 search = self._run_plan(connection, replace(plan, profile=profile))
         if request.filters.project is not None and not search.candidates:
             self._note_project(connection, namespace, request.filters.project, search)
+        if not search.candidates:
+            search.notes += absence_notes(connection, namespace, request)
         return search
 
     def rerun(

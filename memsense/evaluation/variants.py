@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile
+from memsense.text.nearest import did_you_mean
 
 PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
@@ -50,7 +51,10 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
 def without(profile: Profile, part: str) -> Profile:
     """The profile without a route or signal; raises NotFoundError listing the parts there are."""
     if part not in PARTS:
-        raise NotFoundError(f"no route or signal named {part!r}; there are {', '.join(PARTS)}")
+        raise NotFoundError(
+            f"no route or signal named {part!r}; there are {', '.join(PARTS)}"
+            f"{did_you_mean(part, PARTS)}"
+        )
     return profile.override(name=f"{profile.name} without {part}", **PARTS[part])
 
 

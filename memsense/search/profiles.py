@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, InstanceOf
 
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.inputs import find_id_fault, refused, shorten
+from memsense.text.nearest import did_you_mean
 
 Route = Literal[
     "vec_full",
@@ -152,7 +153,7 @@ class Profile:
         if unknown := sorted(changes.keys() - set(TUNABLE)):
             raise ConfigurationError(
                 f"no constant or route named {', '.join(unknown)};"
-                f" known: {', '.join(sorted(TUNABLE))}"
+                f" known: {', '.join(sorted(TUNABLE))}{did_you_mean(unknown, TUNABLE)}"
             )
         varied = self.override(**changes)
         told = ", ".join(f"{name}={value}" for name, value in changes.items())
@@ -369,4 +370,7 @@ def get_profile(name: str) -> Profile:
     try:
         return PROFILES[name]
     except KeyError:
-        raise NotFoundError(f"no profile named {name!r}; there are {', '.join(PROFILES)}") from None
+        raise NotFoundError(
+            f"no profile named {name!r}; there are {', '.join(PROFILES)}"
+            f"{did_you_mean(name, PROFILES)}"
+        ) from None

@@ -26,7 +26,7 @@ from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
-from memsense.search.request import SearchGranularity, SearchRequest
+from memsense.search.request import Filters, SearchGranularity, SearchRequest
 from memsense.store import (
     FoundHit,
     KnownScope,
@@ -273,7 +273,7 @@ def _has_turns(state: RecallState) -> bool:
 def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[str]:
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
-    notes: list[str] = []
+    notes = _note_times(plan.request.filters)
     has_vector = asked.query_vector is not None
     if plan.unembedded:
         notes.append(f"ranked by words alone; {plan.unembedded}")
@@ -286,6 +286,13 @@ def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[s
         means = "ranked by vectors alone" if has_vector else "nothing can be found"
         notes.append(f"the question has no searchable words: {means}")
     return notes
+
+
+def _note_times(filters: Filters) -> list[str]:
+    since, until = filters.since, filters.until
+    if since is None or until is None or since < until:
+        return []
+    return [f"nothing can be since {since.isoformat()} and before {until.isoformat()}"]
 
 
 def fetch_result(connection: Connection, search: Search) -> SearchResult:

@@ -14,6 +14,7 @@ from memsense.inputs import shorten
 from memsense.search.profiles import BALANCED, PROFILES, TUNABLE, Profile, read_profile
 from memsense.store import Namespace
 from memsense.store.settings import Change, StoredSetting
+from memsense.text.nearest import did_you_mean
 
 CHOICES: Mapping[str, tuple[str, ...]] = {"embedder_failure": ("error", "lexical")}
 """Settings that are no constant of a profile, and their values, the default first."""
@@ -64,8 +65,10 @@ def find_profile(namespace: Namespace | None, name: str) -> Profile:
         return PROFILES[name]
     if namespace is not None and name in namespace.profiles:
         return read_profile(namespace.profiles[name])
-    known = ", ".join([*PROFILES, *sorted(namespace.profiles if namespace else ())])
-    raise NotFoundError(f"no profile named {name!r}; there are {known}")
+    known = [*PROFILES, *sorted(namespace.profiles if namespace else ())]
+    raise NotFoundError(
+        f"no profile named {name!r}; there are {', '.join(known)}{did_you_mean(name, known)}"
+    )
 
 
 def default_profile(namespace: Namespace | None, name: str) -> Profile:
@@ -112,6 +115,7 @@ def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[C
     if unknown := sorted(changes.keys() - set(KNOWN)):
         raise ConfigurationError(
             f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
+            f"{did_you_mean(unknown, KNOWN)}"
         )
     _check_settings(namespace, changes)
     before = namespace.settings
@@ -148,6 +152,7 @@ def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
     if unknown := sorted(set(wanted) - set(KNOWN) - namespace.settings.keys()):
         raise ConfigurationError(
             f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
+            f"{did_you_mean(unknown, KNOWN)}"
         )
     return [
         Change(kind="setting", name=name, before=namespace.settings[name], after=None)

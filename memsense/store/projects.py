@@ -9,6 +9,7 @@ from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, find_one
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.store.scopes import Namespace
+from memsense.text.nearest import did_you_mean
 
 FILE = "settings.sql"
 
@@ -52,7 +53,9 @@ def _fetch_projects(
 def _no_project(connection: Connection, namespace: Namespace, name: str) -> NotFoundError:
     names = [project.name for project in list_projects(connection, namespace)]
     told = f"there are {', '.join(names)}" if names else "there are none"
-    return NotFoundError(f"no project {name!r} in namespace {namespace.name!r}; {told}")
+    return NotFoundError(
+        f"no project {name!r} in namespace {namespace.name!r}; {told}{did_you_mean(name, names)}"
+    )
 
 
 def insert_project(

@@ -230,6 +230,18 @@ def fetch_history(
     return fetch_all(connection, "fetch_history", values, of=Event)
 
 
+def fetch_known_names(
+    connection: Connection, namespace: Namespace, user_id: str | None, wanted: Sequence[str]
+) -> dict[str, list[str]]:
+    """The users of the namespace, and the sessions, agents and tags of the user's active chunks.
+
+    `wanted` holds the kinds that are asked for: "user", "session", "agent", "tag".
+    """
+    values = {**_key(namespace), "user_id": user_id, "wanted": list(wanted)}
+    rows: list[tuple[list[str], ...]] = fetch_all(connection, "fetch_known_names", values)
+    return dict(zip(("user", "session", "agent", "tag"), rows[0], strict=True))
+
+
 def fetch_statistics(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[ScopeStatistics]:

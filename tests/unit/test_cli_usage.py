@@ -1,5 +1,6 @@
 """How the command line is called: its help, and what it says of wrong usage."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 import memsense
 from memsense.cli import app
+from memsense.ingest import READERS
 
 SAMPLE = str(Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl")
 
@@ -42,7 +44,12 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
     ("arguments", "said"),
     [
         (("ingest", "no/such/file.json"), "no/such/file.json: no such file or folder"),
+        (("ingest", "no/such/*.json"), "no/such/*.json: no such file or folder"),
         (("ingest", "--format", "nope", SAMPLE), "there are claude_code"),
+        (("ingest", "--format", "chatgtp", SAMPLE), "did you mean 'chatgpt'?"),
+        (("search", "hi", "--granularity", "trun"), "did you mean 'turn'?"),
+        (("search", "hi", "--without", "lexcal"), "did you mean 'lexical'?"),
+        (("search", "hi", "--kind", "stabel"), "did you mean 'stable'?"),
         (("ingest", "--map", "nope=x", SAMPLE), "FIELD=COLUMN"),
         (("ingest", "--timezone", "Nowhere/Else", SAMPLE), "write it like Europe/Lisbon"),
         (("ingest", "--watch", "-"), "--watch needs files or folders"),
@@ -63,3 +70,34 @@ def test_wrong_usage_ends_in_2_and_names_the_remedy(
 ) -> None:
     assert call(*arguments) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_docs_list_the_formats_that_ingest_reads() -> None:
+    folder = Path(__file__).parents[2]
+    listed = (folder / "docs" / "formats.md").read_text().split("## What is left out")[0]
+    named = set(re.findall(r"`(\w+)`(?:, only by name)?\)", listed))
+    assert named == set(READERS)
+
+
+def test_readme_counts_the_routes_that_sql_recall_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call("sql", "recall") == 0
+    printed = set(re.findall(r"%\(weight_(\w+)\)s::float8 AS weight", capsys.readouterr().out))
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    table = readme.split("| route |")[1].split("\n\n")[0]
+    rows = [row for row in table.splitlines()[2:] if "off by default" not in row]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])} == printed
+    assert len(printed) == 8
+    assert readme.count("eight routes") == 2
+
+
+def test_the_shell_completes_commands_and_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, expected in (("memsense se", "search"), ("memsense stats --out", "--output")):
+        monkeypatch.setenv("_MEMSENSE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        assert call() == 0
+        assert expected in capsys.readouterr().out.split()

@@ -1,0 +1,50 @@
+"""What an empty answer says of names and times that nothing can have."""
+
+from collections.abc import Generator
+
+import pytest
+
+from memsense import MemSense
+
+
+@pytest.fixture
+def memory(database_url: str) -> Generator[MemSense]:
+    with MemSense.open(database_url) as opened:
+        for session in ("kitchen", "garden"):
+            opened.add(
+                [{"role": "user", "content": f"The walnut stands in the {session}."}],
+                user_id="ines",
+                session_id=session,
+                agent_id="cook",
+                tags=["plants"],
+            )
+        yield opened
+
+
+def test_unknown_names_of_an_empty_answer_are_said(memory: MemSense) -> None:
+    found = memory.search(
+        "walnut", user_id="ines", session_ids=["kitchn"], agent_id="cok", tags=["plant"]
+    )
+    assert list(found.notes) == [
+        "no session 'kitchn' is stored here; did you mean 'kitchen'?",
+        "no agent 'cok' is stored here; did you mean 'cook'?",
+        "no tag 'plant' is stored here; did you mean 'plants'?",
+    ]
+    assert found.as_dict()["notes"] == list(found.notes)
+    assert "did you mean 'ines'?" in memory.search("walnut", user_id="inez").notes[-1]
+    assert list(memory.search("walnut", user_id="ines", session_ids=["kitchen", "no"]).notes) == []
+
+
+def test_since_that_is_not_before_until_is_said(memory: MemSense) -> None:
+    found = memory.search("walnut", user_id="ines", since="2026-05-02", until="2026-05-01")
+    assert not found.hits
+    assert found.notes[0].startswith("nothing can be since 2026-05-02T00:00:00")
+
+
+def test_a_forgotten_session_counts_as_its_exchanges(memory: MemSense) -> None:
+    for chunk in memory.recent(user_id="ines", granularity="session"):
+        memory.forget(chunk.chunk_id)
+    turns = memory.recent(user_id="ines")
+    for chunk in turns:
+        memory.forget(chunk.chunk_id)
+    assert memory.stats(user_id="ines")[0].inactive == 2
