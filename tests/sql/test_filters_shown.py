@@ -92,8 +92,10 @@ def held_by(store: Store, session: Row) -> list[Row]:
     ]
 
 
-def render(row: Row) -> str:
-    sides = row["user_text"], row["assistant_text"]
+def render(row: Row, *, in_session: bool = False) -> str:
+    """The text of a turn; in a session no part of an exchange says again how the user began."""
+    user_text = row["user_text"][row["opening_length"] if in_session else 0 :]
+    sides = user_text, row["assistant_text"]
     return render_exchange(*sides, row["user_speaker"], row["assistant_speaker"])
 
 
@@ -103,7 +105,7 @@ def check_session(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> N
         return
     exchanges = [held for held in held_by(store, row) if held in allowed]
     assert exchanges
-    assert hit.content == "\n".join(map(render, exchanges))
+    assert hit.content == "\n".join(render(held, in_session=True) for held in exchanges)
     assert [*hit.message_ids] == [
         *dict.fromkeys(name for held in exchanges for name in held["message_ids"])
     ]
