@@ -146,7 +146,7 @@ class SessionDraft:
     user_id: str
     session_id: str
     exchanges: Sequence[ExchangeDraft]
-    mode: IngestMode = "hybrid"
+    mode: IngestMode = "turn"
     format: str = ""
     speakers: Sequence[str] = ()
 

@@ -442,17 +442,17 @@ WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND n.name = %
 GROUP BY n.name, s.user_id, n.language, m.name, s.scope_id
 ORDER BY s.user_id;
 
--- name: session_has_turns
-SELECT 1 FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-  AND granularity = 'turn'
-LIMIT 1;
-
--- name: session_has_session_chunks
-SELECT 1 FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
-  AND granularity = 'session'
-LIMIT 1;
+-- name: find_session_kinds
+-- Whether a session holds turn chunks, and whether it holds session chunks, of any status.
+SELECT
+    EXISTS (
+        SELECT FROM memsense.chunks
+        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+          AND granularity = 'turn') AS has_turns,
+    EXISTS (
+        SELECT FROM memsense.chunks
+        WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+          AND granularity = 'session') AS has_session_chunks;
 
 -- The names that filters of a search may name; of a kind that is not wanted, none.
 -- name: fetch_known_names

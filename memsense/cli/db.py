@@ -62,21 +62,25 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
 
 @app.command("optimise")
 def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Give large memories HNSW indexes of their own; take them from shrunken ones.
+    """Give large memories HNSW indexes of their own, and hybrid sessions their session chunks.
 
     \b
       memsense db optimise
 
     The rule is the setting index_threshold (20,000 chunks). Takes minutes for 100,000 chunks;
     searches and writes go on meanwhile, and a broken-off run is completed by the next one.
+    Session chunks of what was stored in mode "hybrid" are made here, or when they are searched for.
     """
     with target_of(ctx).open() as memory:
+        sessions = memory.indexes.make_sessions()
+        if sessions and output == "table":
+            typer.echo(f"sessions: made the session chunks of {sessions}")
         changes = memory.indexes.optimise(
             lambda change: output != "table" or typer.echo(f"{change.action}: {change.user_id}")
         )
     if output != "table":
         print_data(output, [asdict(change) for change in changes])
-    elif not changes:
+    elif not (changes or sessions):
         typer.echo("nothing to do: every memory has the indexes that its size asks for")
 
 

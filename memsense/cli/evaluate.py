@@ -141,7 +141,7 @@ def locomo(
         chosen = choose(memory)
         if ingest_first:
             options = ReadOptions(format="locomo")
-            run_with_progress(memory, [str(file)], {"mode": "hybrid", "options": options})
+            run_with_progress(memory, [str(file)], {"options": options})
         families = study_profiles(memory, gold, chosen, study)
     _tell(families, output)
 

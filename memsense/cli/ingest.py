@@ -54,7 +54,7 @@ def ingest(
     ] = None,
     mode: Annotated[
         IngestMode, typer.Option(help="store exchanges, whole sessions, or both")
-    ] = "hybrid",
+    ] = "turn",
     log_format: Annotated[
         str | None,
         typer.Option(

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from memsense import store
 from memsense.client.context import Context
+from memsense.client.writes import Writes
 from memsense.db import read, transaction
 from memsense.inputs import Callback, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
@@ -12,8 +13,16 @@ from memsense.store.reindexing import Reindexing, reindex
 class IndexesResource:
     """Builds indexes while searches go on."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, writes: Writes) -> None:
         self._context = context
+        self._writes = writes
+
+    def make_sessions(self, user_id: str | None = None) -> int:
+        """Make the session chunks that writes in mode "hybrid" left open; of how many sessions.
+
+        A search of sessions makes those it needs by itself, the first time.
+        """
+        return self._writes.make_sessions(user_id)
 
     @takes(on_change=Callback)
     def optimise(

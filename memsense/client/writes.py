@@ -43,6 +43,29 @@ class Writes:
         with transaction(self._context.pool) as connection:
             return self.write(connection, draft, vectors, followers)[1]
 
+    def make_sessions(self, user_id: str | None = None) -> int:
+        """Make the session chunks that wait to be made, of one user or all; of how many sessions.
+
+        Each session is a transaction of its own, and is embedded before it begins.
+        """
+        pool = self._context.pool
+        with read(pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            marked = store.list_marked(connection, namespace, user_id) if namespace else []
+        return sum(self._make_session(namespace, item) for item in marked if namespace)
+
+    def _make_session(self, namespace: store.Namespace, marked: store.MarkedSession) -> bool:
+        embedder = self._context.embedder
+        store.check_model(namespace, embedder.model, embedder.dimension)
+        with read(self._context.pool) as connection:
+            texts = store.session_texts(connection, namespace, marked)
+        vectors = BatchVectors(embedder)
+        vectors.prepare(texts)
+        followers = self._context.followers()
+        with transaction(self._context.pool) as connection:
+            scope = store.lock_scope(connection, namespace, marked.user_id, followers=followers)
+            return store.make_session(connection, scope, marked.session_id, vectors)
+
     def missing(self, draft: SessionDraft) -> SessionDraft:
         """The part of the draft that is not stored yet."""
         with read(self._context.pool) as connection:

@@ -28,6 +28,7 @@ INDEXES: Mapping[str, str] = {
     **GRAPH_INDEXES,
     "events_chunk": "events",
     "ingested_messages_pkey": "ingested_messages",
+    "stale_sessions_pkey": "stale_sessions",
     "traces_pkey": "traces",
     "traces_recorded_at": "traces",
     "packed_candidates_pkey": "packed_candidates",

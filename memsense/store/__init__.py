@@ -2,7 +2,9 @@
 
 from memsense.store.indexes import IndexChange, optimise, should_index
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
+from memsense.store.marks import MarkedSession, list_marked
 from memsense.store.reads import (
+    FoundExchange,
     FoundHit,
     WantedHit,
     fetch_chunks,
@@ -30,14 +32,17 @@ from memsense.store.scopes import (
     lock_scope,
     open_namespace,
 )
+from memsense.store.sessions import make_session, session_texts
 from memsense.store.writes import select_missing, write_session
 
 __all__ = [
     "ChunkPlace",
     "Follower",
+    "FoundExchange",
     "FoundHit",
     "IndexChange",
     "KnownScope",
+    "MarkedSession",
     "Namespace",
     "Scope",
     "WantedHit",
@@ -56,13 +61,16 @@ __all__ = [
     "find_namespace",
     "find_scope",
     "find_tenant",
+    "list_marked",
     "lock_scope",
+    "make_session",
     "open_namespace",
     "optimise",
     "record_feedback",
     "restore",
     "retire",
     "select_missing",
+    "session_texts",
     "should_index",
     "withhold_forgotten",
     "write_session",

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_all, fetch_values, find_one
+from memsense.db.rows import execute, fetch_all, fetch_values
 from memsense.store import reads, writes
+from memsense.store.marks import unmark_session
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status
 from memsense.write.chunking import DEDUP_SECONDS
@@ -102,10 +103,8 @@ def _select_retiring(connection: Connection, place: ChunkPlace, status: Status) 
 
 def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
     writes.relink_session(connection, place.scope, place.session_id)
-    values = {**_key(place), "session_id": place.session_id}
-    has_turns = find_one(connection, "session_has_turns", values)
-    has_sessions = find_one(connection, "session_has_session_chunks", values)
-    if has_turns and has_sessions:
+    if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
+        unmark_session(connection, place.scope, place.session_id)
         writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
 
 

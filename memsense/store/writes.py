@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import copy_rows, execute, execute_many, fetch_all, fetch_value, find_one
+from memsense.db.rows import copy_rows, execute, execute_many, fetch_all, fetch_value
 from memsense.db.wire import as_halfvec
 from memsense.store import rows
+from memsense.store.marks import mark_session
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.text.identifiers import as_lexemes, index_identifiers
 from memsense.text.scripts import segment_scripts
@@ -57,8 +58,9 @@ def write_session(
     """Add what is new of a session and replace what changed; the scope must be locked.
 
     With a `format`, the ledger decides what is known already; without one, equal content within
-    ten minutes of event time does. Session chunks follow in modes `session` and `hybrid`; a
-    session that holds turns, or session chunks alone, goes on as it began.
+    ten minutes of event time does. In mode `hybrid` the session is marked, and its session chunks
+    are made later; in mode `session`, which stores nothing else, they are written at once. A
+    session that holds turns, or session chunks alone or beside them, goes on as it began.
     """
     draft = replace(draft, mode=_settle_mode(connection, scope, draft))
     if draft.mode == "session" and not draft.format:
@@ -79,12 +81,17 @@ def write_session(
 
 def _settle_mode(connection: Connection, scope: Scope, draft: SessionDraft) -> IngestMode:
     """The mode that the session allows: no session chunk holds text that only some turns hold."""
-    values = {**_key(scope), "session_id": draft.session_id}
-    if find_one(connection, "session_has_turns", values):
-        return "hybrid" if draft.mode == "session" else draft.mode
-    if find_one(connection, "session_has_session_chunks", values):
-        return "session"
-    return draft.mode
+    has_turns, has_session_chunks = find_session_kinds(connection, scope, draft.session_id)
+    if has_turns:
+        return "hybrid" if has_session_chunks or draft.mode == "session" else draft.mode
+    return "session" if has_session_chunks else draft.mode
+
+
+def find_session_kinds(connection: Connection, scope: Scope, session_id: str) -> tuple[bool, bool]:
+    """Whether the session has turns, and whether it has session chunks, whatever their status."""
+    values = {**_key(scope), "session_id": session_id}
+    has_turns, has_session_chunks = fetch_all(connection, "find_session_kinds", values)[0]
+    return has_turns, has_session_chunks
 
 
 def _key(scope: Scope) -> dict[str, Any]:
@@ -255,12 +262,12 @@ def _append(
     first: int = fetch_value(connection, "next_ordinal", values)
     placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
     turns = [chunk for exchange in placed for chunk in exchange.chunks]
-    made: list[int] = []
-    if draft.mode != "session":
+    if draft.mode == "session":
+        made = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
+    else:
         made = _append_turns(connection, scope, draft.session_id, turns, embed)
-    if draft.mode != "turn":
-        grown = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
-        made = made or grown
+    if draft.mode == "hybrid":
+        mark_session(connection, scope, draft.session_id)
     _record_messages(connection, scope, draft, placed)
     return made
 
@@ -493,8 +500,8 @@ def _replace(
     chunk_ids = _overwrite_turns(connection, scope, chunks, embed) if chunks else []
     delete_chunks(connection, scope, set(replaced) - set(chunk_ids))
     relink_session(connection, scope, draft.session_id)
-    if draft.mode != "turn":
-        rebuild_session_chunks(connection, scope, draft.session_id, embed)
+    if draft.mode == "hybrid":
+        mark_session(connection, scope, draft.session_id)
     return chunk_ids
 
 

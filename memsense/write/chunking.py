@@ -140,15 +140,6 @@ def build_session_chunks(
     return [replace(chunk, content_hash=_session_hash(chunk)) for chunk in chunks]
 
 
-def join_turns(session_id: str, turns: Sequence[Turn]) -> ChunkDraft:
-    """One session chunk, of any length, over these turns; there is at least one."""
-    first, *others = turns
-    made = _begin(session_id, first, first.render())
-    for turn in others:
-        made = _extend(made, turn, turn.render())
-    return made
-
-
 def _session_hash(chunk: ChunkDraft) -> str:
     return exchange_hash("session", chunk.session_id, chunk.ordinal, chunk.part)
 

@@ -85,7 +85,7 @@ class Drafter:
     """
 
     tagger: FacetTagger
-    mode: IngestMode = "hybrid"
+    mode: IngestMode = "turn"
     ledger: bool
     user_speaker: str | None = None
     annotations: Annotations = NO_ANNOTATIONS
