@@ -1,37 +1,38 @@
 -- The texts of an answer, in parts: memsense/store/reads.py joins those that a search needs.
 
 -- name: fetch_hits
--- Every chunk of the answer and its neighbours in one statement. `wanted` is turn, or session for a
--- turn whose session chunk is to be shown. relation: hit, previous, next, or, where filters are in
--- use, exchange: a turn of that session chunk which passes them.
+-- Every chunk of the answer and what is shown beside it, in one statement. `wanted` is turn, or
+-- session for what stands for its session; best_ids are the exchanges that brought it in, and
+-- best_ordinals where they are. relation: hit, previous, next, or exchange: a turn of the session, with its number among
+-- all of them that pass the filters.
 -- The chunk's columns are in the order of Chunk's fields.
 -- OFFSET 0 and LIMIT 1 keep a planner without statistics from joining the other way round.
 {scope}
 SELECT
-    w.position, w.relation,
+    w.position, w.relation, w.number, w.total,
     c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
     c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
     c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
     c.source, c.metadata, c.part_count, c.opening_length
 FROM (
-  SELECT w.position, w.scope_id, found.relation, found.chunk_id
+  SELECT w.position, w.scope_id, found.relation, found.chunk_id, found.number, found.total
   FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(session_ids)s::text[], %(ordinals)s::integer[],
-              %(parts)s::integer[], %(wanted)s::text[])
-      WITH ORDINALITY AS w (scope_id, chunk_id, session_id, ordinal, part, wanted, position)
+              %(parts)s::integer[], %(wanted)s::text[], %(best_ids)s::text[], %(best_ordinals)s::text[])
+      WITH ORDINALITY AS w (scope_id, chunk_id, session_id, ordinal, part, wanted, best_ids, best_ordinals, position)
   CROSS JOIN LATERAL (
       SELECT 'hit' AS relation, coalesce(
           ({session_chunk}),
-          w.chunk_id) AS chunk_id
+          w.chunk_id) AS chunk_id, 0::bigint AS number, 0::bigint AS total
       UNION ALL
-      (SELECT 'previous', c.chunk_id FROM memsense.chunks AS c
+      (SELECT 'previous', c.chunk_id, 0, 0 FROM memsense.chunks AS c
        WHERE w.wanted = 'turn' AND c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id
          AND c.session_id = w.session_id AND c.granularity = 'turn' AND c.status = 'active'
          AND (c.ordinal, c.part) < (w.ordinal, w.part)
          AND {passes}
        ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
       UNION ALL
-      (SELECT 'next', c.chunk_id FROM memsense.chunks AS c
+      (SELECT 'next', c.chunk_id, 0, 0 FROM memsense.chunks AS c
        WHERE w.wanted = 'turn' AND c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id
          AND c.session_id = w.session_id AND c.granularity = 'turn' AND c.status = 'active'
          AND (c.ordinal, c.part) > (w.ordinal, w.part)
@@ -49,8 +50,8 @@ JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id 
 ORDER BY w.position
 
 -- name: session_chunk
--- The session chunk that is to be shown for a turn.
-SELECT {columns} FROM memsense.chunks AS h
+-- The session chunk that holds a turn.
+SELECT h.chunk_id FROM memsense.chunks AS h
 WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
   AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
   AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
@@ -66,20 +67,26 @@ WITH scope AS MATERIALIZED (
 )
 
 -- name: exchanges_of_hits
--- An exchange belongs to the last session chunk that begins at or before it.
+-- The exchanges of a session around those that brought it in, numbered in its order: as many as
+-- begin within the budget of characters, nearer ones first, and those themselves.
 UNION ALL
-(SELECT 'exchange', c.chunk_id
- FROM ({session}) AS h
- JOIN memsense.chunks AS c
-   ON c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id AND c.session_id = w.session_id
-  AND c.granularity = 'turn' AND c.status = 'active'
-  AND (c.ordinal, c.part) >= (h.ordinal, h.part) AND c.ordinal <= h.last_ordinal
- WHERE {passes}
-   AND NOT EXISTS (
-       SELECT FROM memsense.chunks AS y
-       WHERE y.tenant_id = %(tenant_id)s AND y.scope_id = w.scope_id
-         AND y.session_id = w.session_id AND y.granularity = 'session' AND y.status = 'active'
-         AND (y.ordinal, y.part) > (h.ordinal, h.part) AND (y.ordinal, y.part) <= (c.ordinal, c.part)))
+(SELECT 'exchange', around.chunk_id, around.number, around.total
+ FROM (
+     SELECT placed.chunk_id, placed.number, placed.total, placed.distance,
+         sum(placed.length) OVER (ORDER BY placed.distance, placed.number) - placed.length AS before
+     FROM (
+         SELECT c.chunk_id,
+             row_number() OVER (ORDER BY c.ordinal, c.part) AS number,
+             count(*) OVER () AS total,
+             length(c.user_text) - c.opening_length + length(c.assistant_text) AS length,
+             (SELECT min(abs(c.ordinal - best)) FROM unnest(w.best_ordinals::integer[]) AS best) AS distance
+         FROM memsense.chunks AS c
+         WHERE w.wanted = 'session' AND c.tenant_id = %(tenant_id)s AND c.scope_id = w.scope_id
+           AND c.session_id = w.session_id AND c.granularity = 'turn' AND c.status = 'active'
+           AND {passes}
+     ) AS placed
+ ) AS around
+ WHERE around.before < %(content_budget)s OR around.chunk_id = ANY (w.best_ids::bigint[]))
 
 -- name: fetch_texts
 -- The whole texts of some chunks.

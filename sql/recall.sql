@@ -554,6 +554,12 @@ state AS (
 -- name: fact_ceiling
 'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
 
+-- name: fact_stale
+-- Whether session chunks wait to be made of their exchanges.
+'stale', EXISTS (
+    SELECT FROM memsense.stale_sessions
+    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
+
 -- name: answer
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,

@@ -74,7 +74,7 @@ def why_not(
     metadata: Metadata = None,
     exclude: Exclude = None,
     top_k: TopK = DEFAULT_TOP_K,
-    granularity: Granular = "auto",
+    granularity: Granular = None,
     asked_at: AskedAt = None,
     profile: ProfileName = None,
     changes: Changes = None,

@@ -7,8 +7,7 @@ import typer
 from memsense.cli.jsonflag import JSON_WANTED
 from memsense.cli.output import OutputForm
 from memsense.search.profiles import PROFILES
-from memsense.search.request import SearchGranularity
-from memsense.types import MemoryKind
+from memsense.types import Granularity, MemoryKind
 
 KINDS = get_args(MemoryKind)
 
@@ -66,8 +65,14 @@ Exclude = Annotated[
 ]
 TopK = Annotated[int, typer.Option("--top-k", "-k", metavar="N", help="how many hits at most")]
 Granular = Annotated[
-    SearchGranularity,
-    typer.Option("--granularity", "-g", help="exchanges, sessions, or sessions where stored"),
+    Granularity | None,
+    typer.Option("--granularity", "-g", help="exchanges or sessions; default: as the profile says"),
+]
+ContentBudget = Annotated[
+    int,
+    typer.Option(
+        metavar="N", help="characters of a memory's text at most, around what is asked for"
+    ),
 ]
 AskedAt = Annotated[
     str | None, typer.Option(metavar="TIME", help="when 'last week' counts from; default: now")

@@ -13,6 +13,7 @@ from memsense.cli.options import (
     Agent,
     AskedAt,
     Changes,
+    ContentBudget,
     Exclude,
     Granular,
     Kinds,
@@ -33,7 +34,7 @@ from memsense.cli.ranking import read_overrides
 from memsense.cli.render import console, excerpt, plain, shorten, when
 from memsense.cli.target import check_profile, target_of
 from memsense.search.arithmetic import arithmetic_table, score_text
-from memsense.search.request import DEFAULT_TOP_K
+from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from memsense.search.hits import Hit, SearchResult
@@ -60,7 +61,8 @@ def search(
     metadata: Metadata = None,
     exclude: Exclude = None,
     top_k: TopK = DEFAULT_TOP_K,
-    granularity: Granular = "auto",
+    granularity: Granular = None,
+    content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
     asked_at: AskedAt = None,
     profile: ProfileName = None,
     changes: Changes = None,
@@ -80,7 +82,7 @@ def search(
 
     \b
       memsense search "What is Ines allergic to?" --user ines
-      memsense search "the trip to Porto" --since 2025-03-01 -k 3 -g turn --explain
+      memsense search "the trip to Porto" --since 2025-03-01 -k 3 -g session --explain
       memsense search "tea or coffee" --profile memsense --set lexical=1.5 --without vec_user
 
     An answer without hits says so and is no error: the exit code is 0.
@@ -105,6 +107,7 @@ def search(
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,
+            content_budget=content_budget,
             trace=trace or None,
         )
     if output != "table":

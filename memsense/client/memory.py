@@ -34,7 +34,7 @@ from memsense.inputs import (
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import PROFILES, GivenProfile, Profile
 from memsense.search.rank.reranker import Reranker
-from memsense.search.request import DEFAULT_TOP_K, SearchGranularity, SearchRequest
+from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K, SearchRequest
 from memsense.search.search import fetch_result
 from memsense.types import (
     Chunk,
@@ -90,8 +90,8 @@ class MemSense:
     def __init__(self, context: Context) -> None:
         """Use `MemSense.open`; this takes over what is open."""
         self._context = context
-        self._searches = Searches(context)
         self._writes = Writes(context)
+        self._searches = Searches(context, self._writes)
 
     @classmethod
     @takes(
@@ -212,7 +212,7 @@ class MemSense:
         """The indexes of large memories, and the text index."""
         from memsense.client.indexes import IndexesResource
 
-        return IndexesResource(self._context)
+        return IndexesResource(self._context, self._writes)
 
     # A conversation in ---------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class MemSense:
         user_id: str,
         session_id: str,
         agent_id: str | None = None,
-        mode: IngestMode = "hybrid",
+        mode: IngestMode = "turn",
         task_tag: str | None = None,
         tags: Sequence[str] = (),
         facets: Mapping[str, str] | None = None,
@@ -287,7 +287,7 @@ class MemSense:
         self,
         *paths: str | Path,
         user_id: str | None = None,
-        mode: IngestMode = "hybrid",
+        mode: IngestMode = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         dry_run: bool = False,
@@ -348,7 +348,7 @@ class MemSense:
         project: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
-        granularity: SearchGranularity = "auto",
+        granularity: Granularity | None = None,
         exclude: Sequence[int | str] = (),
         tags: Sequence[str] | None = None,
         kinds: Sequence[MemoryKind] | None = None,
@@ -356,6 +356,7 @@ class MemSense:
         asked_at: datetime | str | None = None,
         profile: str | Profile | None = None,
         overrides: Mapping[str, object] | None = None,
+        content_budget: int = DEFAULT_CONTENT_BUDGET,
         trace: bool | None = None,
     ) -> SearchResult:
         """The `top_k` memories that answer the question best, each with its arithmetic.
@@ -365,8 +366,10 @@ class MemSense:
         (inclusive) and `until` (exclusive) limit event time, `exclude` names chunks (int) or
         messages (str) that are in the prompt already, `tags` asks for one in common, `metadata`
         for containment. `asked_at` is the moment that "last week" in the question counts from
-        (default: now). `granularity`: "turn", "session", or "auto": sessions where session
-        chunks are stored.
+        (default: now). `granularity`: "turn" for exchanges, "session" for sessions, each with its
+        `best` exchanges; without it, as the profile says: exchanges in all shipped ones but
+        `memsense`. A hit's `content` has `content_budget` characters at most, those around what
+        the question asks for.
 
         A `profile` (shipped, stored, or of your own) is taken as it is; without one, the
         namespace's settings decide, as they are at this moment. `overrides` changes single
@@ -390,6 +393,7 @@ class MemSense:
             asked_at=asked_at,
             profile=profile,
             overrides=overrides,
+            content_budget=content_budget,
         )
         return self._searches.answer(request, trace=trace)
 
@@ -406,7 +410,7 @@ class MemSense:
         project: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
-        granularity: SearchGranularity = "auto",
+        granularity: Granularity | None = None,
         exclude: Sequence[int | str] = (),
         tags: Sequence[str] | None = None,
         kinds: Sequence[MemoryKind] | None = None,
@@ -440,6 +444,7 @@ class MemSense:
             profile=profile,
             overrides=overrides,
         )
+        self._searches.make_awaited(request)
         with read(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)
             search = self._searches.run(connection, namespace, request)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from memsense import store
 from memsense.client.context import Context
+from memsense.client.writes import Writes
 from memsense.db import read
 from memsense.db.connection import Connection
 from memsense.errors import (
@@ -28,21 +29,42 @@ from memsense.search.settings import embedder_failure
 class Searches:
     """Answers requests within one context."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, writes: Writes) -> None:
         self._context = context
+        self._writes = writes
 
     def answer(self, request: SearchRequest, *, trace: bool | None) -> SearchResult:
         """The hits, recorded if `trace` says so, or for the share that the settings say."""
         context, started = self._context, time.perf_counter()
-        with context.recorder.search_running(), read(context.pool) as connection:
-            namespace = context.find_namespace(connection)
-            if namespace is None:
-                return SearchResult(notes=["nothing is stored in this namespace yet"])
-            search = self.run(connection, namespace, request)
-            result = searching.fetch_result(connection, search)
+        with context.recorder.search_running():
+            search, result = self._find(request)
+            if search is not None and search.awaits_sessions:
+                self._writes.make_sessions(request.user_id)
+                search, result = self._find(request)
+        if search is None:
+            return result
         total = 1000 * (time.perf_counter() - started)
         result = replace(result, timings_ms={**result.timings_ms, "total": total})
         return self._record(search, result) if self._is_traced(trace) else result
+
+    def make_awaited(self, request: SearchRequest) -> None:
+        """Make the session chunks that a search with this request would make first."""
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            if namespace is None:
+                return
+            wanted = request.granularity
+            wanted = wanted or self._choose_profile(connection, namespace, request).granularity
+        if wanted == "session":
+            self._writes.make_sessions(request.user_id)
+
+    def _find(self, request: SearchRequest) -> tuple[Search | None, SearchResult]:
+        with read(self._context.pool) as connection:
+            namespace = self._context.find_namespace(connection)
+            if namespace is None:
+                return None, SearchResult(notes=["nothing is stored in this namespace yet"])
+            search = self.run(connection, namespace, request)
+            return search, searching.fetch_result(connection, search)
 
     def run(
         self, connection: Connection, namespace: store.Namespace, request: SearchRequest
@@ -63,6 +85,10 @@ class Searches:
             profile = self._choose_profile(connection, newest, request)
             if profile != plan.profile:
                 search = self._run_plan(connection, replace(plan, profile=profile))
+        if searching.holds_sessions_only(search):
+            request = request.model_copy(update={"granularity": "session"})
+            search = self._run_plan(connection, replace(search.plan, request=request))
+            search.notes.append("only whole sessions are stored here: they are returned")
         if request.filters.project is not None and not search.candidates:
             self._note_project(connection, namespace, request.filters.project, search)
         if not search.candidates:

@@ -39,6 +39,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
             "turn_support_coefficient": 0.0,
             "second_turn_weight": 0.0,
             "session_chunk_weight": 0.0,
+            "session_weight": 0.0,
         },
         "one_per_exchange": {"one_per_exchange": False},
         "duplicate_texts": {"duplicate_overlap": 0.0},

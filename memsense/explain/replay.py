@@ -135,12 +135,16 @@ def _plain(item: ListedHit | Move) -> dict[str, Any]:
 
 
 def make_request(trace: Trace, profile: Profile) -> SearchRequest:
-    """The recorded search as a request of now."""
+    """The recorded search as a request of now.
+
+    Earlier versions recorded "auto", which is what it returned: sessions where any were stored.
+    """
+    granularity = trace.returned if trace.granularity == "auto" else trace.granularity
     return SearchRequest.read(
         query=trace.question,
         user_id=trace.user_id,
         top_k=trace.top_k,
-        granularity=trace.granularity,
+        granularity=granularity,
         filters=Filters.read(**trace.filters),
         profile=profile,
         asked_at=trace.asked_at,

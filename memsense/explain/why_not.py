@@ -75,7 +75,8 @@ def explain_absence(
 ) -> Verdict | None:
     """The verdict on a chunk after a search, None if its namespace has no such chunk."""
     asked = search.asked
-    standing = fetch_standing(connection, chunk_id, shape_of(asked).filters, query_values(asked))
+    values = {**query_values(asked), "granularities": search.returnable}
+    standing = fetch_standing(connection, chunk_id, shape_of(asked).filters, values)
     if standing is None:
         return None
     return judge(connection, search=search, result=result, chunk_id=chunk_id, standing=standing)

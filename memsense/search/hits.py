@@ -18,13 +18,31 @@ class Neighbor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BestExchange:
+    """An exchange that brought its session in, with the score that it had itself."""
+
+    chunk: Chunk
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One memory that a search found."""
+    """One memory that a search found: an exchange, or a session.
+
+    `content` is its text, each side under its speaker's name, within the search's content_budget;
+    `content_cut` says whether anything of it is left out. A session's text is what was said around
+    `best`, the exchanges that brought it in, best first; its `chunk` holds that text and the
+    messages in it, under the id of its session chunk, or, where none is stored, of its best
+    exchange.
+    """
 
     chunk: Chunk
     score: float
     explain: Explanation
+    content: str
+    content_cut: bool = False
     neighbors: Sequence[Neighbor] = ()
+    best: Sequence[BestExchange] = ()
 
     @property
     def chunk_id(self) -> int:
@@ -37,13 +55,8 @@ class Hit:
         return "final"
 
     @property
-    def content(self) -> str:
-        """The text, each side under its speaker's name."""
-        return self.chunk.content
-
-    @property
     def message_ids(self) -> Sequence[str]:
-        """The ids of the log's messages that the chunk was made from."""
+        """The ids of the log's messages that the chunk was made from, as far as it is shown."""
         return self.chunk.message_ids
 
     @property
@@ -58,6 +71,7 @@ class Hit:
             "score": self.score,
             "score_kind": self.score_kind,
             "content": self.content,
+            "content_cut": self.content_cut,
             "session_id": self.session_id,
             "user_id": self.chunk.user_id,
             "agent_id": self.chunk.agent_id,
@@ -74,6 +88,15 @@ class Hit:
                     "message_ids": list(neighbor.chunk.message_ids),
                 }
                 for neighbor in self.neighbors
+            ],
+            "best": [
+                {
+                    "chunk_id": item.chunk.chunk_id,
+                    "score": item.score,
+                    "content": item.chunk.content,
+                    "message_ids": list(item.chunk.message_ids),
+                }
+                for item in self.best
             ],
             "explain": self.explain.as_dict(),
         }

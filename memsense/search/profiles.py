@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, InstanceOf
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.inputs import find_id_fault, refused, shorten
 from memsense.text.nearest import did_you_mean
+from memsense.types import Granularity
 
 Route = Literal[
     "vec_full",
@@ -57,6 +58,10 @@ class Profile:
     file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
     what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
 
+    `granularity` is what a search returns that does not say: exchanges ("turn") or sessions, where
+    they are stored. A session's rank comes from `session_scoring`; exchanges gain `session_weight`
+    * the score of their session's chunk, where one is stored.
+
     `duplicate_overlap`: what is as close as `duplicate_threshold` to a chosen one is its duplicate
     only if the texts have this share of their words in common; 0 asks the vectors alone, which
     know the beginning of a long text. `one_per_exchange`: of the parts of a long exchange only the
@@ -66,6 +71,7 @@ class Profile:
     """
 
     name: str
+    granularity: Granularity = "turn"
     weights: Mapping[Route, float] = field(default_factory=_equal_weights)
     rrf_k: float = 15.0
     candidate_factor: int = 4
@@ -87,6 +93,7 @@ class Profile:
     turn_support_cap: float = 0.12
     second_turn_weight: float = 0.0
     session_chunk_weight: float = 0.0
+    session_weight: float = 0.0
     mmr_lambda: float = 0.78
     duplicate_threshold: float = 0.94
     duplicate_overlap: float = 0.0
@@ -197,6 +204,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("turn_support_cap", 0, 5),
     ("second_turn_weight", 0, 5),
     ("session_chunk_weight", 0, 5),
+    ("session_weight", 0, 5),
     ("mmr_lambda", 0, 1),
     ("duplicate_threshold", 0, 2),
     ("duplicate_overlap", 0, 1),
@@ -220,6 +228,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
 
 _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        "granularity": ("turn", "session"),
         "lexical_mode": ("bm25f", "ts_rank"),
         "session_scoring": ("support", "best_turns"),
         "relevance": ("normalised", "raw"),
@@ -317,7 +326,7 @@ KEYWORD_FOCUSED = BALANCED.override(
     similarity_weight=0.2,
 )
 
-MEMSENSE = Profile(name="memsense", lexical_mode="ts_rank", relevance="raw")
+MEMSENSE = Profile(name="memsense", granularity="session", lexical_mode="ts_rank", relevance="raw")
 
 LEXICAL = BALANCED.override(
     name="lexical",

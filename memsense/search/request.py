@@ -4,7 +4,7 @@ A request is checked when it is made, and reaches recall, ranking and traces unc
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from psycopg.types.json import Jsonb
 from pydantic import BeforeValidator
@@ -27,14 +27,16 @@ from memsense.inputs import (
 )
 from memsense.search.profiles import GivenProfile
 from memsense.search.question.blanks import fold_blanks
-from memsense.types import MemoryKind
+from memsense.types import Granularity, MemoryKind
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
 LONGEST_QUESTION = 8_000
 """Characters of a question, its blanks folded; an embedder reads a few thousand at most."""
 
-SearchGranularity = Literal["auto", "turn", "session"]
+DEFAULT_CONTENT_BUDGET = 5_000
+"""Characters of a hit's text: a stored exchange, of 4,000 and its speakers' names, is never cut."""
+LARGEST_CONTENT_BUDGET = 1_000_000
 
 
 class Filters(Input):
@@ -104,6 +106,8 @@ NO_FILTERS = Filters()
 class SearchRequest(Input):
     """One search as its caller asks for it, its blanks folded, within the namespace searched.
 
+    Without a `granularity`, the profile's is returned where it is stored. `content_budget` is how
+    many characters of a hit's text are shown at most.
     `asked_at` is the moment that "last week" in the question counts from. `profile` is a name or
     a profile; without one, the settings decide. `overrides` changes some of its constants.
     """
@@ -111,7 +115,8 @@ class SearchRequest(Input):
     query: Annotated[str, BeforeValidator(_read_question)]
     user_id: Id | None = None
     top_k: Annotated[int, whole_number(1, LARGEST_TOP_K)] = DEFAULT_TOP_K
-    granularity: SearchGranularity = "auto"
+    granularity: Granularity | None = None
+    content_budget: Annotated[int, whole_number(1, LARGEST_CONTENT_BUDGET)] = DEFAULT_CONTENT_BUDGET
     filters: Filters = NO_FILTERS
     asked_at: LocalTime | None = None
     profile: GivenProfile | None = None

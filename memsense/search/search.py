@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
-from memsense.search.explanation import ExchangePart, Term
-from memsense.search.hits import Hit, Neighbor, SearchResult
+from memsense.search.explanation import Term
+from memsense.search.hits import SearchResult
+from memsense.search.presenting import HitMaker
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
 from memsense.search.rank.duplicates import find_differing
@@ -26,7 +27,7 @@ from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
-from memsense.search.request import Filters, SearchGranularity, SearchRequest
+from memsense.search.request import Filters, SearchRequest
 from memsense.store import (
     FoundHit,
     KnownScope,
@@ -36,7 +37,7 @@ from memsense.store import (
     fetch_texts,
 )
 from memsense.text.scripts import segment_scripts
-from memsense.types import Chunk, Granularity
+from memsense.types import Granularity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,11 @@ class SearchPlan:
     asked_at: datetime
     unembedded: str = ""
     recall_timeout: float = 0.0
+
+    @property
+    def granularity(self) -> Granularity:
+        """What is to be returned: as the call says, else as the profile does."""
+        return self.request.granularity or self.profile.granularity
 
 
 @dataclass(slots=True)
@@ -74,6 +80,16 @@ class Search:
     def request(self) -> SearchRequest:
         """What the caller asked for."""
         return self.plan.request
+
+    @property
+    def returnable(self) -> list[Granularity]:
+        """The kinds of chunks that hits are made of."""
+        return ["turn", "session"] if self.sessions else ["turn"]
+
+    @property
+    def awaits_sessions(self) -> bool:
+        """Whether sessions are returned of which some have session chunks yet to be made."""
+        return self.state.stale and self.plan.granularity == "session" and not self.plan.unembedded
 
     @property
     def ranked(self) -> Sequence[Ranked]:
@@ -117,9 +133,9 @@ def run_search(
     asked = recall_request(plan, known, question, vector)
     state, candidates = run_recall(connection, asked)
     recalled = time.perf_counter()
-    sessions = returns_sessions(request.granularity, state)
-    if not sessions and _has_turns(state) and candidates.is_session.any():
-        candidates = candidates.take(np.flatnonzero(~candidates.is_session))
+    sessions = returns_sessions(plan, state)
+    if not sessions:
+        candidates = candidates.without_sessions()
     rank = partial(
         rank_candidates,
         candidates,
@@ -193,19 +209,16 @@ def recall_request(
 ) -> RecallRequest:
     """What the recall query gets for this search."""
     request = plan.request
-    granularities: Sequence[Granularity] = (
-        ("turn",) if request.granularity == "turn" else ("turn", "session")
-    )
     return RecallRequest(
         tenant_id=plan.tenant_id,
         namespace=plan.namespace,
         user_id=request.user_id,
-        granularities=granularities,
+        granularities=choose_granularities(plan, known),
         query_vector=vector,
         terms=segment_scripts(question.search_text),
         profile=plan.profile,
         top_k=request.top_k,
-        sessions=may_return_sessions(request.granularity, known),
+        sessions=may_return_sessions(plan, known),
         filters=request.filters,
         indexed=_indexed(known),
         optional=ask_optional(plan.request.query, plan.profile),
@@ -246,28 +259,43 @@ def update_known(known: KnownScope, state: RecallState) -> KnownScope:
 
 def asks_alike(plan: SearchPlan, one: KnownScope, other: KnownScope) -> bool:
     """Whether the search asks the same of the database with either knowledge of the scope."""
-    granularity = plan.request.granularity
-    return may_return_sessions(granularity, one) == may_return_sessions(
-        granularity, other
-    ) and analyse(plan, one) == analyse(plan, other)
+    return (
+        may_return_sessions(plan, one) == may_return_sessions(plan, other)
+        and choose_granularities(plan, one) == choose_granularities(plan, other)
+        and analyse(plan, one) == analyse(plan, other)
+    )
 
 
-def may_return_sessions(granularity: SearchGranularity, known: KnownScope | None) -> bool:
+def choose_granularities(plan: SearchPlan, known: KnownScope | None) -> Sequence[Granularity]:
+    """What recall reads: session chunks too, where they are returned or have a say."""
+    has_say = plan.profile.session_weight > 0 and may_hold_sessions(known)
+    return ("turn", "session") if plan.granularity == "session" or has_say else ("turn",)
+
+
+def may_hold_sessions(known: KnownScope | None) -> bool:
+    """Whether session chunks are stored, as far as it is known before recall; True if it isn't."""
+    return known is None or known.has_sessions
+
+
+def may_return_sessions(plan: SearchPlan, known: KnownScope | None) -> bool:
     """What `returns_sessions` will say, as far as it is known before recall; True if it isn't."""
-    if granularity == "auto":
-        return known is None or known.has_sessions
-    return granularity == "session"
+    if plan.request.granularity is None:
+        return plan.granularity == "session" and may_hold_sessions(known)
+    return plan.granularity == "session"
 
 
-def returns_sessions(granularity: SearchGranularity, state: RecallState) -> bool:
-    """Session-first: sessions are returned when asked for, or when the scope has session chunks."""
-    if granularity == "auto":
-        return bool(state.counts.get("session"))
-    return granularity == "session"
+def returns_sessions(plan: SearchPlan, state: RecallState) -> bool:
+    """Whether sessions come back: where they are asked for, or are the profile's and are stored."""
+    if plan.request.granularity is None:
+        return plan.granularity == "session" and bool(state.counts.get("session"))
+    return plan.granularity == "session"
 
 
-def _has_turns(state: RecallState) -> bool:
-    return bool(state.counts.get("turn"))
+def holds_sessions_only(search: Search) -> bool:
+    """Whether the profile alone asked for exchanges, and whole sessions are all that is stored."""
+    counts = search.state.counts
+    is_default = search.request.granularity is None and not search.sessions
+    return is_default and bool(counts.get("session")) and not counts.get("turn")
 
 
 def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[str]:
@@ -277,6 +305,8 @@ def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[s
     has_vector = asked.query_vector is not None
     if plan.unembedded:
         notes.append(f"ranked by words alone; {plan.unembedded}")
+        if state.stale:
+            notes.append("some session chunks wait to be made until texts can be embedded")
     elif not has_vector:
         notes.append("no vector route has weight: ranked by words alone")
     if asked.wording.required:
@@ -300,7 +330,8 @@ def fetch_result(connection: Connection, search: Search) -> SearchResult:
     started = time.perf_counter()
     wanted = [_as_wanted(search.candidates, item) for item in search.ranked]
     found = _fetch_wanted(connection, search.plan, wanted) if wanted else []
-    hits = [_as_hit(item, shown) for item, shown in zip(search.ranked, found, strict=True) if shown]
+    maker = HitMaker(search.candidates, search.request.content_budget, search.state.lexemes)
+    hits = [maker.make(item, each) for item, each in zip(search.ranked, found, strict=True) if each]
     timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
     return SearchResult(
         hits=hits,
@@ -320,6 +351,9 @@ def _as_wanted(candidates: Candidates, item: Ranked) -> WantedHit:
         ordinal=candidates.ordinals.item(row),
         part=candidates.parts.item(row),
         wanted=item.wanted,
+        best_ids=[candidates.chunk_ids.item(best) for best, _ in item.best],
+        best_ordinals=[candidates.ordinals.item(best) for best, _ in item.best]
+        or [candidates.ordinals.item(row)],
     )
 
 
@@ -328,7 +362,12 @@ def _fetch_wanted(
 ) -> list[FoundHit | None]:
     filters = plan.request.filters
     return fetch_hits(
-        connection, plan.tenant_id, wanted, filters=filters.used(), parameters=filters.values()
+        connection,
+        plan.tenant_id,
+        wanted,
+        content_budget=plan.request.content_budget,
+        filters=filters.used(),
+        parameters=filters.values(),
     )
 
 
@@ -344,21 +383,3 @@ def describe_question(search: Search) -> dict[str, Any]:
         "identifiers": list(question.identifiers),
         "lexemes": list(search.state.lexemes),
     }
-
-
-def _name_part(chunk: Chunk) -> ExchangePart | None:
-    """Which part of its exchange a hit is; None for a whole exchange or a session."""
-    if chunk.part_count == 1:
-        return None
-    return ExchangePart(number=chunk.part + 1, of=chunk.part_count)
-
-
-def _as_hit(item: Ranked, shown: FoundHit) -> Hit:
-    return Hit(
-        chunk=shown.chunk,
-        score=item.final_score,
-        explain=replace(item.explanation, part=_name_part(shown.chunk)),
-        neighbors=tuple(
-            Neighbor(relation=relation, chunk=chunk) for relation, chunk in shown.neighbors
-        ),
-    )

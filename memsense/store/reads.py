@@ -12,7 +12,6 @@ from memsense.db.rows import fetch_all, fetch_numbered
 from memsense.store.conditions import join_conditions, select_strict
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
-from memsense.write.chunking import Turn, join_turns
 
 FILE = "hits.sql"
 
@@ -93,7 +92,10 @@ def fetch_recent(
 
 
 class WantedHit(NamedTuple):
-    """A chosen candidate, and whether it is to be shown as its turn or as its session chunk."""
+    """A chosen candidate, and whether it is to be shown as a turn or stands for its session.
+
+    `best_ids` are the exchanges that brought it in, and `best_ordinals` where in it they are.
+    """
 
     scope_id: int
     chunk_id: int
@@ -101,14 +103,29 @@ class WantedHit(NamedTuple):
     ordinal: int
     part: int
     wanted: Granularity
+    best_ids: Sequence[int] = ()
+    best_ordinals: Sequence[int] = ()
+
+
+class FoundExchange(NamedTuple):
+    """An exchange of a session with its number, from 1, among all that pass the filters."""
+
+    number: int
+    chunk: Chunk
 
 
 @dataclass(frozen=True, slots=True)
 class FoundHit:
-    """The chunk to show for a wanted hit, and its neighbours (`previous`, `next`)."""
+    """The chunk of a wanted hit, and its neighbours (`previous`, `next`).
+
+    For a session: those of its exchanges that are nearest to the best, in its order, of `total`.
+    Its chunk is the session chunk, or, where none is stored, the wanted one.
+    """
 
     chunk: Chunk
     neighbors: tuple[tuple[Literal["previous", "next"], Chunk], ...]
+    exchanges: Sequence[FoundExchange] = ()
+    total: int = 0
 
 
 def fetch_hits(
@@ -116,14 +133,15 @@ def fetch_hits(
     tenant_id: int,
     wanted: Sequence[WantedHit],
     *,
+    content_budget: int,
     filters: Sequence[str] = (),
     parameters: Mapping[str, Any] = NO_PARAMETERS,
 ) -> list[FoundHit | None]:
-    """The chunks of all hits with their neighbours, by one statement, in the order wanted.
+    """The chunks of all hits with what is shown beside them, by one statement, in the order wanted.
 
     None where a chunk went away between recall and this read. `filters` are the names of those in
-    use, `parameters` theirs: a neighbour passes them all, a session chunk is made of those of its
-    exchanges that do, and what a chunk knows of the exchanges around it is left out.
+    use, `parameters` theirs: neighbours and exchanges pass them all, and what a chunk knows of the
+    exchanges around it is left out.
     """
     strict = select_strict(filters)
     values: dict[str, Any] = {
@@ -135,30 +153,50 @@ def fetch_hits(
         "ordinals": [hit.ordinal for hit in wanted],
         "parts": [hit.part for hit in wanted],
         "wanted": [hit.wanted for hit in wanted],
+        "best_ids": [_as_array(hit.best_ids) for hit in wanted],
+        "best_ordinals": [_as_array(hit.best_ordinals) for hit in wanted],
+        "content_budget": content_budget,
     }
     shown: dict[int, Chunk] = {}
-    exchanges: dict[int, list[Chunk]] = {}
+    exchanges: dict[int, list[FoundExchange]] = {}
+    totals: dict[int, int] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    for position, relation, *columns in fetch_numbered(connection, _hits(strict), values):
+    statement = _hits(strict, any(hit.wanted == "session" for hit in wanted))
+    for position, relation, number, total, *columns in fetch_numbered(
+        connection, statement, values
+    ):
         chunk = _read_chunk(columns)
         if strict:
             chunk = replace(chunk, next_user_text=None, context="")
         if relation == "hit":
             shown[position] = chunk
         elif relation == "exchange":
-            exchanges.setdefault(position, []).append(chunk)
+            exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
+            totals[position] = total
         else:
             if chunk.opening_length and chunk.ordinal == wanted[position - 1].ordinal:
                 chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
-    for position, turns in exchanges.items():
-        shown[position] = _hold_only(shown[position], sorted(turns, key=_by_place))
     return [
-        FoundHit(shown[position], tuple(sorted(around.get(position, ()), key=_by_neighbor)))
+        FoundHit(
+            shown[position],
+            tuple(sorted(around.get(position, ()), key=_by_neighbor)),
+            sorted(exchanges.get(position, ()), key=_by_number),
+            totals.get(position, 0),
+        )
         if position in shown
         else None
         for position in range(1, len(wanted) + 1)
     ]
+
+
+def _as_array(numbers: Sequence[int]) -> str:
+    """An array as a text: PostgreSQL's arrays of arrays are rectangular."""
+    return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def _by_number(exchange: FoundExchange) -> int:
+    return exchange.number
 
 
 _SET_FIELDS: Sequence[Callable[[Chunk, Any], None]] = [
@@ -186,40 +224,19 @@ def _by_neighbor(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _hits(filters: tuple[str, ...]) -> Numbered:
-    """The statement of `fetch_hits`; without filters it asks nothing more."""
-    scope, exchanges, passes = "", "", "true"
-    if filters:
-        passes = join_conditions(filters)
-        scope = fill("scope_of_hits", FILE)
-        session = fill("session_chunk", FILE, columns="h.ordinal, h.part, h.last_ordinal")
-        exchanges = fill("exchanges_of_hits", FILE, session=session, passes=passes)
-    session_chunk = fill("session_chunk", FILE, columns="h.chunk_id")
+def _hits(filters: tuple[str, ...], sessions: bool) -> Numbered:
+    """The statement of `fetch_hits`; without filters, or without sessions, it asks nothing more."""
+    passes = join_conditions(filters)
+    exchanges = fill("exchanges_of_hits", FILE, passes=passes) if sessions else ""
     text = fill(
         "fetch_hits",
         FILE,
-        scope=scope,
-        session_chunk=session_chunk,
+        scope=fill("scope_of_hits", FILE) if filters else "",
+        session_chunk=fill("session_chunk", FILE),
         passes=passes,
         exchanges=exchanges,
     )
     return number_parameters(text)
-
-
-_OF_EXCHANGES = (
-    "session_text",
-    "agent_id",
-    "occurred_at",
-    "occurred_zone_known",
-    "source",
-)
-
-
-def _hold_only(session: Chunk, turns: Sequence[Chunk]) -> Chunk:
-    """The session chunk as if it had been made of these turns alone; it keeps its place."""
-    made = join_turns(session.session_id, [Turn.of(turn) for turn in turns])
-    held = {name: getattr(made, name) for name in _OF_EXCHANGES}
-    return replace(session, **held, message_ids=list(made.message_ids))
 
 
 def fetch_history(

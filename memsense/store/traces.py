@@ -91,7 +91,7 @@ class Trace:
     dates: Sequence[str]
     lexemes: Sequence[str]
     top_k: int
-    granularity: str
+    granularity: str | None
     returned: str
     filters: Mapping[str, Any]
     asked_at: datetime | None

@@ -29,9 +29,10 @@ from memsense.types import Granularity
 class Ranked:
     """A candidate for the final list, its score explained; a session is stood for by one chunk.
 
-    `row` is the candidate's row. `wanted` says what to show: the candidate itself, or the session
-    chunk around it. `own_routes` is False for a session that only its turns brought in: then no
-    route found what stands for it.
+    `row` is the candidate's row. `wanted` says what to show: the candidate itself, or its session
+    around `best`, the rows of the exchanges that brought it in with their scores, best first.
+    `own_routes` is False for a session that only its turns brought in: then no route found what
+    stands for it.
     """
 
     candidates: Candidates = field(repr=False)
@@ -43,6 +44,7 @@ class Ranked:
     own_routes: bool = True
     session: SessionSupport | None = None
     selection: Selection | None = None
+    best: Sequence[tuple[int, float]] = ()
 
     @property
     def candidate(self) -> Candidate:
@@ -140,6 +142,7 @@ class Ranking:
             own_routes=entry.own_routes,
             session=self._explain_support(entry.support) if entry.support else None,
             selection=selection,
+            best=entry.best,
         )
 
     def _explain_support(self, support: Support) -> SessionSupport:

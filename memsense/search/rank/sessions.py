@@ -20,13 +20,21 @@ class Support(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A chunk, or a session and the chunk that stands for it: `row` is that chunk's row."""
+    """A chunk, or a session and the chunk that stands for it: `row` is that chunk's row.
+
+    `best` holds the rows of a session's best exchanges with their scores, best first.
+    """
 
     row: int
     score: float
     own_routes: bool = True
     wants_session: bool = False
     support: Support | None = None
+    best: Sequence[tuple[int, float]] = ()
+
+
+MOST_BEST = 5
+"""Exchanges that are told of a session which they brought in."""
 
 
 def session_entries(
@@ -37,8 +45,9 @@ def session_entries(
 ) -> list[Entry]:
     """One entry per session: its session chunk and its turns, joined as the profile says."""
     by_rrf = _best_first(candidates, candidates.rrf_scores)
+    by_score = _best_first(candidates, fused + added)
     best_turns = profile.session_scoring == "best_turns"
-    order = _best_first(candidates, fused + added) if best_turns else by_rrf
+    order = by_score if best_turns else by_rrf
     numbers, is_session = candidates.session_numbers, candidates.is_session.tolist()
     turns: dict[int, list[int]] = {number: [] for number in numbers}
     chunks: dict[int, list[int]] = {number: [] for number in numbers}
@@ -51,7 +60,24 @@ def session_entries(
     rrf = candidates.rrf_scores.tolist()
     score = _score_best_turns if best_turns else _score_support
     scores = _Scores(rrf, fused.tolist(), added.tolist())
-    return [score(chunks[number], found, profile, scores) for number, found in turns.items()]
+    found = _find_best(candidates, by_score, scores)
+    return [
+        score(chunks[number], rows, profile, scores)._replace(best=found.get(number, ()))
+        for number, rows in turns.items()
+    ]
+
+
+def _find_best(
+    candidates: Candidates, by_score: Sequence[int], scores: "_Scores"
+) -> dict[int, list[tuple[int, float]]]:
+    """Each session's best exchanges with their scores, by the session's number."""
+    numbers, is_session = candidates.session_numbers, candidates.is_session.tolist()
+    found: dict[int, list[tuple[int, float]]] = {}
+    for row in by_score:
+        best = found.setdefault(numbers[row], [])
+        if not is_session[row] and len(best) < MOST_BEST:
+            best.append((row, scores.fused[row] + scores.added[row]))
+    return found
 
 
 class _Scores(NamedTuple):

@@ -88,6 +88,7 @@ def score_terms(
         *_similarity(candidates, profile, question),
         *_event(candidates, profile),
         *_date(candidates, profile, question),
+        *_session(candidates, profile),
         *_boosts(candidates, profile, question),
     ]
     memory = Signal(
@@ -186,6 +187,13 @@ def _date(candidates: Candidates, profile: Profile, question: Question) -> list[
     named = ", ".join(found.text for found in question.dates)
     values = np.array(near, dtype=float)
     return [_signal("date", profile.date_weight, values, f"the question names {named}")]
+
+
+def _session(candidates: Candidates, profile: Profile) -> list[Signal]:
+    """What the best session chunk of its session scores, for exchanges: a session's opinion."""
+    if not profile.session_weight or candidates.session_scores is None:
+        return []
+    return [_signal("session", profile.session_weight, candidates.session_scores)]
 
 
 def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:

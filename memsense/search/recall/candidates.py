@@ -6,7 +6,7 @@ is made only for a candidate that somebody looks at.
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import count
@@ -77,7 +77,8 @@ class Candidates(Sequence[Candidate]):
 
     `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0: the route didn't find it.
     `embeddings` is (n, d) float32, a row of zeros where `embedded` is False. `tags` and `held`
-    hold only the candidates that have any, by chunk id.
+    hold only the candidates that have any, by chunk id. `session_scores` is (n,): what the best
+    session chunk of its session scores by rank, for exchanges that were found beside such chunks.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -97,6 +98,7 @@ class Candidates(Sequence[Candidate]):
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
     held: Mapping[int, Held] = field(default_factory=dict[int, Held])
+    session_scores: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -193,7 +195,19 @@ class Candidates(Sequence[Candidate]):
             embedded=self.embedded[wanted],
             embeddings=self.embeddings[wanted],
             held=self.held,
+            session_scores=None if self.session_scores is None else self.session_scores[wanted],
         )
+
+    def without_sessions(self) -> "Candidates":
+        """The exchanges alone, each with what its session's chunks score."""
+        whole = np.flatnonzero(self.is_session)
+        if not len(whole):
+            return self
+        numbers = np.array(self.session_numbers)
+        best = np.zeros(numbers.max() + 1)
+        np.maximum.at(best, numbers[whole], self.rrf_scores[whole])
+        scored = replace(self, session_scores=best[numbers])
+        return scored.take(np.flatnonzero(~self.is_session))
 
     @cached_property
     def exchange_numbers(self) -> NDArray[np.int64]:

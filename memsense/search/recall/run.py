@@ -88,7 +88,10 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallState:
-    """What the query found out on its way: the scope's counts and the question's lexemes."""
+    """What the query found out on its way: the scope's counts and the question's lexemes.
+
+    `stale`: session chunks wait to be made; told where sessions are asked for.
+    """
 
     scopes: int
     model_id: int | None
@@ -99,6 +102,7 @@ class RecallState:
     indexed: bool
     ceiling: Mapping[str, float]
     lexical_matches: int
+    stale: bool = False
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
@@ -173,4 +177,5 @@ def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
         indexed=bool(found.get("indexed")),
         ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
         lexical_matches=found["matches"],
+        stale=bool(found.get("stale")),
     )

@@ -269,4 +269,6 @@ def _state(shape: Shape) -> str:
         facts.append(_part("facts_of_one_user"))
     if shape.lexical == "bm25f":
         facts.append(_part("fact_ceiling"))
+    if not shape.one_granularity:
+        facts.append(_part("fact_stale"))
     return _part("state", facts=",\n".join(facts))

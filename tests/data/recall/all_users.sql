@@ -344,7 +344,10 @@ state AS (
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'matches', (SELECT count(*) FROM matched),
-        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
+        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
+        'stale', EXISTS (
+            SELECT FROM memsense.stale_sessions
+            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
     ) AS state
 )
 SELECT

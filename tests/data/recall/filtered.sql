@@ -453,7 +453,10 @@ state AS (
         'matches', (SELECT count(*) FROM matched),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
-        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
+        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
+        'stale', EXISTS (
+            SELECT FROM memsense.stale_sessions
+            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
     ) AS state
 )
 SELECT

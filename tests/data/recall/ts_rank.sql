@@ -257,7 +257,10 @@ state AS (
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'matches', (SELECT count(*) FROM matched),
         'speakers', (SELECT speakers FROM scope),
-        'indexed', (SELECT indexed FROM scope)
+        'indexed', (SELECT indexed FROM scope),
+        'stale', EXISTS (
+            SELECT FROM memsense.stale_sessions
+            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
     ) AS state
 )
 SELECT
