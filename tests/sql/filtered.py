@@ -80,6 +80,7 @@ def fill_at_random(memory: MemSense, source: random.Random) -> None:
                     memory_kind=source.choice([None, *get_args(MemoryKind)]),
                     metadata=source.choice([{}, {"colour": "green"}, {"colour": "red", "n": 1}]),
                 )
+    memory.indexes.make_sessions()
     memory.projects.create("kitchen", PROJECT)
     for chunk in memory.recent(user_id="ada", limit=3):
         memory.forget(chunk.chunk_id)

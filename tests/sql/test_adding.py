@@ -247,8 +247,11 @@ def test_turns_added_one_by_one_make_what_all_at_once_make(
     memory = open_memory()
     exchanges = [said(f"fact {n}: " + "lorem ipsum " * (n * 20), NOON) for n in range(12)]
     for exchange in exchanges:
-        add(memory, exchange, user_id="slowly")
-    add(memory, [message for exchange in exchanges for message in exchange], user_id="at once")
+        add(memory, exchange, user_id="slowly", mode="hybrid")
+        memory.indexes.make_sessions()
+    messages = [message for exchange in exchanges for message in exchange]
+    add(memory, messages, user_id="at once", mode="hybrid")
+    memory.indexes.make_sessions()
     slowly, at_once = (
         [chunk.next_user_text for chunk in memory.recent(limit=99, user_id=user)]
         for user in ("slowly", "at once")

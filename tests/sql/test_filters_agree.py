@@ -33,7 +33,7 @@ def store(module_database_url: str) -> Generator[Store]:
 @given(
     seed=SEEDS,
     quoted=st.sampled_from(["", *(f'"{text}"' for text in QUOTED)]),
-    granularity=st.sampled_from(["turn", "auto"]),
+    granularity=st.sampled_from(["turn", "session"]),
 )
 def test_a_chunk_is_recalled_just_if_why_not_says_that_it_passes_every_filter(
     store: Store, user_id: str | None, seed: int, quoted: str, granularity: Any

@@ -14,6 +14,7 @@ from traced import WORDS
 from memsense import MemSense
 from memsense.search.hits import Hit
 from memsense.search.request import Filters
+from memsense.search.shown import ELLIPSIS
 from memsense.types import render_exchange
 
 Row = Mapping[str, Any]
@@ -75,47 +76,50 @@ def turns_of(store: Store, row: Row) -> list[Row]:
     return sorted(found, key=place)
 
 
-def held_by(store: Store, session: Row) -> list[Row]:
-    """The active turns that a session chunk is made of."""
-    starts = sorted(
-        place(row)
-        for row in store.chunks.values()
-        if row["granularity"] == "session"
-        and row["status"] == "active"
-        and same_session(row, session)
-        and place(row) > place(session)
-    )
-    return [
-        row
-        for row in turns_of(store, session)
-        if place(row) >= place(session) and not (starts and place(row) >= starts[0])
-    ]
-
-
-def render(row: Row, *, in_session: bool = False) -> str:
-    """The text of a turn; in a session no part of an exchange says again how the user began."""
-    user_text = row["user_text"][row["opening_length"] if in_session else 0 :]
-    sides = user_text, row["assistant_text"]
+def render(row: Row, *, begins: bool = True) -> str:
+    """The text of a turn; `begins` unless the part before it, of the same exchange, is shown too."""
+    sides = row["user_text"][0 if begins else row["opening_length"] :], row["assistant_text"]
     return render_exchange(*sides, row["user_speaker"], row["assistant_speaker"])
 
 
-def check_session(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> None:
-    if not held_by(store, row):  # mode "session": it passes itself
-        assert hit.content == row["session_text"]
-        return
-    exchanges = [held for held in held_by(store, row) if held in allowed]
-    assert exchanges
-    assert hit.content == "\n".join(render(held, in_session=True) for held in exchanges)
-    assert [*hit.message_ids] == [
-        *dict.fromkeys(name for held in exchanges for name in held["message_ids"])
+def render_all(rows: Sequence[Row]) -> list[str]:
+    ordinals = [None, *(row["ordinal"] for row in rows)]
+    return [
+        render(row, begins=row["ordinal"] != before)
+        for before, row in zip(ordinals, rows, strict=False)
     ]
-    assert hit.chunk.agent_id == exchanges[0]["agent_id"]
-    assert hit.chunk.occurred_at == exchanges[0]["occurred_at"]
+
+
+def check_session(store: Store, hit: Hit, allowed: Sequence[Row]) -> None:
+    row = store.chunks[hit.chunk_id]
+    exchanges = [turn for turn in turns_of(store, row) if turn in allowed]
+    if not turns_of(store, row):  # mode "session": it passes itself
+        assert row in allowed
+        assert hit.content_cut or hit.content == row["session_text"]
+        assert all(part in row["session_text"] for part in hit.content.split(ELLIPSIS))
+        return
+    assert exchanges
+    for line in hit.content.split("\n"):
+        said = line.strip(ELLIPSIS)
+        assert any(said in text for text in (*map(render, exchanges), *render_all(exchanges)))
+    names = [name for turn in exchanges for name in turn["message_ids"]]
+    assert {*hit.message_ids} <= {*names}
+    if not hit.content_cut:
+        assert hit.content == "\n".join(render_all(exchanges))
+        assert [*hit.message_ids] == [*dict.fromkeys(names)]
+    for item in hit.best:
+        assert store.chunks[item.chunk.chunk_id] in exchanges
+        assert item.chunk.content == render(store.chunks[item.chunk.chunk_id])
+    assert [*hit.best] == sorted(hit.best, key=lambda item: -item.score)
+    for name in ("agent_id", "occurred_at", "metadata", "tags"):
+        known = [getattr(hit.chunk, name) == turn[name] for turn in exchanges]
+        assert any(known) or not getattr(hit.chunk, name)
 
 
 def check_turn(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> None:
     assert row in allowed
-    assert hit.content == render(row)
+    assert hit.content_cut or hit.content == render(row)
+    assert all(part in render(row) for part in hit.content.split(ELLIPSIS))
     around = [other for other in turns_of(store, row) if other in allowed]
     at = around.index(row)
     expected = [
@@ -130,11 +134,12 @@ def check_turn(store: Store, hit: Hit, allowed: Sequence[Row], row: Row) -> None
 )
 @given(
     seed=SEEDS,
-    granularity=st.sampled_from(["turn", "session", "auto"]),
+    granularity=st.sampled_from(["turn", "session"]),
     top_k=st.sampled_from([3, 500]),
+    budget=st.sampled_from([1, 70, 700, 5000, 1_000_000]),
 )
 def test_every_returned_character_is_of_an_exchange_that_passes(
-    store: Store, user_id: str | None, seed: int, granularity: Any, top_k: int
+    store: Store, user_id: str | None, seed: int, granularity: Any, top_k: int, budget: int
 ) -> None:
     filters = filters_at_random(store, random.Random(seed))
     hits = store.memory.search(
@@ -143,6 +148,7 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
         top_k=top_k,
         granularity=granularity,
         profile=EVERYTHING,
+        content_budget=budget,
         **{name: getattr(filters, name) for name in filters.used()},
     )
     allowed = [
@@ -154,9 +160,14 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
     for hit in hits:
         row = store.chunks[hit.chunk_id]
         assert row["status"] == "active"
-        check = check_session if row["granularity"] == "session" else check_turn
-        check(store, hit, allowed, row)
+        assert len(hit.content) <= budget
+        assert hit.chunk.granularity == granularity
+        if granularity == "session":
+            check_session(store, hit, allowed)
+        else:
+            check_turn(store, hit, allowed, row)
         shown = [hit.chunk, *(neighbor.chunk for neighbor in hit.neighbors)]
+        shown += [item.chunk for item in hit.best]
         if strict:
             assert not any(chunk.context or chunk.next_user_text for chunk in shown)
         for neighbor in hit.neighbors:
@@ -169,7 +180,8 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
 SECRET, OPEN = "zanzibar", "lisbon"
 
 
-@pytest.mark.parametrize("granularity", ["turn", "session", "auto"])
+@pytest.mark.parametrize("mode", ["turn", "hybrid"])
+@pytest.mark.parametrize("granularity", ["turn", "session", None])
 @pytest.mark.parametrize(
     "filters",
     [
@@ -184,7 +196,7 @@ SECRET, OPEN = "zanzibar", "lisbon"
     ids="-".join,
 )
 def test_no_filter_lets_the_other_exchange_of_a_session_through(
-    memory: MemSense, filters: dict[str, Any], granularity: Any
+    memory: MemSense, filters: dict[str, Any], granularity: Any, mode: Any
 ) -> None:
     for day, word, agent, kind in ((1, SECRET, "sales", "episodic"), (10, OPEN, "tech", "stable")):
         memory.add(
@@ -202,9 +214,10 @@ def test_no_filter_lets_the_other_exchange_of_a_session_through(
             tags=["work"] if agent == "tech" else ["home"],
             memory_kind=kind,  # pyright: ignore[reportArgumentType]
             metadata={"n": day},
+            mode=mode,
         )
     hits = memory.search("journey", user_id="ada", granularity=granularity, **filters)
-    shown = "".join(f"{hit.as_dict()} {hit.chunk} {hit.neighbors}" for hit in hits)
+    shown = "".join(f"{hit.as_dict()} {hit.chunk} {hit.neighbors} {hit.best}" for hit in hits)
     assert SECRET not in shown
     assert "sales" not in shown
     assert (OPEN in shown) == ("until" not in filters)

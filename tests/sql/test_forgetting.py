@@ -46,8 +46,10 @@ def remember(
             session_id=session_id,
             facets={"events": f"asked for {word}"},
             tags=[word],
+            mode="hybrid",
         )
         ids.append(chunks[0].chunk_id)
+    memory.indexes.make_sessions()
     return ids
 
 
@@ -79,7 +81,7 @@ def test_forgotten_text_is_shown_by_no_search_and_restored_whole(
         before = snapshot(conn)
         assert getattr(memory, operation)(ids[secret_at]) == [ids[secret_at]]
         assert_counted(conn)
-        for granularity in ("auto", "turn", "session"):
+        for granularity in (None, "turn", "session"):
             for profile in ("balanced", "memsense", "lexical", "semantic"):
                 options = {"granularity": granularity, "profile": profile}
                 assert PLACE not in shown_texts(memory, **options)
@@ -228,10 +230,10 @@ def test_promoting_and_demoting_move_the_score_within_bounds(memory: MemSense) -
 
 def test_a_promoted_session_chunk_promotes_what_stands_for_it_in_recall(memory: MemSense) -> None:
     remember(memory)
-    [hit] = memory.search(PLACE, user_id="ada")
+    [hit] = memory.search(PLACE, user_id="ada", granularity="session")
     assert hit.chunk.granularity == "session"
     memory.promote(hit.chunk_id)
-    [again] = memory.search(PLACE, user_id="ada")
+    [again] = memory.search(PLACE, user_id="ada", granularity="session")
     assert again.explain.memory_score == pytest.approx(0.65)
     assert again.score == pytest.approx(hit.score + 0.015)
 

@@ -26,7 +26,7 @@ def memory(memory: MemSense) -> MemSense:
                 {"role": "assistant", "content": f"Here is cup {turn}.", "at": at},
             ]
         memory.add(messages, user_id="ada", session_id=f"s{session}", mode="hybrid")
-    memory.search("tea", user_id="ada")
+    memory.search("tea", user_id="ada", granularity="session")
     return memory
 
 

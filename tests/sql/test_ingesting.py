@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from counting import assert_counted
+from embedders import HashingEmbedder
 
 from memsense import MemSense
 from memsense.types import IngestMode
@@ -76,6 +77,9 @@ CONTENTS = (
 
 
 def contents(url: str, user: str) -> list[list[tuple[Any, ...]]]:
+    """Everything that is stored of the user, once its session chunks are made."""
+    with MemSense.open(url, embedder=HashingEmbedder()) as memory:
+        memory.indexes.make_sessions()
     with psycopg.connect(url) as conn:
         assert_counted(conn)
         return [conn.execute(query, {"user": user}).fetchall() for query in CONTENTS]
@@ -155,7 +159,7 @@ def test_a_killed_ingest_is_completed_by_running_it_again(
 ) -> None:
     sessions, exchanges, kill_after = shape
     path = write(tmp_path / "log.jsonl", some_lines(sessions, exchanges))
-    process = start(database_url, path)
+    process = start(database_url, path, "hybrid")
     begin(process)
     assert process.stdout is not None
     for _ in range(kill_after):
@@ -165,11 +169,11 @@ def test_a_killed_ingest_is_completed_by_running_it_again(
     assert process.returncode == -signal.SIGKILL
     with psycopg.connect(database_url) as conn:
         assert_counted(conn)
-    report = memory.ingest(path, user_id="ada")
+    report = memory.ingest(path, user_id="ada", mode="hybrid")
     assert report.stored + report.repeated == sessions * exchanges
     assert report.stored > 0
     assert report.repeated > 0
-    memory.ingest(path, user_id="alone")
+    memory.ingest(path, user_id="alone", mode="hybrid")
     assert contents(database_url, "ada") == contents(database_url, "alone")
 
 

@@ -14,7 +14,7 @@ from psycopg import sql
 from memsense import MemSense
 from memsense.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memsense.search.profiles import BALANCED, ROUTES
-from memsense.search.search import SearchGranularity
+from memsense.types import Granularity
 
 OpenMemory = Callable[..., MemSense]
 
@@ -97,12 +97,13 @@ def test_a_process_that_knew_of_no_session_chunks_reads_as_deep_as_one_that_sees
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pools = {"candidate_factor": 1, "least_candidates": 1, "least_route_limit": 1}
-    profile = BALANCED.override(name="shallow", session_depth=8, **pools)
+    profile = BALANCED.override(name="shallow", granularity="session", session_depth=8, **pools)
     reader, writer = open_memory(), open_memory()
     add(writer, "I drink tea in Lisbon.")
     assert len(reader.search("tea", user_id="ada", profile=profile)) == 1
     for number in range(6):
         add(writer, f"tea number {number}", session_id=f"s{number}", mode="hybrid")
+    writer.indexes.make_sessions()
     with recorded_statements(monkeypatch) as statements:
         hits = reader.search("tea", user_id="ada", top_k=4, profile=profile)
     assert len(statements) == 3
@@ -118,6 +119,7 @@ def test_a_session_chunk_has_a_vector_of_its_whole_text_only(
     memory: MemSense, conn: psycopg.Connection
 ) -> None:
     add(memory, "I drink tea in Lisbon.", "Green or black?", mode="hybrid")
+    memory.indexes.make_sessions()
     rows = conn.execute("SELECT granularity, route FROM memsense.embeddings").fetchall()
     assert {("session", "full"), ("turn", "user")} <= set(rows)
     assert {route for granularity, route in rows if granularity == "session"} == {"full"}
@@ -343,10 +345,10 @@ def test_an_excluded_session_chunk_is_not_shown_for_its_turns(memory: MemSense) 
         {"role": role, "content": f"tea {n}", "id": f"m{n}", "at": MAY}
         for n, role in enumerate(["user", "assistant"] * 3)
     ]
-    memory.add(messages, user_id="ada", session_id="one")
-    [session] = memory.search("tea", user_id="ada")
+    memory.add(messages, user_id="ada", session_id="one", mode="hybrid")
+    [session] = memory.search("tea", user_id="ada", granularity="session")
     assert session.chunk.granularity == "session"
-    [rest] = memory.search("tea", user_id="ada", exclude=["m0"])
+    [rest] = memory.search("tea", user_id="ada", exclude=["m0"], granularity="session")
     assert rest.chunk_id == session.chunk_id
     assert list(rest.message_ids) == ["m2", "m3", "m4", "m5"]
     assert not memory.search("tea", user_id="ada", exclude=[session.chunk_id])
@@ -359,7 +361,7 @@ def test_a_turn_is_shown_as_the_piece_of_its_session_that_holds_it(memory: MemSe
     for n, text in enumerate([*texts, long]):
         add(memory, text, mode="hybrid", at=MAY + timedelta(hours=n))
     for question in ("topic0", "topic2", "keyword"):
-        [hit] = memory.search(question, user_id="ada")
+        [hit] = memory.search(question, user_id="ada", granularity="session")
         assert hit.chunk.granularity == "session"
         assert question in hit.content
 
@@ -373,14 +375,14 @@ def test_turn_hits_bring_their_neighbours_and_sessions_none(memory: MemSense) ->
         [("previous", ids[0]), ("next", ids[2])],
         [("previous", ids[1])],
     ]
-    [session] = memory.search("tea", user_id="ada")
+    [session] = memory.search("tea", user_id="ada", granularity="session")
     assert not session.neighbors
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("granularity", ["auto", "turn", "session"])
+@pytest.mark.parametrize("granularity", [None, "turn", "session"])
 def test_the_parts_of_every_hit_add_up_to_its_score(
-    memory: MemSense, profile: str, granularity: SearchGranularity
+    memory: MemSense, profile: str, granularity: Granularity | None
 ) -> None:
     for n in range(12):
         add(

@@ -359,7 +359,7 @@ def test_each_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) ->
     fill(memory)
     profile = BALANCED.override(duplicate_threshold=0.8)
     steps: set[str | None] = set()
-    for granularity in ("auto", "turn"):
+    for granularity in ("session", "turn"):
         result = memory.search(
             "apple river tea", user_id="ada", trace=True, profile=profile, granularity=granularity
         )

@@ -41,7 +41,9 @@ def filled(memory: MemSense) -> MemSense:
             session_id=f"s{n // 3}",
             facets={"events": f"tea {n}"} if n % 2 else {"preferences": "tea"},
             tags=["tea"],
+            mode="hybrid",
         )
+    memory.indexes.make_sessions()
     memory.forget(memory.recent(user_id="ada", session_id="s1")[0].chunk_id)
     return memory
 

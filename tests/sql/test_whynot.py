@@ -22,8 +22,9 @@ from memsense.explain.why_not import Verdict, judge
 from memsense.search import search as searching
 from memsense.search.profiles import Route
 from memsense.search.recall.run import query_values, shape_of
-from memsense.search.request import SearchGranularity, SearchRequest
+from memsense.search.request import SearchRequest
 from memsense.store import traces
+from memsense.types import Granularity
 
 OpenMemory = Callable[..., MemSense]
 ROUTES: tuple[Route, ...] = ("vec_full", "vec_user", "vec_assistant", "lexical")
@@ -206,7 +207,7 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
     for _ in range(200):
         question = " ".join(source.sample(WORDS, k=source.randint(1, 5)))
         profile, top_k = random_profile(source), source.randint(1, 6)
-        granularity: SearchGranularity = source.choice(["auto", "turn", "session"])
+        granularity: Granularity = source.choice(["turn", "session", "session"])
         scores: dict[Route, dict[int, float]] = {
             route: score_cosine(documents, route, embedder, question)
             for route in ROUTES

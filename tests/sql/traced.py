@@ -70,6 +70,7 @@ def fill(
             tags=source.choice([(), ("river",), ("winter", "tea")]),
             task_tag=source.choice([None, "violin lesson"]),
         )
+    memory.indexes.make_sessions(user_id)
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def random_searches(count: int, seed: int = 5) -> Iterator[Asked]:
         options: dict[str, Any] = {
             "user_id": source.choice(["ada", "ada", "ada", "bob", None]),
             "top_k": source.randint(1, 8),
-            "granularity": source.choice(["auto", "auto", "turn", "session"]),
+            "granularity": source.choice([None, "turn", "session", "session"]),
             "profile": source.choice(["balanced", "balanced", "memsense", "lexical", "semantic"]),
             "asked_at": START + timedelta(days=source.randrange(9)),
         }

@@ -204,9 +204,11 @@ def fill(memory: MemSense) -> None:
                 {"role": role, "content": text, "at": at}
                 for role, text in zip(("user", "assistant"), sides, strict=True)
             ]
-        memory.add(messages, user_id=user_id, session_id=session_id)
+        memory.add(messages, user_id=user_id, session_id=session_id, mode="hybrid")
+        memory.indexes.make_sessions()
+    asked: dict[str, Any] = {"granularity": "session", "top_k": 2, "asked_at": start}
     for question, profile in (("Where did Ada move?", EXAMPLE), ("the dog", WORDS)):
-        memory.search(question, user_id="ada", top_k=2, profile=profile, trace=True, asked_at=start)
+        memory.search(question, user_id="ada", profile=profile, trace=True, **asked)
     memory.traces.flush()
 
 
