@@ -114,7 +114,7 @@ def time_ingest(url: str, corpus: Corpus) -> dict[str, float]:
     """
     embedder = _CountingEmbedder(OnnxEmbedder())
     with tempfile.TemporaryDirectory() as directory:
-        path = _write_log(Path(directory) / "log.jsonl", corpus)
+        path = write_log(Path(directory) / "log.jsonl", corpus)
         with MemSense.open(url, embedder=embedder, tenant=TENANT, namespace="ingest") as memory:
             started = time.perf_counter()
             report = memory.ingest(path, user_id="ada")
@@ -155,9 +155,9 @@ class _CountingEmbedder:
         return self.inner.embed_query(text)
 
 
-def _write_log(path: Path, corpus: Corpus) -> Path:
-    """A log of INGESTED exchanges in sessions of twenty, each text distinct."""
-    picks = np.random.default_rng(7).integers(len(corpus.messages), size=2 * INGESTED).tolist()
+def write_log(path: Path, corpus: Corpus, exchanges: int = INGESTED) -> Path:
+    """A log of so many exchanges in sessions of twenty, each text distinct."""
+    picks = np.random.default_rng(7).integers(len(corpus.messages), size=2 * exchanges).tolist()
     with path.open("w", encoding="utf-8") as file:
         for number, pick in enumerate(picks):
             message = {
