@@ -1,6 +1,6 @@
 """Measures what one chat costs that is added turn by turn, and a log that is ingested, by mode.
 
-    python -m benchmarks.live_adds [--turns 60] [--exchanges 600]
+    python -m benchmarks.live_adds [--turns 60] [--exchanges 600] [--modes turn hybrid]
 
 Processor time is that of this process and of the server's processes for it, so that it does not
 depend on what else the machine does; it is read from /proc, on the machine of the server.
@@ -49,12 +49,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live_adds", description=__doc__)
     parser.add_argument("--turns", type=int, default=60, help="turns of the live chat")
     parser.add_argument("--exchanges", type=int, default=600, help="exchanges of the log")
+    parser.add_argument("--modes", nargs="*", choices=MODES, default=MODES)
     options = parser.parse_args()
     embedder = OnnxEmbedder()
     corpus = load_corpus(embedder)
     print("| mode | processor ms a live turn | ms an ingested exchange | bytes an exchange |")
     print("| --- | ---: | ---: | ---: |")
-    for mode in MODES:
+    for mode in options.modes:
         with (
             tempfile.TemporaryDirectory(prefix="memsense-bench-") as directory,
             EmbeddedServer(Path(directory)) as server,
