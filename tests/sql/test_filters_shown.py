@@ -77,7 +77,7 @@ def turns_of(store: Store, row: Row) -> list[Row]:
 
 
 def render(row: Row, *, begins: bool = True) -> str:
-    """The text of a turn; `begins` unless the part before it, of the same exchange, is shown too."""
+    """The text of a turn; not how it `begins` where the exchange's part before it is shown too."""
     sides = row["user_text"][0 if begins else row["opening_length"] :], row["assistant_text"]
     return render_exchange(*sides, row["user_speaker"], row["assistant_speaker"])
 
