@@ -9,8 +9,7 @@ import numpy as np
 from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
 from memsense import store
-from memsense.db import open_pool, read
-from memsense.db.connection import Connection
+from memsense.db import Pool, open_pool, read, run_read
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
@@ -23,9 +22,9 @@ HITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The connection, the scope, and the questions that both ways of searching get."""
+    """The pool, the scope, and the questions that both ways of searching get."""
 
-    connection: Connection
+    pool: Pool
     corpus: Corpus
     namespace: store.Namespace
     known: store.KnownScope
@@ -41,15 +40,15 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
         with read(pool) as connection:
             namespace = open_namespace(connection)
             known = store.find_scope(connection, namespace.tenant_id, NAMESPACE, user_id)
-            if known is None or not known.indexed:
-                raise ValueError(f"{user_id} is not indexed")
-            asked = Asked(connection, corpus, namespace, known)
-            routes: list[Route] = [route for route in VECTOR_ROUTES if BALANCED.weights[route]]
-            found: list[dict[str, object]] = [
-                {"": f"recall@{DEPTH} of {route}", "value": _route_recall(asked, route)}
-                for route in routes
-            ]
-            return [*found, {"": f"overlap of the best {HITS} hits", "value": _hit_overlap(asked)}]
+        if known is None or not known.indexed:
+            raise ValueError(f"{user_id} is not indexed")
+        asked = Asked(pool, corpus, namespace, known)
+        routes: list[Route] = [route for route in VECTOR_ROUTES if BALANCED.weights[route]]
+        found: list[dict[str, object]] = [
+            {"": f"recall@{DEPTH} of {route}", "value": _route_recall(asked, route)}
+            for route in routes
+        ]
+        return [*found, {"": f"overlap of the best {HITS} hits", "value": _hit_overlap(asked)}]
     finally:
         pool.close()
 
@@ -84,7 +83,8 @@ def _recalled(asked: Asked, profile: Profile, number: int, *, indexed: bool) -> 
         top_k=8,
         indexed=place if indexed else None,
     )
-    return run_recall(asked.connection, request)[1].chunk_ids[:DEPTH].tolist()
+    _, candidates = run_read(asked.pool, lambda it: run_recall(it, request))
+    return candidates.chunk_ids[:DEPTH].tolist()
 
 
 def _hit_overlap(asked: Asked) -> float:
@@ -99,7 +99,7 @@ def _hit_overlap(asked: Asked) -> float:
             asked_at=datetime.now(UTC),
         )
         exact, approximate = (
-            run_search(asked.connection, plan, known, embedder).ranked
+            run_search(asked.pool, plan, known, embedder).ranked
             for known in (replace(asked.known, indexed=False), asked.known)
         )
         shares.append(

@@ -13,8 +13,8 @@ from psycopg import sql
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
 from benchmarks.statements import statement
 from memsense import store
-from memsense.db import migrate, open_pool, transaction
-from memsense.db.connection import Connection, Pool
+from memsense.db import Pool, migrate, open_pool, transaction
+from memsense.db.connection import Connection
 from memsense.types import SessionWrite
 
 NAMESPACE = "bench"
@@ -73,7 +73,9 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
         scope = store.lock_scope(
             connection, namespace, session.draft.user_id, followers=(session.upkeep,)
         )
-        return store.write_session(connection, scope, session.draft, embedder.embed)
+        return store.write_session(
+            connection, scope, session.draft, lambda texts: [*embedder.embed(texts)]
+        )
 
 
 def open_namespace(connection: Connection) -> store.Namespace:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.config import load_settings
-from memsense.db import open_pool, read
+from memsense.db import Pool, open_pool, read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
 from memsense.evaluation import read_locomo
@@ -68,7 +68,7 @@ class Recalled:
     ceiling: Mapping[str, float]
 
 
-def recall_all(connection: Connection, questions: Sequence[GoldQuestion]) -> Iterator[Recalled]:
+def recall_all(pool: Pool, questions: Sequence[GoldQuestion]) -> Iterator[Recalled]:
     """Every question's candidates with pools wide enough to hold whole conversations."""
     wide = BALANCED.override(
         name="wide",
@@ -78,11 +78,13 @@ def recall_all(connection: Connection, questions: Sequence[GoldQuestion]) -> Ite
     )
     vectors: dict[int, NDArray[np.float32] | None] = {}
     embedder = open_embedder()
-    tenant_id = find_tenant(connection, TENANT)
+    with read(pool) as connection:
+        tenant_id = find_tenant(connection, TENANT)
     if tenant_id is None:
         raise SystemExit("nothing is stored: run 'memsense ingest' on the file first")
     for gold in questions:
-        known = find_scope(connection, tenant_id, NAMESPACE, gold.user_id)
+        with read(pool) as connection:
+            known = find_scope(connection, tenant_id, NAMESPACE, gold.user_id)
         plan = SearchPlan(
             request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=20),
             tenant_id=tenant_id,
@@ -90,7 +92,7 @@ def recall_all(connection: Connection, questions: Sequence[GoldQuestion]) -> Ite
             profile=wide,
             asked_at=datetime.now(UTC),
         )
-        search = run_search(connection, plan, known, embedder)
+        search = run_search(pool, plan, known, embedder)
         shared = [
             replace(item, embedding=vectors.setdefault(item.chunk_id, item.embedding))
             for item in search.candidates
@@ -192,16 +194,17 @@ def main() -> None:
     address = options.database_url or load_settings().database_url
     if address is None:
         raise SystemExit("give --database-url or set MEMSENSE_DATABASE_URL")
-    with open_pool(address, min_size=1, max_size=1, timeout=10) as pooled, read(pooled) as conn:
-        messages = read_messages(conn)
+    with open_pool(address, min_size=1, max_size=1, timeout=10) as pooled:
+        with read(pooled) as conn:
+            messages = read_messages(conn)
         tuning = [item for item in gold.questions if item.split == "0-4"][:: options.every]
-        recalled = list(recall_all(conn, tuning))
+        recalled = list(recall_all(pooled, tuning))
         profile = ascend(recalled, pool, messages, options.rounds)
         print(json.dumps(profile.as_dict(), indent=2))
         for size in POOLS:
             print("0-4", f"pool {size}", _percent(measure(recalled, profile, size, messages)))
         if options.report:
-            recalled = list(recall_all(conn, [i for i in gold.questions if i.split == "5-9"]))
+            recalled = list(recall_all(pooled, [i for i in gold.questions if i.split == "5-9"]))
             print("5-9", f"pool {pool}", _percent(measure(recalled, profile, pool, messages)))
 
 

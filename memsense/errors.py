@@ -21,12 +21,36 @@ class ConnectionFailedError(DatabaseError):
     """No connection: server down, login refused, or every pooled connection stayed busy."""
 
 
+class OutcomeUnknownError(ConnectionFailedError):
+    """The connection was lost while a write was committed, and nobody can say whether it was."""
+
+
 class ServerTooOldError(DatabaseError):
     """The server is older than memsense supports, or lacks pgvector."""
 
 
-class RecallTimeoutError(DatabaseError):
+class StatementTimeoutError(DatabaseError):
+    """A statement took longer than the server's statement_timeout allows."""
+
+
+class RecallTimeoutError(StatementTimeoutError):
     """The recall statement took longer than the setting recall_timeout allows."""
+
+
+class LockTimeoutError(DatabaseError):
+    """Another transaction held a lock for longer than the server's lock_timeout allows."""
+
+
+class TransactionConflictError(DatabaseError):
+    """Others' transactions were in the way, however often it was tried; nothing was written."""
+
+
+class DiskFullError(DatabaseError):
+    """The server has no room to write; nothing was written."""
+
+
+class DataRefusedError(DatabaseError):
+    """PostgreSQL can't keep a value: too long for an index, out of its range, or malformed."""
 
 
 class SchemaError(DatabaseError):

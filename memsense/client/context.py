@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from memsense import store
 from memsense.client.models import open_named_embedder, open_reranker, open_tagger
 from memsense.config import Settings
-from memsense.db import read
-from memsense.db.connection import Connection, Pool
+from memsense.db import Pool, read, run_read
+from memsense.db.connection import Connection
 from memsense.embed import CachedQueries, CheckedEmbedder, Embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
@@ -98,6 +98,10 @@ class Context:
         """The namespace for reading, as it was last seen; None before it holds anything."""
         return self._namespace or self.reload_namespace(connection)
 
+    def look_up_namespace(self) -> store.Namespace | None:
+        """As `find_namespace`, without a connection where none is needed."""
+        return self._namespace or run_read(self.pool, self.reload_namespace)
+
     def reload_namespace(self, connection: Connection) -> store.Namespace | None:
         """The namespace with its settings as they are now; remembered once it has a model."""
         tenant_id = store.find_tenant(connection, self.settings.tenant)
@@ -123,6 +127,10 @@ class Context:
             name=self.settings.namespace,
             language=self.settings.language,
         )
+
+    def require_dimension(self) -> None:
+        """Let the embedder say its dimension now, which it may have to ask a server for."""
+        _ = self.embedder.dimension
 
     def open_namespace(self, connection: Connection) -> store.Namespace:
         """The namespace for writing, made if new; only reads, which see it committed, keep it."""

@@ -1,11 +1,10 @@
 """MemSense: the one class that users of the Python API need."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import psycopg
 from pydantic import InstanceOf
@@ -16,7 +15,7 @@ from memsense.client.place import open_place
 from memsense.client.searches import Searches
 from memsense.client.writes import Writes
 from memsense.config import Settings, load_settings
-from memsense.db import read, transaction
+from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.inputs import (
@@ -35,7 +34,6 @@ from memsense.search.hits import SearchResult
 from memsense.search.profiles import PROFILES, GivenProfile, Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K, SearchRequest
-from memsense.search.search import fetch_result
 from memsense.types import (
     Chunk,
     Event,
@@ -61,6 +59,8 @@ if TYPE_CHECKING:
     from memsense.write.drafting import Annotations
     from memsense.write.facets import FacetTagger
     from memsense.write.ingest_run import IngestReport
+
+T = TypeVar("T")
 
 SCORE_STEP = 0.15
 """How much promote and demote change a memory score."""
@@ -268,12 +268,7 @@ class MemSense:
         draft = drafter.draft(conversation, user_id)
         vectors = BatchVectors(self._context.embedder)
         vectors.prepare(texts_of([draft]))
-        followers = self._context.followers(draft)
-        if conn is not None:
-            self._writes.begin(conn)
-        with transaction(self._context.pool, conn) as connection:
-            namespace, write = self._writes.write(connection, draft, vectors, followers)
-            return store.fetch_chunks(connection, namespace, write.chunk_ids)
+        return self._writes.add(draft, vectors, conn)
 
     @takes(
         user_id=Id | None,
@@ -445,12 +440,11 @@ class MemSense:
             overrides=overrides,
         )
         self._searches.make_awaited(request)
-        with read(self._context.pool) as connection:
-            namespace = self._context.require_namespace(connection)
-            search = self._searches.run(connection, namespace, request)
-            verdict = explain_absence(
-                connection, search, fetch_result(connection, search), chunk_id
-            )
+        pool = self._context.pool
+        namespace = run_read(pool, self._context.require_namespace)
+        search = self._searches.run(namespace, request)
+        result = self._searches.fetch(search)
+        verdict = run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
         if verdict is None:
             raise no_chunk(chunk_id)
         return verdict
@@ -474,19 +468,21 @@ class MemSense:
         granularity: Granularity = "turn",
     ) -> list[Chunk]:
         """The latest chunks by event time, newest first."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            if namespace is None:
-                return []
-            return store.fetch_recent(
-                connection,
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(
+            self._context.pool,
+            lambda it: store.fetch_recent(
+                it,
                 namespace,
                 limit=limit,
                 user_id=user_id,
                 agent_id=agent_id,
                 session_id=session_id,
                 granularity=granularity,
-            )
+            ),
+        )
 
     @takes(chunk_id=ChunkId)
     def get(self, chunk_id: int) -> Chunk:
@@ -494,10 +490,10 @@ class MemSense:
 
         Raises NotFoundError.
         """
-        with read(self._context.pool) as connection:
-            found = store.fetch_chunks(
-                connection, self._context.require_namespace(connection), [chunk_id]
-            )
+        found = run_read(
+            self._context.pool,
+            lambda it: store.fetch_chunks(it, self._context.require_namespace(it), [chunk_id]),
+        )
         if not found:
             raise no_chunk(chunk_id)
         return store.withhold_forgotten(found[0])
@@ -505,9 +501,12 @@ class MemSense:
     @takes(user_id=Id | None)
     def stats(self, *, user_id: str | None = None) -> list[ScopeStatistics]:
         """What each user's memory in this namespace holds."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            return store.fetch_statistics(connection, namespace, user_id) if namespace else []
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(
+            self._context.pool, lambda it: store.fetch_statistics(it, namespace, user_id)
+        )
 
     # What becomes of it --------------------------------------------------------------------------
 
@@ -526,10 +525,14 @@ class MemSense:
         return self._retire(chunk_id, "archived", reason)
 
     def _retire(self, chunk_id: int, status: Any, reason: str | None) -> list[int]:
-        with self._changing(chunk_id) as (connection, _, place):
-            return store.retire(
-                connection, place, status, reason, BatchVectors(self._context.embedder)
-            )
+        vectors = BatchVectors(self._context.embedder)
+
+        def retire(
+            connection: Connection, _: store.Namespace, place: store.ChunkPlace
+        ) -> list[int]:
+            return store.retire(connection, place, status, reason, vectors)
+
+        return vectors.complete_if_possible(lambda: self._change(chunk_id, retire))
 
     @takes(chunk_id=ChunkId, reason=Note | None)
     def restore(self, chunk_id: int, *, reason: str | None = None) -> list[int]:
@@ -537,50 +540,67 @@ class MemSense:
 
         A turn that was said again after it was forgotten stays away.
         """
-        with self._changing(chunk_id) as (connection, namespace, place):
-            vectors = BatchVectors(self._context.embedder)
-            return store.restore(connection, namespace, place, reason, vectors)
+        vectors = BatchVectors(self._context.embedder)
+        return vectors.complete(
+            lambda: self._change(
+                chunk_id,
+                lambda it, namespace, place: store.restore(it, namespace, place, reason, vectors),
+            )
+        )
 
     @takes(chunk_id=ChunkId)
     def promote(self, chunk_id: int) -> float:
         """Raise a chunk's memory score by 0.15, at most to 1; returns the new score."""
-        with self._changing(chunk_id) as (connection, _, place):
-            return store.change_memory_score(connection, place, SCORE_STEP)
+        return self._change(
+            chunk_id, lambda it, _, place: store.change_memory_score(it, place, SCORE_STEP)
+        )
 
     @takes(chunk_id=ChunkId)
     def demote(self, chunk_id: int) -> float:
         """Lower a chunk's memory score by 0.15, at least to 0; returns the new score."""
-        with self._changing(chunk_id) as (connection, _, place):
-            return store.change_memory_score(connection, place, -SCORE_STEP)
+        return self._change(
+            chunk_id, lambda it, _, place: store.change_memory_score(it, place, -SCORE_STEP)
+        )
 
     @takes(chunk_id=ChunkId, helpful=Switch, question=Note | None, note=Note | None)
     def feedback(
         self, chunk_id: int, *, helpful: bool, question: str | None = None, note: str | None = None
     ) -> None:
         """Record whether a hit helped; it goes into the chunk's history and changes no score."""
-        with self._changing(chunk_id) as (connection, _, place):
-            store.record_feedback(connection, place, helpful, question, note)
+        self._change(
+            chunk_id, lambda it, _, place: store.record_feedback(it, place, helpful, question, note)
+        )
 
     @takes(chunk_id=ChunkId)
     def history(self, chunk_id: int) -> list[Event]:
         """Everything that happened to a chunk, oldest first; raises NotFoundError."""
-        with self._changing(chunk_id) as (connection, _, place):
+
+        def fetch(
+            connection: Connection, _: store.Namespace, place: store.ChunkPlace
+        ) -> list[Event]:
             scope = place.scope
             return store.fetch_history(connection, scope.tenant_id, scope.scope_id, chunk_id)
 
-    @contextmanager
-    def _changing(
-        self, chunk_id: int
-    ) -> Generator[tuple[Connection, store.Namespace, store.ChunkPlace]]:
-        with transaction(self._context.pool) as connection:
+        return self._change(chunk_id, fetch)
+
+    def _change(
+        self,
+        chunk_id: int,
+        change: Callable[[Connection, store.Namespace, store.ChunkPlace], T],
+    ) -> T:
+        """What `change` gives, in a transaction that holds the chunk's scope."""
+        followers = self._context.followers()
+
+        def work(connection: Connection) -> T:
             namespace = self._context.require_namespace(connection)
-            followers = self._context.followers()
             place = store.find_chunk_scope(connection, namespace, chunk_id, followers=followers)
-            yield connection, namespace, place
+            return change(connection, namespace, place)
+
+        return run_transaction(self._context.pool, work)
 
 
 def _check_profile(context: Context) -> None:
     """Raise now, not at the first search, for a profile that nobody knows."""
     if isinstance(context.profile, str) and context.profile not in PROFILES:
-        with read(context.pool) as connection:
-            context.find_profile(connection, context.find_namespace(connection), context.profile)
+        name, namespace = context.profile, context.look_up_namespace()
+        run_read(context.pool, lambda it: context.find_profile(it, namespace, name))

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from memsense.config import Settings
-from memsense.db import check_server, connect, migrate, open_pool
-from memsense.db.connection import Pool
+from memsense.db import Pool, check_server, connect, migrate, open_pool
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
@@ -21,7 +20,7 @@ def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
 
     server = EmbeddedServer(settings.data_dir)
     try:
-        return _open_checked(settings, _start(server)), server
+        return _open_checked(settings, _start(server), server), server
     except BaseException:
         server.release()
         raise
@@ -34,7 +33,7 @@ def _start(server: "EmbeddedServer") -> str:
     return address
 
 
-def _open_checked(settings: Settings, address: str) -> Pool:
+def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | None" = None) -> Pool:
     with connect(address) as connection:
         check_server(connection)
         migrate.require_current(connection)
@@ -43,4 +42,5 @@ def _open_checked(settings: Settings, address: str) -> Pool:
         min_size=settings.pool_min_size,
         max_size=settings.pool_max_size,
         timeout=settings.pool_timeout,
+        revive=server.revive if server else None,
     )

@@ -8,7 +8,7 @@ from typing import Literal
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
-from memsense.db import read
+from memsense.db import run_read
 from memsense.inputs import Name, takes
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
@@ -33,9 +33,12 @@ class ProfilesResource:
 
     def list(self) -> Sequence[KnownProfile]:
         """The profiles that a search may name: the shipped ones, then the namespace's own."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            rows = stored.fetch_profiles(connection, namespace) if namespace else []
+        namespace = self._context.look_up_namespace()
+        rows = (
+            run_read(self._context.pool, lambda it: stored.fetch_profiles(it, namespace))
+            if namespace
+            else []
+        )
         own = [
             KnownProfile(
                 profile=read_profile(row.constants),
@@ -53,11 +56,10 @@ class ProfilesResource:
 
         Raises NotFoundError.
         """
-        with read(self._context.pool) as connection:
-            namespace = self._context.reload_namespace(connection)
-            if name is None:
-                return profile_in_force(self._context, namespace)
-            return find_profile(namespace, name)
+        namespace = run_read(self._context.pool, self._context.reload_namespace)
+        if name is None:
+            return profile_in_force(self._context, namespace)
+        return find_profile(namespace, name)
 
     @takes(name=Name, base=GivenProfile, by=Name | None)
     def create(

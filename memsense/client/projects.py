@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from memsense.client.context import Context
-from memsense.db import read, transaction
+from memsense.db import run_read, run_transaction
+from memsense.db.connection import Connection
 from memsense.inputs import Ids, Name, shorten, takes
 from memsense.store import projects
 from memsense.store.projects import Project
@@ -42,40 +43,52 @@ class ProjectsResource:
 
         Raises InvalidInputError if the name is taken.
         """
-        with transaction(self._context.pool) as connection:
+
+        def insert(connection: Connection) -> Project:
             namespace = self._context.claim_namespace(connection)
             return projects.insert_project(connection, namespace, name, session_ids)
+
+        return run_transaction(self._context.pool, insert)
 
     @takes(name=Name, session_ids=Ids)
     def add(self, name: str, session_ids: Sequence[str]) -> Project:
         """Put sessions into a project; returns it as it is then. Raises NotFoundError."""
-        with transaction(self._context.pool) as connection:
+
+        def add(connection: Connection) -> Project:
             namespace = self._context.require_namespace(connection)
             return projects.add_sessions(connection, namespace, name, session_ids)
+
+        return run_transaction(self._context.pool, add)
 
     @takes(name=Name, session_ids=Ids)
     def remove(self, name: str, session_ids: Sequence[str]) -> Project:
         """Take sessions out of a project; returns it as it is then. Raises NotFoundError."""
-        with transaction(self._context.pool) as connection:
+
+        def remove(connection: Connection) -> Project:
             namespace = self._context.require_namespace(connection)
             return projects.remove_sessions(connection, namespace, name, session_ids)
+
+        return run_transaction(self._context.pool, remove)
 
     @takes(name=Name)
     def delete(self, name: str) -> None:
         """Dissolve a project; its sessions stay. Raises NotFoundError."""
-        with transaction(self._context.pool) as connection:
-            projects.delete_project(connection, self._context.require_namespace(connection), name)
+        run_transaction(
+            self._context.pool,
+            lambda it: projects.delete_project(it, self._context.require_namespace(it), name),
+        )
 
     def list(self) -> Sequence[Project]:
         """The namespace's projects, by name."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            return projects.list_projects(connection, namespace) if namespace else []
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(self._context.pool, lambda it: projects.list_projects(it, namespace))
 
     @takes(name=Name)
     def get(self, name: str) -> Project:
         """The project of that name; raises NotFoundError."""
-        with read(self._context.pool) as connection:
-            return projects.fetch_project(
-                connection, self._context.require_namespace(connection), name
-            )
+        return run_read(
+            self._context.pool,
+            lambda it: projects.fetch_project(it, self._context.require_namespace(it), name),
+        )

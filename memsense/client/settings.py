@@ -9,7 +9,8 @@ from typing import Annotated
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.db import read, transaction
+from memsense.db import run_read, run_transaction
+from memsense.db.connection import Connection
 from memsense.errors import ConflictError
 from memsense.inputs import LARGEST_BIGINT, Limit, Name, Names, takes, whole_number
 from memsense.search.profiles import Profile
@@ -38,17 +39,22 @@ class SettingsResource:
 
     def show(self) -> SettingsInForce:
         """Every setting as the next search of this object uses it, and where it comes from."""
-        with read(self._context.pool) as connection:
+
+        def fetch(
+            connection: Connection,
+        ) -> tuple[store.Namespace | None, Sequence[stored.StoredSetting]]:
             namespace = self._context.reload_namespace(connection)
-            rows = stored.fetch_settings(connection, namespace) if namespace else []
-            name, origin = self._name_profile(namespace)
-            return describe_settings(
-                rows,
-                version=namespace.settings_version if namespace else 0,
-                profile=profile_in_force(self._context, namespace),
-                name=name,
-                origin=origin,
-            )
+            return namespace, stored.fetch_settings(connection, namespace) if namespace else []
+
+        namespace, rows = run_read(self._context.pool, fetch)
+        name, origin = self._name_profile(namespace)
+        return describe_settings(
+            rows,
+            version=namespace.settings_version if namespace else 0,
+            profile=profile_in_force(self._context, namespace),
+            name=name,
+            origin=origin,
+        )
 
     def _name_profile(self, namespace: store.Namespace | None) -> tuple[str, Origin]:
         if isinstance(self._context.profile, Profile):
@@ -90,9 +96,10 @@ class SettingsResource:
     @takes(limit=Limit)
     def history(self, *, limit: int = 100) -> Sequence[stored.RecordedChange]:
         """The latest changes of settings and stored profiles, newest first: who, when and what."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            return stored.fetch_changes(connection, namespace, limit) if namespace else []
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(self._context.pool, lambda it: stored.fetch_changes(it, namespace, limit))
 
 
 def profile_in_force(context: Context, namespace: store.Namespace | None) -> Profile:
@@ -110,7 +117,8 @@ def change_settings(
     context: Context, plan: Plan, by: str | None, expected_version: int | None = None
 ) -> None:
     """Change settings or stored profiles, with a history; raises ConflictError."""
-    with transaction(context.pool) as connection:
+
+    def change(connection: Connection) -> None:
         namespace = stored.lock_settings(connection, context.claim_namespace(connection))
         if expected_version not in (None, namespace.settings_version):
             raise ConflictError(
@@ -120,8 +128,9 @@ def change_settings(
         changes = plan(namespace)
         if changes:
             stored.write_changes(connection, namespace, changes, by or user_name())
-    with read(context.pool) as connection:
-        context.reload_namespace(connection)
+
+    run_transaction(context.pool, change)
+    run_read(context.pool, context.reload_namespace)
 
 
 def user_name() -> str:

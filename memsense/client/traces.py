@@ -8,14 +8,13 @@ from pydantic import BeforeValidator
 
 from memsense.client.context import Context
 from memsense.client.searches import Searches
-from memsense.db import read, transaction
-from memsense.db.connection import Connection
+from memsense.db import run_read, run_transaction
 from memsense.errors import NotFoundError
 from memsense.inputs import Id, Limit, number, refused, takes
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.request import SearchRequest
-from memsense.search.search import Search, fetch_result
+from memsense.search.search import Search
 from memsense.store import traces as recorded
 
 if TYPE_CHECKING:
@@ -54,9 +53,7 @@ class TracesResource:
 
         Over an unchanged store and with nothing changed, the list is the recorded one exactly.
         """
-        trace = self.get(trace_id)
-        with read(self._context.pool) as connection:
-            return self._replay(connection, trace, profile, overrides)
+        return self._replay(self.get(trace_id), profile, overrides)
 
     @takes(count=Limit, profile=GivenProfile | None, user_id=Id | None)
     def compare(
@@ -72,27 +69,25 @@ class TracesResource:
 
         summaries = self.list(limit=count, user_id=user_id)
         found = [self.get(summary.trace_id) for summary in summaries]
-        with read(self._context.pool) as connection:
-            return Comparison(
-                replays=[self._replay(connection, trace, profile, overrides) for trace in found]
-            )
+        return Comparison(replays=[self._replay(trace, profile, overrides) for trace in found])
 
     def _replay(
         self,
-        connection: Connection,
         trace: recorded.Trace,
         profile: str | Profile | None,
         overrides: Mapping[str, object],
     ) -> "Replay":
         from memsense.explain.replay import replay_trace
 
-        namespace = self._context.require_namespace(connection)
+        context = self._context
+        namespace = run_read(context.pool, context.require_namespace)
         if isinstance(profile, str):
-            profile = self._context.find_profile(connection, namespace, profile)
+            name = profile
+            profile = run_read(context.pool, lambda it: context.find_profile(it, namespace, name))
 
         def run(request: SearchRequest) -> tuple[Search, SearchResult]:
-            search = self._searches.rerun(connection, namespace, request)
-            return search, fetch_result(connection, search)
+            search = self._searches.rerun(namespace, request)
+            return search, self._searches.fetch(search)
 
         return replay_trace(trace, run, profile, overrides)
 
@@ -102,20 +97,22 @@ class TracesResource:
     ) -> Sequence[recorded.TraceSummary]:
         """The latest recorded searches, newest first."""
         self.flush()
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            if namespace is None:
-                return []
-            return recorded.list_traces(connection, namespace, limit=limit, user_id=user_id)
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(
+            self._context.pool,
+            lambda it: recorded.list_traces(it, namespace, limit=limit, user_id=user_id),
+        )
 
     @takes(trace_id=_TraceId)
     def get(self, trace_id: UUID | str) -> recorded.Trace:
         """A recorded search with all of its candidates; raises NotFoundError."""
         wanted = _read_trace_id(trace_id)
         self.flush()
-        with read(self._context.pool) as connection:
-            namespace = self._context.require_namespace(connection)
-            found = recorded.fetch_trace(connection, namespace, wanted)
+        pool = self._context.pool
+        namespace = run_read(pool, self._context.require_namespace)
+        found = run_read(pool, lambda it: recorded.fetch_trace(it, namespace, wanted))
         if found is None:
             raise NotFoundError(f"no trace {wanted} in namespace {namespace.name!r}")
         return found
@@ -125,10 +122,10 @@ class TracesResource:
         """Delete traces older than `days` (default: the setting trace_days); how many went."""
         age = self._context.settings.trace_days if days is None else days
         self.flush()
-        with transaction(self._context.pool) as connection:
-            return recorded.prune_traces(
-                connection, self._context.require_namespace(connection), days=age
-            )
+        return run_transaction(
+            self._context.pool,
+            lambda it: recorded.prune_traces(it, self._context.require_namespace(it), days=age),
+        )
 
     @property
     def failures(self) -> int:

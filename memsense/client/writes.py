@@ -1,14 +1,18 @@
 """Writes drafts: each session in a transaction of its own, or within the caller's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from typing import TypeVar
 
 import psycopg
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.db import database_errors, read, transaction
-from memsense.types import SessionDraft, SessionWrite
+from memsense.db import database_errors, run_read, run_transaction, savepoint
+from memsense.db.connection import Connection
+from memsense.types import Chunk, SessionDraft, SessionWrite
 from memsense.write.vectors import BatchVectors
+
+T = TypeVar("T")
 
 
 class Writes:
@@ -17,7 +21,61 @@ class Writes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def begin(self, connection: psycopg.Connection) -> None:
+    def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
+        """Store a draft in a transaction of its own."""
+        write = self._writer(draft, vectors)
+        return self._run(lambda it: write(it)[1], vectors)
+
+    def add(
+        self, draft: SessionDraft, vectors: BatchVectors, joined: psycopg.Connection | None
+    ) -> list[Chunk]:
+        """Store a draft, in the transaction of `joined` if it is given; the chunks that hold it."""
+        write = self._writer(draft, vectors)
+
+        def add(connection: Connection) -> list[Chunk]:
+            namespace, written = write(connection)
+            return store.fetch_chunks(connection, namespace, written.chunk_ids)
+
+        return self._run(add, vectors, joined)
+
+    def missing(self, draft: SessionDraft) -> SessionDraft:
+        """The part of the draft that is not stored yet."""
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return draft
+        return run_read(self._context.pool, lambda it: store.select_missing(it, namespace, draft))
+
+    def _writer(
+        self, draft: SessionDraft, vectors: BatchVectors
+    ) -> Callable[[Connection], tuple[store.Namespace, SessionWrite]]:
+        """Stores the draft in an open transaction; the namespace is made if it is new."""
+        followers = self._context.followers(draft)
+        self._context.require_dimension()
+
+        def write(connection: Connection) -> tuple[store.Namespace, SessionWrite]:
+            namespace = self._context.open_namespace(connection)
+            scope = store.lock_scope(connection, namespace, draft.user_id, followers=followers)
+            return namespace, store.write_session(connection, scope, draft, vectors)
+
+        return write
+
+    def _run(
+        self,
+        work: Callable[[Connection], T],
+        vectors: BatchVectors,
+        joined: psycopg.Connection | None = None,
+    ) -> T:
+        if joined is None:
+            return vectors.complete(lambda: run_transaction(self._context.pool, work))
+        self._begin(joined)
+
+        def write() -> T:
+            with savepoint(joined) as connection:
+                return work(connection)
+
+        return vectors.complete(write)
+
+    def _begin(self, connection: psycopg.Connection) -> None:
         """Begin the caller's transaction, unless it has begun or the connection is in autocommit.
 
         Any first statement does; else the savepoint would become a transaction and be committed.
@@ -25,49 +83,26 @@ class Writes:
         with database_errors():
             store.find_tenant(connection, self._context.settings.tenant)
 
-    def write(
-        self,
-        connection: psycopg.Connection,
-        draft: SessionDraft,
-        vectors: BatchVectors,
-        followers: Sequence[store.Follower],
-    ) -> tuple[store.Namespace, SessionWrite]:
-        """Store a draft in the open transaction; the namespace is made if it is new."""
-        namespace = self._context.open_namespace(connection)
-        scope = store.lock_scope(connection, namespace, draft.user_id, followers=followers)
-        return namespace, store.write_session(connection, scope, draft, vectors)
-
-    def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
-        """Store a draft in a transaction of its own."""
-        followers = self._context.followers(draft)
-        with transaction(self._context.pool) as connection:
-            return self.write(connection, draft, vectors, followers)[1]
-
     def make_sessions(self, user_id: str | None = None) -> int:
         """Make the session chunks that wait to be made, of one user or all; of how many sessions.
 
         Each session is a transaction of its own, and is embedded before it begins.
         """
-        pool = self._context.pool
-        with read(pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            marked = store.list_marked(connection, namespace, user_id) if namespace else []
-        return sum(self._make_session(namespace, item) for item in marked if namespace)
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return 0
+        marked = run_read(self._context.pool, lambda it: store.list_marked(it, namespace, user_id))
+        return sum(self._make_session(namespace, item) for item in marked)
 
     def _make_session(self, namespace: store.Namespace, marked: store.MarkedSession) -> bool:
-        embedder = self._context.embedder
+        embedder, pool = self._context.embedder, self._context.pool
         store.check_model(namespace, embedder.model, embedder.dimension)
-        with read(self._context.pool) as connection:
-            texts = store.session_texts(connection, namespace, marked)
         vectors = BatchVectors(embedder)
-        vectors.prepare(texts)
+        vectors.prepare(run_read(pool, lambda it: store.session_texts(it, namespace, marked)))
         followers = self._context.followers()
-        with transaction(self._context.pool) as connection:
+
+        def make(connection: Connection) -> bool:
             scope = store.lock_scope(connection, namespace, marked.user_id, followers=followers)
             return store.make_session(connection, scope, marked.session_id, vectors)
 
-    def missing(self, draft: SessionDraft) -> SessionDraft:
-        """The part of the draft that is not stored yet."""
-        with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
-            return store.select_missing(connection, namespace, draft) if namespace else draft
+        return self._run(make, vectors)

@@ -1,12 +1,26 @@
 """Connections to PostgreSQL: the pool, transactions, and what a server must offer."""
 
-from memsense.db.connection import (
-    check_server,
-    connect,
-    database_errors,
+from memsense.db.connection import check_server, connect
+from memsense.db.failures import database_errors
+from memsense.db.pool import (
+    Pool,
     open_pool,
     read,
+    run_read,
+    run_transaction,
+    savepoint,
     transaction,
 )
 
-__all__ = ["check_server", "connect", "database_errors", "open_pool", "read", "transaction"]
+__all__ = [
+    "Pool",
+    "check_server",
+    "connect",
+    "database_errors",
+    "open_pool",
+    "read",
+    "run_read",
+    "run_transaction",
+    "savepoint",
+    "transaction",
+]

@@ -1,67 +1,27 @@
-"""The pool, one way to run a transaction, and the one place where driver errors are renamed."""
+"""Single connections: how one is opened, what it may take, and what its server must offer."""
 
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import psycopg
-from pgvector.psycopg import register_vector
 from psycopg import RawCursor
 from psycopg import errors as pg
 from psycopg.rows import TupleRow
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memsense.db import queries
 from memsense.db.address import SETTING, read_address
+from memsense.db.failures import first_line
 from memsense.errors import (
     ConnectionFailedError,
-    DatabaseError,
     RecallTimeoutError,
-    SchemaError,
     ServerTooOldError,
 )
 
 Connection = psycopg.Connection[TupleRow]
-Pool = ConnectionPool[Connection]
 
 OLDEST_SERVER = 150000
-_OTHER_SCHEMA = (
-    pg.UndefinedTable,
-    pg.InvalidSchemaName,
-    pg.UndefinedFunction,
-    pg.UndefinedColumn,
-)
 OLDEST_PGVECTOR = (0, 8)
-
-
-@contextmanager
-def database_errors() -> Generator[None]:
-    """Turn driver errors inside the block into memsense's, chained."""
-    try:
-        yield
-    except PoolTimeout as error:
-        raise ConnectionFailedError(
-            f"no database connection became free: {error}; raise MEMSENSE_POOL_MAX_SIZE"
-            " or MEMSENSE_POOL_TIMEOUT, or lower the number of concurrent calls"
-        ) from error
-    except _OTHER_SCHEMA as error:
-        raise SchemaError(f"{_first_line(error)}; run 'memsense db upgrade'") from error
-    except pg.QueryCanceled as error:
-        raise DatabaseError(f"a statement was cancelled: {_first_line(error)}") from error
-    except psycopg.OperationalError as error:
-        raise ConnectionFailedError(f"database connection failed: {_first_line(error)}") from error
-    except psycopg.Error as error:
-        raise DatabaseError(f"database error: {_first_line(error)}") from error
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
-def _configure(connection: Connection) -> None:
-    if connection.execute("SELECT to_regtype('halfvec')").fetchone() != (None,):
-        register_vector(connection)
-    connection.execute(queries.script("session.sql"))
 
 
 def connect(url: str) -> Connection:
@@ -74,41 +34,8 @@ def connect(url: str) -> Connection:
         return psycopg.connect(address, autocommit=True, connect_timeout=10)
     except psycopg.Error as error:
         raise ConnectionFailedError(
-            f"cannot connect to the database: {_first_line(error)}; check {SETTING}"
+            f"cannot connect to the database: {first_line(error)}; check {SETTING}"
         ) from error
-
-
-def open_pool(url: str, *, min_size: int, max_size: int, timeout: float) -> Pool:
-    """A pool of autocommit connections with `sql/session.sql` applied; the caller closes it."""
-    return ConnectionPool(
-        read_address(url),
-        connection_class=Connection,
-        kwargs={"autocommit": True},
-        configure=_configure,
-        min_size=min(min_size, max_size),
-        max_size=max_size,
-        timeout=timeout,
-        open=True,
-    )
-
-
-@contextmanager
-def read(pool: Pool) -> Generator[Connection]:
-    """A pooled connection for statements that each stand alone."""
-    with database_errors(), pool.connection() as connection:
-        yield connection
-
-
-@contextmanager
-def transaction(pool: Pool, joined: Connection | None = None) -> Generator[Connection]:
-    """One transaction: a pooled connection's own, or a savepoint in the caller's `joined` one."""
-    if joined is not None:
-        with database_errors(), joined.transaction():
-            register_vector(joined)
-            yield joined
-        return
-    with database_errors(), pool.connection() as connection, connection.transaction():
-        yield connection
 
 
 @contextmanager

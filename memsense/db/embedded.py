@@ -10,6 +10,7 @@ Who uses the server is told by locks and not by process ids: each user holds one
 import atexit
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -46,6 +47,10 @@ _POSTMASTER_FILE_LINES = 8
 _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
 _MEBIBYTE = 1024 * 1024
 _LOG_BYTES = _MEBIBYTE
+_LAST_BYTES = 2000
+_DEATH = re.compile("PANIC:|terminated by signal|No space left")
+
+logger = logging.getLogger("memsense.server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +138,22 @@ class EmbeddedServer:
                 self._stop_unless_used()
                 raise
             return self.url
+
+    def revive(self) -> str:
+        """The URL of the server, started again if it has ended; a warning then says what happened.
+
+        Raises ConnectionFailedError, with what the server said, where it doesn't start.
+        """
+        is_new = _read_postmaster(self._cluster) is None
+        reason = self._last_words() if is_new else None
+        url = self.start()
+        if is_new:
+            logger.warning(
+                "the embedded server in %s had ended%s; it was started again",
+                self.data_dir,
+                f" ({reason})" if reason else "",
+            )
+        return url
 
     def release(self) -> None:
         """Leave the server, and stop it if nobody else uses it and nobody keeps it."""
@@ -268,6 +289,13 @@ class EmbeddedServer:
                 older.unlink(missing_ok=True)
                 older.write_bytes(self._log.read_bytes()[-_LOG_BYTES:])
                 os.truncate(self._log, 0)
+
+    def _last_words(self) -> str | None:
+        """Why the server ended, as far as the end of its log tells."""
+        if not self._log.exists():
+            return None
+        lines = self._log.read_bytes()[-_LAST_BYTES:].decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if _DEATH.search(line)), None)
 
     def _fatal_since(self, offset: int) -> str | None:
         """The last fatal line that the server logged after the first `offset` bytes."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from memsense import store
 from memsense.client.models import open_named_embedder
 from memsense.config import Settings
-from memsense.db import connect, migrate, open_pool, read, transaction
-from memsense.db.connection import Connection, Pool
+from memsense.db import Pool, connect, migrate, open_pool, read, transaction
+from memsense.db.connection import Connection
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
 from memsense.doctor import repairs

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memsense import store
-from memsense.db import read, transaction
-from memsense.db.connection import Connection, Pool
+from memsense.db import Pool, run_read, run_transaction
+from memsense.db.connection import Connection
 from memsense.errors import NotFoundError
 from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
 from memsense.graph.reading import (
@@ -58,11 +58,14 @@ class Entities:
         limit: int = DEFAULT_LISTED,
     ) -> list[Entity]:
         """The entities that memory mentions most often, each user's own."""
-        with read(self.pool) as connection:
+
+        def fetch(connection: Connection) -> Sequence[Entity]:
             namespace = self.find_namespace(connection)
             if namespace is None:
-                return []
+                return ()
             return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
+
+        return [*run_read(self.pool, fetch)]
 
     @takes(name=Name, user_id=Id | None, limit=Limit)
     def get(
@@ -72,22 +75,23 @@ class Entities:
 
         Raises NotFoundError, which lists similar names.
         """
-        with read(self.pool) as connection:
+
+        def fetch(connection: Connection) -> EntityView:
             namespace = self.require_namespace(connection)
             entity = _find_entity(connection, namespace, name, user_id)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
-            chunks = {
-                chunk.chunk_id: chunk
-                for chunk in store.fetch_chunks(connection, namespace, chunk_ids)
-            }
-        return EntityView(
-            entity=entity,
-            mentions=near.mentions,
-            chunks=[chunks[chunk_id] for chunk_id in chunk_ids],
-            neighbours=near.neighbours,
-            edges=near.edges,
-        )
+            found = store.fetch_chunks(connection, namespace, chunk_ids)
+            chunks = {chunk.chunk_id: chunk for chunk in found}
+            return EntityView(
+                entity=entity,
+                mentions=near.mentions,
+                chunks=[chunks[chunk_id] for chunk_id in chunk_ids],
+                neighbours=near.neighbours,
+                edges=near.edges,
+            )
+
+        return run_read(self.pool, fetch)
 
     @takes(user_id=Id | None, on_user=Callback)
     def rebuild(
@@ -101,9 +105,8 @@ class Entities:
         For stores older than entities, and after a change of extractor. One transaction a user,
         whose writes wait meanwhile; `on_user` gets the user and the number of their chunks.
         """
-        with read(self.pool) as connection:
-            namespace = self.require_namespace(connection)
-            users = list_users(connection, namespace, user_id)
+        namespace = run_read(self.pool, self.require_namespace)
+        users = run_read(self.pool, lambda it: list_users(it, namespace, user_id))
         if user_id is not None and not users:
             raise NotFoundError(f"nothing is stored for user {user_id!r}")
         total = 0
@@ -114,9 +117,11 @@ class Entities:
         return total
 
     def _rebuild_user(self, namespace: store.Namespace, user_id: str) -> int:
-        with transaction(self.pool) as connection:
+        def rebuild(connection: Connection) -> int:
             scope = store.lock_scope(connection, namespace, user_id)
             return rebuild_entities(connection, scope, self.extractor)
+
+        return run_transaction(self.pool, rebuild)
 
 
 def _find_entity(

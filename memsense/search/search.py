@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.search.explanation import Term
@@ -113,7 +114,7 @@ def embed_question(
 
 
 def run_search(
-    connection: Connection,
+    pool: Pool,
     plan: SearchPlan,
     known: KnownScope | None,
     embedder: Embedder,
@@ -121,7 +122,8 @@ def run_search(
 ) -> Search:
     """Recall and rerank; the hits' texts are not fetched yet.
 
-    A `reranker` reads the texts of the best candidates, by one more statement.
+    A `reranker` reads the texts of the best candidates, by one more statement. No connection is
+    held while a model works.
     """
     started = time.perf_counter()
     request = plan.request
@@ -131,7 +133,7 @@ def run_search(
         vector = embed_question(embedder, question, plan.profile)
     embedded = time.perf_counter()
     asked = recall_request(plan, known, question, vector)
-    state, candidates = run_recall(connection, asked)
+    state, candidates = run_read(pool, lambda it: run_recall(it, asked))
     recalled = time.perf_counter()
     sessions = returns_sessions(plan, state)
     if not sessions:
@@ -144,11 +146,11 @@ def run_search(
         ceiling=state.ceiling,
         top_k=request.top_k,
         sessions=sessions,
-        differing=find_differing(candidates, plan.profile, partial(_fetch_texts, connection, plan)),
+        differing=find_differing(candidates, plan.profile, partial(_fetch_texts, pool, plan)),
     )
     ranking = rank()
     if reranker and plan.profile.reranker_weight:
-        ranking = rank(added=ask_reranker(connection, plan, ranking, reranker))
+        ranking = rank(added=ask_reranker(pool, plan, ranking, reranker))
     timings = {
         "embed": 1000 * (embedded - started),
         "recall": 1000 * (recalled - embedded),
@@ -167,15 +169,14 @@ def run_search(
     )
 
 
-def _fetch_texts(
-    connection: Connection, plan: SearchPlan, candidates: Candidates
-) -> Mapping[int, str]:
+def _fetch_texts(pool: Pool, plan: SearchPlan, candidates: Candidates) -> Mapping[int, str]:
     scope_ids = np.unique(candidates.scope_ids).tolist()
-    return fetch_texts(connection, plan.tenant_id, scope_ids, candidates.chunk_ids.tolist())
+    chunk_ids = candidates.chunk_ids.tolist()
+    return run_read(pool, lambda it: fetch_texts(it, plan.tenant_id, scope_ids, chunk_ids))
 
 
 def ask_reranker(
-    connection: Connection,
+    pool: Pool,
     plan: SearchPlan,
     ranking: Ranking,
     reranker: Reranker,
@@ -184,7 +185,9 @@ def ask_reranker(
     profile = plan.profile
     rows = [entry.row for entry in ranking.entries[: profile.reranker_depth]]
     chunk_ids = ranking.candidates.chunk_ids[rows].tolist()
-    chunks = fetch_named_chunks(connection, plan.tenant_id, plan.namespace, chunk_ids)
+    chunks = run_read(
+        pool, lambda it: fetch_named_chunks(it, plan.tenant_id, plan.namespace, chunk_ids)
+    )
     if not chunks:
         return {}
     scores = reranker.rerank(plan.request.query, [chunk.content for chunk in chunks])

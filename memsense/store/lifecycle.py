@@ -127,8 +127,10 @@ def restore(
     ]
     said_again = _find_said_again(connection, place, retired)
     inactive = [chunk_id for chunk_id in retired if chunk_id not in said_again]
-    for chunk in reads.fetch_chunks(connection, namespace, inactive):
-        _reactivate(connection, place, chunk, embed)
+    drafts = [_as_draft(chunk) for chunk in reads.fetch_chunks(connection, namespace, inactive)]
+    embed([text for _, draft in drafts for text in draft.texts().values()])
+    for chunk_id, draft in drafts:
+        _reactivate(connection, place, chunk_id, draft, embed)
     if inactive:
         detail = {"reason": reason} if reason else {}
         writes.record_events(connection, place.scope, "restored", inactive, detail)
@@ -136,25 +138,24 @@ def restore(
     return inactive
 
 
+def _as_draft(chunk: Chunk) -> tuple[int, ChunkDraft]:
+    values = {name: getattr(chunk, name) for name in ChunkDraft.__slots__ if hasattr(chunk, name)}
+    return chunk.chunk_id, ChunkDraft(content_hash="", **values)
+
+
 def _reactivate(
-    connection: Connection, place: ChunkPlace, chunk: Chunk, embed: writes.Embed
+    connection: Connection, place: ChunkPlace, chunk_id: int, draft: ChunkDraft, embed: writes.Embed
 ) -> None:
-    draft = ChunkDraft(
-        content_hash="",
-        **{name: getattr(chunk, name) for name in ChunkDraft.__slots__ if hasattr(chunk, name)},
-    )
     terms = {
         **writes.index_terms(draft),
         "language": place.scope.language,
-        "chunk_id": chunk.chunk_id,
+        "chunk_id": chunk_id,
     }
     execute(connection, "reactivate", {**_key(place), **terms})
-    writes.count_statistics(connection, place.scope, [chunk.chunk_id], sign=1)
+    writes.count_statistics(connection, place.scope, [chunk_id], sign=1)
     for follower in place.scope.followers:
-        follower.chunks_restored(connection, place.scope, [chunk.chunk_id])
-    writes.insert_embeddings(
-        connection, place.scope, [draft], [chunk.chunk_id], embed, previous=[None]
-    )
+        follower.chunks_restored(connection, place.scope, [chunk_id])
+    writes.insert_embeddings(connection, place.scope, [draft], [chunk_id], embed, previous=[None])
 
 
 def change_memory_score(connection: Connection, place: ChunkPlace, change: float) -> float:

@@ -174,7 +174,8 @@ def fetch_hits(
             exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
             totals[position] = total
         else:
-            if chunk.opening_length and chunk.ordinal == wanted[position - 1].ordinal:
+            hit: WantedHit = wanted[position - 1]
+            if chunk.opening_length and chunk.ordinal == hit.ordinal:
                 chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
     return [

@@ -29,8 +29,13 @@ from memsense.types import (
 )
 from memsense.write.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
 
-Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Unit vectors of texts: (n, dimension) float32; may answer from what was embedded before."""
+Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
+"""The unit vector of each text, (dimension,) float32, by what was embedded before; None where it
+is to be stored without one.
+
+It ends the transaction where a text is yet to be embedded. So it is asked before anything is
+written, where that is known by then.
+"""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STRETCH = timedelta(seconds=DEDUP_SECONDS)
@@ -380,17 +385,18 @@ def insert_embeddings(
     *,
     previous: Sequence[int | None],
 ) -> None:
-    """Embed every text of the drafts and store the vectors; next-user vectors go by `previous`."""
+    """Store the vectors of every text of the drafts; next-user vectors go by `previous`."""
     wanted = [
         (draft, chunk_id, before if route == "user" else None, route, text)
         for draft, chunk_id, before in zip(drafts, chunk_ids, previous, strict=True)
         for route, text in draft.texts().items()
     ]
-    vectors = embed([text for *_, text in wanted]).astype(np.float16)
+    vectors = embed([text for *_, text in wanted])
     key = scope.tenant_id, scope.scope_id
     copied = (
         (*key, chunk_id, before, route, draft.granularity, scope.model_id, as_halfvec(vector))
         for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True)
+        if vector is not None
     )
     types = "int4", "int4", "int8", "int8", "text", "text", "int4", "halfvec"
     copy_rows(connection, "copy_embeddings", types, copied)
@@ -445,13 +451,20 @@ def _grow_session_chunks(
     embed: Embed,
 ) -> list[int]:
     """Continue the session's last session chunk with new turns; returns the touched chunks' ids."""
+    chunks, overwritten = _plan_growth(connection, scope, session_id, turns)
+    return put_session_chunks(connection, scope, chunks, overwritten, embed)
+
+
+def _plan_growth(
+    connection: Connection, scope: Scope, session_id: str, turns: Sequence[ChunkDraft]
+) -> tuple[list[ChunkDraft], list[int]]:
+    """The session chunks that new turns make, and the stored one that they continue."""
     stored = rows.read_session_chunks(connection, scope, session_id)
     last = stored[-1] if stored and stored[-1].status == "active" else None
     chunks = build_session_chunks(session_id, map(Turn.of, turns), last.draft if last else None)
     if last is not None and chunks[0] == last.draft:
-        chunks = chunks[1:]
-        last = None
-    return put_session_chunks(connection, scope, chunks, [last.chunk_id] if last else [], embed)
+        return chunks[1:], []
+    return chunks, [last.chunk_id] if last else []
 
 
 def put_session_chunks(

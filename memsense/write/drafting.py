@@ -72,7 +72,7 @@ class _Part(NamedTuple):
     user_text: str
     assistant_text: str
     number: int
-    count: int
+    total: int
     opening: str
 
 
@@ -153,7 +153,7 @@ class Drafter:
             ordinal=exchange.ordinal,
             last_ordinal=exchange.ordinal,
             part=part.number,
-            part_count=part.count,
+            part_count=part.total,
             opening_length=len(part.opening),
             agent_id=given.agent_id or conversation.agent_id,
             user_text=part.opening + part.user_text,

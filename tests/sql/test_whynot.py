@@ -251,7 +251,7 @@ def judge_all(
     """The verdict on every candidate, and on a few others, of one and the same search."""
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)
-        search = memory._searches.run(connection, namespace, request)
+        search = memory._searches.run(namespace, request)
         result = searching.fetch_result(connection, search)
         candidates = {item.chunk_id for item in search.candidates}
         rows = connection.execute("SELECT chunk_id FROM memsense.chunks ORDER BY 1").fetchall()
@@ -342,7 +342,7 @@ def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)
         request = SearchRequest(query="apple", user_id="ada", granularity="turn", top_k=2)
-        search = memory._searches.run(connection, namespace, request)
+        search = memory._searches.run(namespace, request)
         result = searching.fetch_result(connection, search)
         missed = search.candidates[-1].chunk_id
         # As HNSW does when it does not reach a chunk.

@@ -1,0 +1,302 @@
+"""The pool: connections that outlive the server's restarts, and work that is repeated on them."""
+
+import random
+import selectors
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Self, TypeVar
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from memsense.db import queries
+from memsense.db.address import SETTING, read_address
+from memsense.db.connection import Connection
+from memsense.db.failures import database_errors, first_line, is_conflict, is_lost
+from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknownError
+
+T = TypeVar("T")
+Work = Callable[[Connection], T]
+"""What is done over a connection; it may be done again, and must then do the same."""
+
+_LOOK_SECONDS = 1.0
+"""How long a call waits for a connection before it looks whether the server answers at all."""
+
+_IDLE_SECONDS = 30.0
+"""A connection that nobody used for longer is asked whether it lives: a network may have cut it
+without a word."""
+
+_CONNECT_SECONDS = 10
+_PROBE_SECONDS = 2
+_MOST_CONFLICTS = 20
+_MOST_LOSSES = 2
+_LONGEST_PAUSE = 0.5
+_OUTCOME_LOOKS = 50
+_OUTCOME_PAUSE = 0.1
+
+
+class _Pooled(psycopg.Connection[TupleRow]):
+    """A connection that knows since when nobody uses it."""
+
+    idle_since: float = 0.0
+
+
+class Pool:
+    """Connections to one database, each looked at before it is lent.
+
+        with Pool(url, min_size=1, max_size=8, timeout=10) as pool:
+            chunks = run_read(pool, fetch_chunks)
+
+    A call waits `timeout` seconds for a connection, also while the server is away. `revive` starts
+    a server that has ended and returns its address; without one, somebody else does.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        min_size: int,
+        max_size: int,
+        timeout: float,
+        revive: Callable[[], str] | None = None,
+    ) -> None:
+        self.timeout = timeout
+        self._address = read_address(url)
+        self._revive = revive
+        self._reviving = Lock()
+        self._pool = ConnectionPool(
+            lambda: self._address,
+            connection_class=_Pooled,
+            kwargs={"autocommit": True, "connect_timeout": self._connect_timeout()},
+            configure=_configure,
+            min_size=min(min_size, max_size),
+            max_size=max_size,
+            timeout=timeout,
+            reconnect_timeout=_LOOK_SECONDS,  # then the next call that waits connects at once
+            open=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; who still waits for one gets ConnectionFailedError."""
+        self._pool.close()
+
+    @contextmanager
+    def connection(self) -> Generator[Connection]:
+        """A connection in autocommit mode, which lives as far as can be known.
+
+        Raises ConnectionFailedError, which tells a busy pool from a server that doesn't answer.
+        """
+        connection = self._take()
+        try:
+            with connection:
+                yield connection
+        finally:
+            connection.idle_since = time.monotonic()
+            self._pool.putconn(connection)
+
+    def _take(self) -> _Pooled:
+        deadline = time.monotonic() + self.timeout
+        known = self._failures()
+        while True:
+            remaining = deadline - time.monotonic()
+            try:
+                connection = self._pool.getconn(timeout=max(min(_LOOK_SECONDS, remaining), 0.001))
+            except PoolTimeout as error:
+                if self._failures() > known or time.monotonic() >= deadline:
+                    deadline = self._look_after(error, deadline)
+                continue
+            if _lives(connection):
+                return connection
+            connection.close()
+            self._pool.putconn(connection)  # which opens another one in its place
+
+    def _failures(self) -> int:
+        return self._pool.get_stats().get("connections_errors", 0)
+
+    def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
+        """Until when to wait for a connection now that none came so far."""
+        fault = self._find_fault()
+        if fault is not None and self._revive is not None:
+            with self._reviving:
+                self._address = self._revive()
+            return time.monotonic() + self.timeout
+        if time.monotonic() < deadline:
+            return deadline
+        if fault is None:
+            raise ConnectionFailedError(
+                f"no database connection became free in {self.timeout:g} s; raise"
+                " MEMSENSE_POOL_MAX_SIZE or MEMSENSE_POOL_TIMEOUT, or lower the number of"
+                " concurrent calls"
+            ) from waited
+        raise ConnectionFailedError(
+            f"the database did not answer for {self.timeout:g} s: {first_line(fault)};"
+            f" see whether its server runs, and check {SETTING}"
+        ) from fault
+
+    def _find_fault(self) -> psycopg.OperationalError | None:
+        """Why the server takes no connection, None if it does."""
+        try:
+            psycopg.connect(self._address, connect_timeout=_PROBE_SECONDS).close()
+        except psycopg.OperationalError as error:
+            return error
+        return None
+
+    def _connect_timeout(self) -> int:
+        given = conninfo_to_dict(self._address).get("connect_timeout")
+        return int(given) if given is not None else _CONNECT_SECONDS
+
+
+def _configure(connection: Connection) -> None:
+    if connection.execute("SELECT to_regtype('halfvec')").fetchone() != (None,):
+        register_vector(connection)
+    connection.execute(queries.script("session.sql"))
+
+
+def _lives(connection: _Pooled) -> bool:
+    """Whether the connection can be used, by a look at its socket.
+
+    Where nobody has asked, a server has nothing to say but farewell: only where there is
+    something to read, or nothing was heard for long, it costs a round trip.
+    """
+    if connection.closed:
+        return False
+    idle = time.monotonic() - connection.idle_since if connection.idle_since else 0.0
+    if idle < _IDLE_SECONDS and not _has_news(connection):
+        return True
+    try:
+        connection.execute("")
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _has_news(connection: Connection) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        return bool(selector.select(timeout=0))
+
+
+def open_pool(
+    url: str,
+    *,
+    min_size: int,
+    max_size: int,
+    timeout: float,
+    revive: Callable[[], str] | None = None,
+) -> Pool:
+    """A pool of autocommit connections with `sql/session.sql` applied; the caller closes it."""
+    return Pool(url, min_size=min_size, max_size=max_size, timeout=timeout, revive=revive)
+
+
+@contextmanager
+def read(pool: Pool) -> Generator[Connection]:
+    """A pooled connection for statements that each stand alone, and are not to be repeated."""
+    with database_errors(), pool.connection() as connection:
+        yield connection
+
+
+@contextmanager
+def transaction(pool: Pool) -> Generator[Connection]:
+    """One transaction over a pooled connection, which is not to be repeated."""
+    with database_errors(), pool.connection() as connection, connection.transaction():
+        yield connection
+
+
+@contextmanager
+def savepoint(connection: Connection) -> Generator[Connection]:
+    """A savepoint in the transaction of a caller, whose connection may know no vectors yet."""
+    with database_errors(), connection.transaction():
+        register_vector(connection)
+        yield connection
+
+
+def run_read(pool: Pool, work: Work[T]) -> T:
+    """What `work` reads, by statements that each stand alone.
+
+    Again, over another connection, if its own is lost: a restart of the server costs time and no
+    answer, nor do two in a row.
+    """
+
+    def attempt() -> T:
+        with pool.connection() as connection:
+            return work(connection)
+
+    with database_errors():
+        return _repeat(attempt)
+
+
+def run_transaction(pool: Pool, work: Work[T]) -> T:
+    """What `work` gives, in one transaction that is committed once.
+
+    It is run again after a deadlock, a failure to serialise, or the loss of its connection. If
+    that is lost while it commits, the server is asked what became of the transaction. Raises
+    OutcomeUnknownError where that can't be found out.
+    """
+
+    def attempt() -> T:
+        done: tuple[T, int] | None = None
+        try:
+            with pool.connection() as connection, connection.transaction():
+                result = work(connection)
+                done = result, _ask(connection, "fetch_transaction")
+        except psycopg.OperationalError as error:
+            if done is None or not is_lost(error) or not _was_committed(pool, done[1], error):
+                raise
+            return done[0]
+        return result
+
+    with database_errors():
+        return _repeat(attempt)
+
+
+def _ask(connection: Connection, name: str, values: Mapping[str, Any] | None = None) -> Any:
+    found = connection.execute(queries.query(name, "transactions.sql"), values).fetchone()
+    return found[0] if found else None
+
+
+def _repeat(attempt: Callable[[], T]) -> T:
+    conflicts = losses = 0
+    while True:
+        try:
+            return attempt()
+        except psycopg.Error as error:
+            if is_conflict(error) and conflicts < _MOST_CONFLICTS:
+                conflicts += 1
+                time.sleep(random.uniform(0, min(0.01 * 2**conflicts, _LONGEST_PAUSE)))  # noqa: S311
+            elif is_lost(error) and losses < _MOST_LOSSES:
+                losses += 1
+            else:
+                raise
+
+
+def _was_committed(pool: Pool, number: int, lost: psycopg.OperationalError) -> bool:
+    """What became of a transaction whose connection was lost while it committed."""
+    outcome = None
+    try:
+        for _ in range(_OUTCOME_LOOKS):
+            outcome = run_read(pool, lambda it: _ask(it, "fetch_outcome", {"number": number}))
+            if outcome in {"committed", "aborted"}:
+                return outcome == "committed"
+            time.sleep(_OUTCOME_PAUSE)
+    except DatabaseError as error:
+        raise OutcomeUnknownError(_unknown(f"{first_line(lost)}, and then {error}")) from error
+    raise OutcomeUnknownError(_unknown(f"{first_line(lost)}; it is {outcome}")) from lost
+
+
+def _unknown(reason: str) -> str:
+    return (
+        f"the connection was lost while a write was committed ({reason}): look whether it is"
+        " stored. An add or an ingest may simply be run again: what is stored is known by its"
+        " content or its message ids"
+    )

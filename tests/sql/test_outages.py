@@ -1,0 +1,440 @@
+"""What a lost connection, a conflict, a refusing server or a hanging model costs: never an answer
+that could have been given, never a connection, and an error that says what it was.
+"""
+
+# pyright: reportPrivateUsage=false
+
+import json
+import random
+import string
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from counting import assert_counted
+from embedders import HashingEmbedder, Vectors
+from psycopg import sql
+
+from memsense import MemSense
+from memsense.config import Settings
+from memsense.db import Pool, open_pool, pool, run_read, run_transaction
+from memsense.db.connection import Connection
+from memsense.errors import (
+    ConnectionFailedError,
+    DatabaseError,
+    DataRefusedError,
+    DiskFullError,
+    EmbeddingError,
+    LockTimeoutError,
+    SchemaError,
+    StatementTimeoutError,
+    TransactionConflictError,
+)
+from memsense.types import IngestMode
+
+OpenMemory = Callable[..., MemSense]
+PATIENCE = 60
+
+
+def say(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+def end_connections(url: str) -> int:
+    """End every other connection to the database, as a restart does; how many there were."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def fill_pool(memory: MemSense) -> None:
+    """Open as many connections as the pool may have."""
+    barrier = threading.Barrier(8)
+
+    def hold(_: int) -> None:
+        with memory._context.pool.connection():
+            barrier.wait(PATIENCE)
+
+    with ThreadPoolExecutor(8) as clients:
+        list(clients.map(hold, range(8)))
+
+
+@pytest.mark.parametrize("clients", [1, 14])
+def test_ended_connections_cost_no_search_and_no_add(
+    open_memory: OpenMemory, database_url: str, clients: int
+) -> None:
+    memory = open_memory(settings=Settings(database_url=database_url, pool_timeout=PATIENCE))
+    memory.add(say("I drink tea."), user_id="ada", session_id="s", mode="turn")
+    fill_pool(memory)
+    assert end_connections(database_url) >= 8
+    with ThreadPoolExecutor(clients) as calls:
+        asked = [calls.submit(memory.search, "tea", user_id="ada") for _ in range(14)]
+        found = [item.result(PATIENCE) for item in asked]
+    assert [len(hits) for hits in found] == [1] * 14
+    fill_pool(memory)
+    assert end_connections(database_url) >= 8
+
+    def add(number: int) -> None:
+        memory.add(say(f"Cup {number}."), user_id="ada", session_id="s", mode="turn")
+
+    with ThreadPoolExecutor(clients) as calls:
+        list(calls.map(add, range(14)))
+    with psycopg.connect(database_url) as connection:
+        assert_counted(connection)
+    assert len(memory.recent(limit=100, user_id="ada")) == 15
+
+
+def test_work_whose_connection_ends_is_done_again_on_another(database_url: str) -> None:
+    seen: list[int] = []
+
+    def work(connection: Connection) -> str:
+        seen.append(connection.info.backend_pid)
+        if len(seen) == 1:
+            end_connections(database_url)
+        row = connection.execute("SELECT 'answered'").fetchone()
+        assert row is not None
+        return row[0]
+
+    with open_pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
+        assert run_read(opened, work) == "answered"
+        assert len(set(seen)) == len(seen) == 2
+        seen.clear()
+        assert run_transaction(opened, work) == "answered"
+        assert len(set(seen)) == len(seen) == 2
+
+
+def test_a_connection_that_ends_every_time_is_an_error_in_the_end(database_url: str) -> None:
+    def work(connection: Connection) -> None:
+        end_connections(database_url)
+        connection.execute("SELECT 1")
+
+    with open_pool(database_url, min_size=1, max_size=2, timeout=PATIENCE) as opened:
+        with pytest.raises(ConnectionFailedError, match="connection failed"):
+            run_read(opened, work)
+
+
+def test_a_long_unused_connection_is_asked_whether_it_lives(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    with open_pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
+        with opened.connection() as connection:
+            monkeypatch.setattr(connection, "execute", asked.append)
+        with opened.connection():
+            assert asked == []
+        monkeypatch.setattr(pool, "_IDLE_SECONDS", 0)
+        with opened.connection():
+            assert asked == [""]
+
+
+def test_a_server_that_does_not_answer_is_told_from_a_busy_pool(tmp_path: Path) -> None:
+    nobody = f"postgresql://ada@/memsense?host={tmp_path}"
+    with Pool(nobody, min_size=0, max_size=2, timeout=1.5) as opened:
+        with pytest.raises(ConnectionFailedError, match="did not answer for 1.5 s") as failed:
+            run_read(opened, lambda it: it.execute("SELECT 1"))
+    assert "MEMSENSE_POOL_MAX_SIZE" not in str(failed.value)
+    assert isinstance(failed.value.__cause__, psycopg.OperationalError)
+
+
+def test_a_closed_memory_says_that_it_is_closed(database_url: str) -> None:
+    memory = MemSense.open(database_url, embedder=HashingEmbedder())
+    memory.close()
+    with pytest.raises(ConnectionFailedError, match="this memory is closed"):
+        memory.recent()
+
+
+# What the driver's errors mean --------------------------------------------------------------------
+
+MEANINGS = [
+    ("40001", TransactionConflictError, "run it again"),
+    ("40P01", TransactionConflictError, "run it again"),
+    ("55P03", LockTimeoutError, "lock_timeout"),
+    ("53100", DiskFullError, "free space"),
+    ("22001", DataRefusedError, "shorten it"),
+    ("22021", DataRefusedError, "shorten it"),
+    ("54000", DataRefusedError, "shorten it"),
+    ("42P01", SchemaError, "memsense db upgrade"),
+    ("53200", DatabaseError, "database error"),
+    ("58030", DatabaseError, "database error"),
+    ("23505", DatabaseError, "database error"),
+    ("57P01", ConnectionFailedError, "connection failed"),
+    ("08006", ConnectionFailedError, "connection failed"),
+]
+
+TRIES: dict[type[DatabaseError], int] = {TransactionConflictError: 3, ConnectionFailedError: 3}
+
+
+@pytest.mark.parametrize(("code", "kind", "remedy"), MEANINGS, ids=[code for code, *_ in MEANINGS])
+def test_each_error_of_the_driver_keeps_its_meaning(
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    code: str,
+    kind: type[DatabaseError],
+    remedy: str,
+) -> None:
+    monkeypatch.setattr(pool, "_MOST_CONFLICTS", 2)
+    tries: list[None] = []
+
+    def fail(connection: Connection) -> None:
+        tries.append(None)
+        connection.execute(
+            sql.SQL("DO $$ BEGIN RAISE 'what happened' USING ERRCODE = {}; END $$").format(code)
+        )
+
+    with open_pool(database_url, min_size=1, max_size=1, timeout=PATIENCE) as opened:
+        for run in (run_read, run_transaction):
+            tries.clear()
+            with pytest.raises(DatabaseError, match="what happened") as failed:
+                run(opened, fail)
+            assert type(failed.value) is kind
+            assert remedy in str(failed.value)
+            assert isinstance(failed.value.__cause__, psycopg.Error)
+            assert len(tries) == TRIES.get(kind, 1)
+
+
+def test_timeouts_of_the_server_name_their_setting(database_url: str) -> None:
+    with open_pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
+
+        def sleep(connection: Connection) -> None:
+            connection.execute("SET LOCAL statement_timeout = 50")
+            connection.execute("SELECT pg_sleep(20)")
+
+        with pytest.raises(StatementTimeoutError, match="raise statement_timeout"):
+            run_transaction(opened, sleep)
+
+        def lock(connection: Connection) -> None:
+            connection.execute("SET LOCAL lock_timeout = 50")
+            connection.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
+
+        with psycopg.connect(database_url) as other:
+            other.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(LockTimeoutError, match="raise lock_timeout"):
+                run_transaction(opened, lock)
+
+
+def test_a_deadlock_is_resolved_and_both_go_on(database_url: str) -> None:
+    both_hold_one, tries = threading.Barrier(2), {"one": 0, "two": 0}
+
+    def work(name: str, keys: Sequence[int]) -> str:
+        def lock(connection: Connection) -> str:
+            tries[name] += 1
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [keys[0]])
+            if tries[name] == 1:
+                both_hold_one.wait(PATIENCE)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [keys[1]])
+            return name
+
+        return run_transaction(opened, lock)
+
+    with open_pool(database_url, min_size=2, max_size=2, timeout=PATIENCE) as opened:
+        with ThreadPoolExecutor(2) as calls:
+            done = [calls.submit(work, "one", (1, 2)), calls.submit(work, "two", (2, 1))]
+            assert [item.result(PATIENCE) for item in done] == ["one", "two"]
+    assert sum(tries.values()) == 3
+
+
+@contextmanager
+def default_isolation(url: str, level: str) -> Generator[None]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        name = sql.Identifier(connection.info.dbname)
+        setting = sql.SQL("ALTER DATABASE {} SET default_transaction_isolation = {}")
+        connection.execute(setting.format(name, level))
+        try:
+            yield
+        finally:
+            reset = sql.SQL("ALTER DATABASE {} RESET default_transaction_isolation")
+            connection.execute(reset.format(name))
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_adds_at_once_succeed_whatever_the_databases_default_isolation(
+    open_memory: OpenMemory, database_url: str, level: str
+) -> None:
+    with default_isolation(database_url, level):
+        memory = open_memory(settings=Settings(database_url=database_url, pool_timeout=PATIENCE))
+
+        def add(number: int) -> int:
+            said = say(f"The number {number} is mine.")
+            session = f"s{number % 3}"
+            return len(memory.add(said, user_id="ada", session_id=session, mode="turn"))
+
+        with ThreadPoolExecutor(12) as calls:
+            assert list(calls.map(add, range(60))) == [1] * 60
+        with psycopg.connect(database_url) as connection:
+            assert_counted(connection)
+
+
+# No connection and no lock is held while a model works --------------------------------------------
+
+
+class GatedEmbedder(HashingEmbedder):
+    """Waits while its gate is shut, and says that it waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.waiting = threading.Event()
+        self.fails = False
+        self.gate.set()
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """The vectors, once the gate is open."""
+        self._pass()
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector, once the gate is open."""
+        self._pass()
+        return super().embed_query(text)
+
+    def _pass(self) -> None:
+        if self.fails:
+            raise EmbeddingError("the embedding server is down")
+        if not self.gate.is_set():
+            self.waiting.set()
+            assert self.gate.wait(PATIENCE)
+
+    @contextmanager
+    def hanging(self) -> Generator[None]:
+        """Shut the gate for a while."""
+        self.waiting.clear()
+        self.gate.clear()
+        try:
+            yield
+        finally:
+            self.gate.set()
+
+
+Prepared = dict[str, Any]
+OPERATIONS: dict[str, Callable[[MemSense, Prepared], object]] = {
+    "search": lambda memory, _: memory.search("Which tea?", user_id="ada"),
+    "why_not": lambda memory, made: memory.why_not("Which tea now?", made["turn"], user_id="ada"),
+    "replay": lambda memory, made: memory.traces.replay(made["trace"]),
+    "add": lambda memory, _: memory.add(say("More tea."), user_id="ada", session_id="new"),
+    "add to a session": lambda memory, _: memory.add(
+        say("And cake."), user_id="ada", session_id="one"
+    ),
+    "ingest": lambda memory, made: memory.ingest(made["log"], user_id="ada"),
+    "forget": lambda memory, made: memory.forget(made["turn"]),
+    "restore": lambda memory, made: memory.restore(made["forgotten"]),
+}
+
+
+def prepare(memory: MemSense, folder: Path) -> Prepared:
+    """A session of three turns, one of them forgotten, a trace and a log."""
+    for text in ("I drink green tea.", "I drink black tea.", "I had coffee once."):
+        [chunk] = memory.add(say(text), user_id="ada", session_id="one")
+    memory.forget(chunk.chunk_id)
+    log = folder / "log.jsonl"
+    log.write_text('{"session_id": "log", "role": "user", "content": "Milk in it.", "id": "1"}\n')
+    traced = memory.search("green tea", user_id="ada", trace=True)
+    memory.traces.flush()
+    turn = memory.recent(user_id="ada")[0].chunk_id
+    return {
+        "turn": turn,
+        "forgotten": chunk.chunk_id,
+        "log": log,
+        "trace": traced.trace_id,
+    }
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_nothing_waits_for_a_model_that_another_call_waits_for(
+    open_memory: OpenMemory, database_url: str, tmp_path: Path, operation: str
+) -> None:
+    embedder = GatedEmbedder()
+    settings = Settings(
+        database_url=database_url, pool_max_size=1, pool_timeout=20, query_cache_size=0
+    )
+    memory = open_memory(settings=settings, embedder=embedder)
+    other = open_memory()
+    made = prepare(memory, tmp_path)
+    with ThreadPoolExecutor(1) as calls:
+        with embedder.hanging():
+            waiting = calls.submit(OPERATIONS[operation], memory, made)
+            while not embedder.waiting.wait(0.05):
+                assert not waiting.done(), "it embeds nothing"
+            assert memory.recent(user_id="ada")
+            other.add(say("I drink mate."), user_id="ada", session_id="one", mode="turn")
+            other.add(say("I drink mate too."), user_id="ada", session_id="two")
+            assert not waiting.done()
+        waiting.result(PATIENCE)
+    with psycopg.connect(database_url) as connection:
+        assert_counted(connection)
+
+
+def test_eight_hanging_searches_block_nothing_else(
+    open_memory: OpenMemory,
+) -> None:
+    embedder = GatedEmbedder()
+    memory = open_memory(embedder=embedder)
+    memory.add(say("I drink tea."), user_id="ada", session_id="one")
+    with ThreadPoolExecutor(8) as calls:
+        with embedder.hanging():
+            found = [calls.submit(memory.search, f"tea {n}", user_id="ada") for n in range(8)]
+            assert embedder.waiting.wait(PATIENCE)
+            time.sleep(0.2)
+            assert len(memory.recent(user_id="ada")) == 1
+        assert all(item.result(PATIENCE) for item in found)
+
+
+@pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
+def test_forgetting_needs_no_embedder(
+    open_memory: OpenMemory, database_url: str, mode: IngestMode
+) -> None:
+    embedder = GatedEmbedder()
+    memory = open_memory(embedder=embedder)
+    for text in ("My code is 4711.", "I drink tea.", "I eat cake."):
+        memory.add(say(text), user_id="ada", session_id="one", mode=mode)
+    [chunk] = [
+        chunk
+        for chunk in memory.recent(
+            user_id="ada", granularity="session" if mode == "session" else "turn"
+        )
+        if "4711" in chunk.content
+    ]
+    embedder.fails = True
+    assert chunk.chunk_id in memory.forget(chunk.chunk_id)
+    with psycopg.connect(database_url) as connection:
+        holding = connection.execute(
+            "SELECT count(*) FROM memsense.chunks WHERE status = 'active'"
+            " AND concat(session_text, user_text, context, next_user_text) LIKE '%4711%'"
+        ).fetchone()
+    assert holding == (0,)
+    embedder.fails = False
+    memory.add(say("I sleep."), user_id="ada", session_id="one", mode=mode)
+    if mode != "session":
+        with psycopg.connect(database_url) as connection:
+            assert_counted(connection)
+
+
+# One bad log --------------------------------------------------------------------------------------
+
+
+def test_a_log_that_can_not_be_stored_stops_no_other(
+    open_memory: OpenMemory, tmp_path: Path
+) -> None:
+    endless = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
+    for name, session_id in (("a", "fine"), ("b", endless), ("c", "fine too")):
+        said = {"session_id": session_id, "role": "user", "content": f"Tea {name}.", "id": "1"}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(said))
+    memory = open_memory()
+    report = memory.ingest(tmp_path, user_id="ada")
+    stored = {chunk.user_text for chunk in memory.recent(user_id="ada")}
+    assert stored == {"Tea a.", "Tea c."}
+    [failure] = report.failed
+    assert f"b.jsonl, session '{endless[:20]}" in failure
+    assert "refused a value" in failure
+    assert endless not in failure
+    assert report.stored == 2
+    assert report.usable
