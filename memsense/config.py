@@ -74,6 +74,15 @@ class Settings(BaseModel):
     embedding_url: str | None = None
     embedding_api_key: str | None = None
     embedding_dimension: int | None = None
+    embedding_timeout: float = Field(
+        default=30.0, gt=0, description="seconds that the embedding server may be silent"
+    )
+    embedding_attempts: int = Field(
+        default=4, ge=1, description="how often a request is sent before it fails"
+    )
+    embedding_limit: float = Field(
+        default=120.0, gt=0, description="seconds that all attempts of a request may take"
+    )
     tagger: Literal["rules", "llm"] = Field(default="rules", description="who finds facets")
     tagger_url: str | None = Field(default=None, description="speaks POST /chat/completions")
     tagger_model: str | None = None

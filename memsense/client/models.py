@@ -21,7 +21,11 @@ def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedde
         "dimension": settings.embedding_dimension,
     }
     given: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
-    if for_few and settings.embedder == "onnx":
+    if settings.embedder == "openai":
+        given["timeout"] = settings.embedding_timeout
+        given["attempts"] = settings.embedding_attempts
+        given["limit"] = settings.embedding_limit
+    elif for_few:
         given["for_few"] = True
     return open_embedder(settings.embedder, **given)
 

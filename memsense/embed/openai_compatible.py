@@ -1,6 +1,8 @@
 """The embedder for any server with OpenAI's /embeddings endpoint, through the openai client."""
 
 import json
+import random
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,14 @@ from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
 from memsense.errors import ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIError, OpenAI
 
 NO_KEY = "none"
+
+_PASSING = frozenset({408, 409, 429})
+_SERVER_FAULT = 500
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 8.0
 
 
 class OpenAIEmbedder:
@@ -35,25 +42,30 @@ class OpenAIEmbedder:
         api_key: str | None = None,
         dimension: int | None = None,
         timeout: float = 30,
-        max_retries: int = 3,
+        attempts: int = 4,
+        limit: float = 120,
         batch_size: int = 128,
     ) -> None:
         """Set up the client; nothing is sent yet.
 
         Without `base_url` the client's own environment variables hold (OPENAI_BASE_URL,
         OPENAI_API_KEY); with it, only `api_key` is ever sent there. `dimension` is checked against
-        each answer; without it the first answer decides. `timeout` is seconds per attempt;
-        429, 408, 409, 5xx and lost connections are tried again up to `max_retries` times.
+        each answer; without it the first answer decides. An attempt fails when the server is
+        silent for `timeout` seconds; after it, a lost connection, or an answer of 408, 409, 429 or
+        5xx, another one follows: `attempts` in all, within `limit` seconds for each batch.
         Raises ConfigurationError if a setting is unusable or the openai package is missing.
         """
-        if batch_size < 1:
-            raise ConfigurationError(f"batch_size must be at least 1, not {batch_size}")
+        if batch_size < 1 or attempts < 1:
+            raise ConfigurationError("batch_size and attempts must be at least 1")
+        if timeout <= 0 or limit <= 0:
+            raise ConfigurationError("timeout and limit must be above 0 seconds")
         self.model = model
         self._dimension = dimension
         self._batch_size = batch_size
-        self._client = _open_client(
-            base_url=base_url, api_key=api_key, timeout=timeout, max_retries=max_retries
-        )
+        self._timeout = timeout
+        self._attempts = attempts
+        self._limit = limit
+        self._client = _open_client(base_url=base_url, api_key=api_key)
 
     @property
     def dimension(self) -> int:
@@ -85,23 +97,59 @@ class OpenAIEmbedder:
         return normalise(vectors)
 
     def _request(self, texts: Sequence[str]) -> str:
-        from openai import OpenAIError
+        from openai import APIError, OpenAIError
 
-        try:
-            response = self._client.embeddings.with_raw_response.create(
-                model=self.model, input=list(texts), encoding_format="float"
-            )
-        except OpenAIError as error:
-            raise EmbeddingError(
-                f"the embedding server at {shown_url(str(self._client.base_url))} failed:"
-                f" {hide_secrets(error, self._client.api_key)}"
-            ) from error
+        began = time.monotonic()
+        for attempt in range(1, self._attempts + 1):
+            left = self._limit - (time.monotonic() - began)
+            try:
+                return self._send(texts, min(self._timeout, left))
+            except APIError as error:
+                pause = _pause_after(error, attempt)
+                taken = time.monotonic() - began
+                is_last = attempt == self._attempts or taken + pause >= self._limit
+                if is_last or not _may_pass(error):
+                    raise EmbeddingError(self._explain(error, attempt, taken)) from error
+                time.sleep(pause)
+            except OpenAIError as error:
+                raise EmbeddingError(self._explain(error, attempt, 0)) from error
+        raise AssertionError  # the last attempt returns or raises
+
+    def _send(self, texts: Sequence[str], timeout: float) -> str:
+        response = self._client.embeddings.with_raw_response.create(
+            model=self.model, input=list(texts), encoding_format="float", timeout=timeout
+        )
         return response.text
 
+    def _explain(self, error: Exception, attempt: int, seconds: float) -> str:
+        tried = f" {attempt} times in {seconds:.1f} s" if attempt > 1 else ""
+        address = shown_url(str(self._client.base_url))
+        told = hide_secrets(error, self._client.api_key)
+        return f"the embedding server at {address} failed{tried}: {told}"
 
-def _open_client(
-    *, base_url: str | None, api_key: str | None, timeout: float, max_retries: int
-) -> "OpenAI":
+
+def _may_pass(error: "APIError") -> bool:
+    """Whether another attempt may succeed: no answer came, or one that blames the moment."""
+    from openai import APIConnectionError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        return error.status_code in _PASSING or error.status_code >= _SERVER_FAULT
+    return isinstance(error, APIConnectionError)
+
+
+def _pause_after(error: "APIError", attempt: int) -> float:
+    """Seconds until the next attempt: what the server asks for, else twice as long each time."""
+    from openai import APIStatusError
+
+    if isinstance(error, APIStatusError):
+        for header, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+            asked = error.response.headers.get(header, "")
+            if asked.isdecimal():
+                return float(asked) / unit
+    return random.uniform(0.75, 1) * min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE)  # noqa: S311
+
+
+def _open_client(*, base_url: str | None, api_key: str | None) -> "OpenAI":
     try:
         from openai import OpenAI, OpenAIError
     except ImportError as error:
@@ -111,7 +159,7 @@ def _open_client(
     if base_url is not None and api_key is None:
         api_key = NO_KEY  # else the client would send the user's OPENAI_API_KEY to that server
     try:
-        return OpenAI(api_key=api_key, base_url=base_url, timeout=timeout, max_retries=max_retries)
+        return OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
     except OpenAIError as error:
         raise ConfigurationError(f"the embedder 'openai' can't be set up: {error}") from error
 

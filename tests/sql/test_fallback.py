@@ -66,7 +66,7 @@ def serving() -> Generator[EmbeddingServer]:
 
 
 def embedder_at(url: str, dimension: int | None = MODEL.dimension) -> OpenAIEmbedder:
-    return OpenAIEmbedder("hashing", base_url=url, dimension=dimension, max_retries=0, timeout=5)
+    return OpenAIEmbedder("hashing", base_url=url, dimension=dimension, attempts=1, timeout=5)
 
 
 @pytest.fixture

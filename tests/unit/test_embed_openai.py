@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memsense.client.models import open_named_embedder
+from memsense.config import load_settings
 from memsense.embed import OpenAIEmbedder
 from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
 
@@ -112,9 +114,9 @@ def test_a_busy_server_is_asked_again() -> None:
     assert len(server.bodies) == 2
 
 
-def test_a_server_that_keeps_failing_is_an_error_after_the_retries() -> None:
+def test_a_server_that_keeps_failing_is_an_error_after_the_last_attempt() -> None:
     with serving(lambda _number, _body: (500, {"error": {"message": "disk full"}})) as server:
-        embedder = OpenAIEmbedder("toy", base_url=server.url, max_retries=2)
+        embedder = OpenAIEmbedder("toy", base_url=server.url, attempts=3)
         with pytest.raises(EmbeddingError, match="disk full"):
             embedder.embed(["abc"])
     assert len(server.bodies) == 3
@@ -132,7 +134,7 @@ def test_no_server_is_an_embedding_error_that_names_the_address() -> None:
     with serving(lengths) as server:
         url = server.url
     with pytest.raises(EmbeddingError, match=url):
-        OpenAIEmbedder("toy", base_url=url, max_retries=0).embed(["abc"])
+        OpenAIEmbedder("toy", base_url=url, attempts=1).embed(["abc"])
 
 
 def test_a_server_slower_than_the_timeout_is_an_embedding_error() -> None:
@@ -143,10 +145,58 @@ def test_a_server_slower_than_the_timeout_is_an_embedding_error() -> None:
         return lengths(number, body)
 
     with serving(hang) as server:
-        embedder = OpenAIEmbedder("toy", base_url=server.url, timeout=0.1, max_retries=0)
+        embedder = OpenAIEmbedder("toy", base_url=server.url, timeout=0.1, attempts=1)
         with pytest.raises(EmbeddingError, match="timed out"):
             embedder.embed(["abc"])
         released.set()
+
+
+def test_the_limit_ends_the_attempts_of_a_request() -> None:
+    released = threading.Event()
+
+    def hang(number: int, body: dict[str, Any]) -> Answer:
+        released.wait(20)
+        return lengths(number, body)
+
+    with serving(hang) as server:
+        embedder = OpenAIEmbedder("toy", base_url=server.url, timeout=0.3, attempts=99, limit=0.4)
+        with pytest.raises(EmbeddingError, match="failed"):
+            embedder.embed(["abc"])
+        released.set()
+    assert len(server.bodies) <= 2
+
+
+def test_a_pause_that_the_server_asks_for_is_kept_unless_it_passes_the_limit() -> None:
+    with serving(lambda _number, _body: (429, {"error": {"message": "busy"}})) as server:
+        patient = OpenAIEmbedder("toy", base_url=server.url, attempts=5, limit=30)
+        with pytest.raises(EmbeddingError, match="failed 5 times"):
+            patient.embed(["abc"])
+        assert len(server.bodies) == 5
+        impatient = OpenAIEmbedder("toy", base_url=server.url, attempts=5, limit=0.0005)
+        with pytest.raises(EmbeddingError):
+            impatient.embed(["abc"])
+    assert len(server.bodies) <= 6
+
+
+def test_the_settings_bound_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(lambda _number, _body: (503, {"error": {"message": "later"}})) as server:
+        settings = load_settings(
+            embedder="openai",
+            embedding_model="toy",
+            embedding_url=server.url,
+            embedding_attempts=2,
+            embedding_timeout=5,
+        )
+        with pytest.raises(EmbeddingError, match="failed 2 times"):
+            open_named_embedder(settings).embed(["abc"])
+        assert len(server.bodies) == 2
+        monkeypatch.setenv("MEMSENSE_EMBEDDING_ATTEMPTS", "1")
+        again = settings.model_copy(
+            update={"embedding_attempts": load_settings().embedding_attempts}
+        )
+        with pytest.raises(EmbeddingError):
+            open_named_embedder(again, for_few=True).embed(["abc"])
+    assert len(server.bodies) == 3
 
 
 UNUSABLE = {
