@@ -126,8 +126,8 @@ def ingest(
     The same log again adds nothing, one that grew adds what is new, and an edited message
     replaces its memory. An interrupted run is resumed by running it again.
 
-    Exit codes: 0 something stored or nothing new, 1 nothing usable (or, with --strict,
-    something skipped), 2 wrong usage.
+    Exit codes: 0 something stored or nothing new, 1 nothing usable or a log that failed (or, with
+    --strict, something skipped), 2 wrong usage. Other logs go on when one fails.
     """
     _check_paths(paths)
     options = ReadOptions(
@@ -158,7 +158,8 @@ def ingest(
         print_data(output, report.as_dict())
     else:
         print_summary(console(), report, watched=watch)
-    if not (report.usable or watch) or (strict and _anything_left_out(report)):
+    has_failed = not report.usable or bool(report.failed)
+    if (has_failed and not watch) or (strict and _anything_left_out(report)):
         raise typer.Exit(FAILED)
 
 

@@ -32,7 +32,7 @@ def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
     for failure in report.failed:
-        to.print(Text(f"not read: {plain(failure)}", style="red"))
+        to.print(Text(f"failed: {plain(failure)}", style="red"))
 
 
 def _print_sources(to: Console, report: IngestReport) -> None:

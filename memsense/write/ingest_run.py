@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import BeforeValidator
 
-from memsense.errors import IngestError
+from memsense.errors import DataRefusedError, IngestError, InvalidInputError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
 from memsense.inputs import Gate, refused
 from memsense.types import Conversation, SessionDraft, SessionWrite
@@ -22,10 +22,17 @@ BATCH_CHUNKS = 256
 
 DEFAULT_USER = "default"
 
+LONGEST_SHOWN = 60
+"""Characters of a session id in what is told of a failure."""
+
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest run did. `read` counts what reading met; the rest counts exchanges."""
+    """What an ingest run did. `read` counts what reading met; the rest counts exchanges.
+
+    `failed` says which logs and sessions could not be read or stored, and why; `refused` are the
+    latter's exchanges.
+    """
 
     read: ReadReport = field(default_factory=ReadReport)
     sources: int = 0
@@ -34,6 +41,7 @@ class IngestReport:
     stored: int = 0
     replaced: int = 0
     repeated: int = 0
+    refused: int = 0
     users: set[str] = field(default_factory=set[str])
     failed: list[str] = field(default_factory=list[str])
     dry_run: bool = False
@@ -41,7 +49,12 @@ class IngestReport:
     @property
     def usable(self) -> bool:
         """Whether anything was stored, or was there already."""
-        return self.exchanges > 0
+        return self.exchanges > self.refused
+
+    def fail(self, reason: str) -> None:
+        """Note what can't be read or stored, once."""
+        if reason not in self.failed:
+            self.failed.append(reason)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
@@ -52,6 +65,7 @@ class IngestReport:
             "stored": self.stored,
             "replaced": self.replaced,
             "repeated": self.repeated,
+            "refused": self.refused,
             "users": sorted(self.users),
             "conversations_read": self.read.conversations_read,
             "messages_read": self.read.messages_read,
@@ -125,8 +139,8 @@ def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOption
 def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
     """Ingest the sources: while one batch is written, the next one is read and embedded.
 
-    A source given by name that can't be read fails the run when it is the only one; otherwise
-    it is listed in `report.failed` and the others go on.
+    A source that can't be read, or a session that can't be stored, is listed in `report.failed`,
+    and the others go on. Raises IngestError where nothing else is left.
     """
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="memsense-write") as writer:
         pending: Future[None] | None = None
@@ -164,22 +178,33 @@ def _drafts(
         counted = _count_bytes(source, done, job.on_bytes)
         try:
             for conversation in read_source(counted, job.options, report.read):
-                yield _draft(conversation, job, report)
+                if draft := _draft(conversation, job, report):
+                    yield draft
         except IngestError as error:
-            report.failed.append(str(error))
+            report.fail(str(error))
         report.sources += 1
         done += source.size or 0
         job.on_bytes(done)
 
 
-def _draft(conversation: Conversation, job: IngestJob, report: IngestReport) -> SessionDraft:
+def _draft(conversation: Conversation, job: IngestJob, report: IngestReport) -> SessionDraft | None:
+    """The conversation's draft; None, noted, if something in it can't be used."""
     own = conversation.metadata.get("user_id")
     user_id = job.user_id or (str(own) if own else DEFAULT_USER)
-    draft = job.drafter.draft(conversation, user_id)
+    try:
+        draft = job.drafter.draft(conversation, user_id)
+    except InvalidInputError as error:
+        report.fail(_name_failure(conversation.source, conversation.session_id, error))
+        return None
     report.sessions += 1
     report.exchanges += len(draft.exchanges)
     report.users.add(user_id)
     return draft
+
+
+def _name_failure(source: str | None, session_id: str, error: Exception) -> str:
+    shown = session_id if len(session_id) <= LONGEST_SHOWN else f"{session_id[:LONGEST_SHOWN]}…"
+    return f"{source or 'a log'}, session {shown!r}: {error}"
 
 
 def _batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
@@ -209,11 +234,20 @@ def _write_batch(
     batch: Sequence[SessionDraft], vectors: BatchVectors, job: IngestJob, report: IngestReport
 ) -> None:
     for draft in batch:
-        done = job.write(draft, vectors)
+        try:
+            done = job.write(draft, vectors)
+        except (DataRefusedError, InvalidInputError) as error:
+            report.fail(_name_failure(_source_of(draft), draft.session_id, error))
+            report.refused += len(draft.exchanges)
+            continue
         report.stored += done.added
         report.replaced += done.replaced
         report.repeated += done.repeated
         job.on_session(report)
+
+
+def _source_of(draft: SessionDraft) -> str | None:
+    return next((c.source for exchange in draft.exchanges for c in exchange.chunks), None)
 
 
 def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
