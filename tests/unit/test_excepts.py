@@ -1,0 +1,69 @@
+"""No error is swallowed by a handler for all of them: an interrupt and a bug look alike to it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("memsense", "benchmarks", "alembic", "tests")
+BROAD = {"Exception", "BaseException"}
+
+
+def names_in(node: ast.expr | None) -> set[str]:
+    """The names of the classes that an except clause or `suppress` is given."""
+    if node is None:
+        return {"BaseException"}
+    listed = node.elts if isinstance(node, ast.Tuple) else [node]
+    return {ast.unparse(item).removeprefix("builtins.") for item in listed}
+
+
+def raises_again(handler: ast.ExceptHandler) -> bool:
+    """Whether the handler's last word is the error that it caught."""
+    last = handler.body[-1]
+    return isinstance(last, ast.Raise) and last.exc is None
+
+
+def suppresses_all(call: ast.Call) -> bool:
+    """Whether this is a `suppress` of all errors."""
+    is_suppress = ast.unparse(call.func).split(".")[-1] == "suppress"
+    return is_suppress and any(names_in(given) & BROAD for given in call.args)
+
+
+def find_broad(source: str) -> Iterator[int]:
+    """The lines that catch all errors and go on."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ExceptHandler():
+                if names_in(node.type) & BROAD and not raises_again(node):
+                    yield node.lineno
+            case ast.Call() if suppresses_all(node):
+                yield node.lineno
+            case _:
+                pass
+
+
+def test_nothing_catches_all_errors_and_goes_on() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in find_broad(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("try:\n    x()\nexcept Exception:\n    pass", [3]),
+        ("try:\n    x()\nexcept:\n    log()", [3]),
+        ("try:\n    x()\nexcept (OSError, BaseException) as e:\n    raise ValueError from e", [3]),
+        ("with contextlib.suppress(OSError, Exception):\n    x()", [1]),
+        ("try:\n    x()\nexcept BaseException:\n    clean_up()\n    raise", []),
+        ("try:\n    x()\nexcept OSError:\n    pass", []),
+    ],
+)
+def test_what_counts_as_catching_all(source: str, lines: list[int]) -> None:
+    assert list(find_broad(source)) == lines
