@@ -42,9 +42,13 @@ demo: setup  ## ingest the sample log, ask three questions, explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test lint lint-ruff lint-format lint-types lint-layers format
+.PHONY: test test-faults lint lint-ruff lint-format lint-types lint-layers format
 test: setup-dev  ## all tests, on a real PostgreSQL
 	$(BIN)/pytest -n $(JOBS)
+
+FAULT_SECONDS ?= 120
+test-faults: setup-dev  ## break servers and clients for two minutes: FAULT_SECONDS=600 for ten
+	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) $(BIN)/pytest -s -m faults tests/faults
 
 lint: lint-ruff lint-format lint-types lint-layers  ## ruff, pyright and the layers
 

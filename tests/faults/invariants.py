@@ -1,0 +1,91 @@
+"""What must hold after any fault, recounted in SQL from what is stored."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from counting import assert_counted
+
+ALWAYS = {
+    "exchanges stored twice": """
+        SELECT scope_id, session_id, user_text, count(*) FROM memsense.chunks
+        WHERE granularity = 'turn' AND status = 'active'
+        GROUP BY 1, 2, 3 HAVING count(*) > 1
+    """,
+    "sessions with a gap": """
+        SELECT scope_id, session_id, min(ordinal), max(ordinal), count(DISTINCT ordinal)
+        FROM memsense.chunks WHERE granularity = 'turn'
+        GROUP BY 1, 2 HAVING min(ordinal) <> 0 OR max(ordinal) + 1 <> count(DISTINCT ordinal)
+    """,
+    "vectors without an active chunk": """
+        SELECT chunk_id, route FROM memsense.embeddings AS e WHERE NOT EXISTS (
+            SELECT FROM memsense.chunks AS c
+            WHERE (c.tenant_id, c.scope_id, c.chunk_id) = (e.tenant_id, e.scope_id, e.chunk_id)
+              AND c.status = 'active')
+    """,
+    "chunks that were never added": """
+        SELECT chunk_id FROM memsense.chunks AS c WHERE NOT EXISTS (
+            SELECT FROM memsense.events AS e
+            WHERE (e.tenant_id, e.scope_id, e.chunk_id) = (c.tenant_id, c.scope_id, c.chunk_id)
+              AND e.kind IN ('added', 'replaced'))
+    """,
+    "chunks that were added twice": """
+        SELECT chunk_id, count(*) FROM memsense.events
+        WHERE kind = 'added' GROUP BY tenant_id, scope_id, chunk_id HAVING count(*) > 1
+    """,
+    "events of no chunk": """
+        SELECT chunk_id, kind FROM memsense.events AS e WHERE NOT EXISTS (
+            SELECT FROM memsense.chunks AS c
+            WHERE (c.tenant_id, c.scope_id, c.chunk_id) = (e.tenant_id, e.scope_id, e.chunk_id))
+          AND NOT EXISTS (
+            SELECT FROM memsense.events AS r
+            WHERE (r.tenant_id, r.scope_id, r.chunk_id) = (e.tenant_id, e.scope_id, e.chunk_id)
+              AND r.kind = 'removed')
+    """,
+    "messages of no exchange": """
+        SELECT session_id, message_key FROM memsense.ingested_messages AS m WHERE NOT EXISTS (
+            SELECT FROM memsense.chunks AS c
+            WHERE (c.tenant_id, c.scope_id, c.session_id) = (m.tenant_id, m.scope_id, m.session_id)
+              AND m.ordinal BETWEEN c.ordinal AND c.last_ordinal)
+    """,
+}
+
+ACKNOWLEDGED = """
+    SELECT said, count(chunk_id) FROM unnest(%(said)s::text[]) AS said
+    LEFT JOIN memsense.chunks ON user_text = said AND granularity = 'turn' AND status = 'active'
+    GROUP BY said HAVING count(chunk_id) <> 1
+"""
+
+CONTENTS = (
+    """
+    SELECT session_id, granularity, ordinal, part, user_text, assistant_text, session_text,
+        next_user_text, context, tsv::text, status, message_ids, content_hash
+    FROM memsense.chunks JOIN memsense.scopes USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s AND status = 'active' ORDER BY 1, 2, 3, 4
+    """,
+    """
+    SELECT c.session_id, c.granularity, c.ordinal, c.part, e.route, e.embedding::text
+    FROM memsense.embeddings AS e
+    JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+    JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s ORDER BY 1, 2, 3, 4, 5
+    """,
+    """
+    SELECT granularity, lexeme, document_frequency
+    FROM memsense.lexemes JOIN memsense.scopes USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s ORDER BY 1, 2
+    """,
+)
+
+
+def assert_whole(connection: psycopg.Connection[Any], acknowledged: Sequence[str] = ()) -> None:
+    """Fail unless every acknowledged exchange is stored once, and all that is kept adds up."""
+    broken = {name: connection.execute(query.encode()).fetchall() for name, query in ALWAYS.items()}
+    assert {name: rows for name, rows in broken.items() if rows} == {}
+    assert connection.execute(ACKNOWLEDGED, {"said": list(acknowledged)}).fetchall() == []
+    assert_counted(connection)
+
+
+def contents(connection: psycopg.Connection[Any], user_id: str) -> list[list[tuple[Any, ...]]]:
+    """A user's memory, without the numbers that depend on what else was written."""
+    return [connection.execute(query.encode(), {"user": user_id}).fetchall() for query in CONTENTS]
