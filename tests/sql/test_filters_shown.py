@@ -34,16 +34,16 @@ def passes(store: Store, filters: Filters, row: Row) -> bool:
     """Whether a chunk passes, by plain Python."""
     own = row["metadata"]
     excluded = filters.exclude or ()
-    sessions = [
+    named = [
         other
         for other in store.chunks.values()
-        if other["chunk_id"] in excluded and other["granularity"] == "session"
+        if other["chunk_id"] in excluded and same_session(row, other)
     ]
     inside = any(
-        same_session(row, other)
-        and place(row) >= place(other)
-        and row["ordinal"] <= other["last_ordinal"]
-        for other in sessions
+        place(row) >= place(other) and row["ordinal"] <= other["last_ordinal"]
+        if other["granularity"] == "session"
+        else same_exchange(row, other)
+        for other in named
     )
     return (
         (filters.session_ids is None or row["session_id"] in filters.session_ids)
@@ -62,6 +62,12 @@ def passes(store: Store, filters: Filters, row: Row) -> bool:
 
 def same_session(one: Row, other: Row) -> bool:
     return (one["scope_id"], one["session_id"]) == (other["scope_id"], other["session_id"])
+
+
+def same_exchange(one: Row, other: Row) -> bool:
+    """Whether two chunks are turns, and parts of one exchange or the same."""
+    places = [(row["granularity"], row["ordinal"]) for row in (one, other)]
+    return same_session(one, other) and places == [("turn", one["ordinal"])] * 2
 
 
 def turns_of(store: Store, row: Row) -> list[Row]:
@@ -171,7 +177,9 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
         if strict:
             assert not any(chunk.context or chunk.next_user_text for chunk in shown)
         for neighbor in hit.neighbors:
-            assert neighbor.chunk.content == render(store.chunks[neighbor.chunk.chunk_id])
+            beside = store.chunks[neighbor.chunk.chunk_id]
+            told_once = same_exchange(row, beside)
+            assert neighbor.chunk.content == render(beside, begins=not told_once)
     if hits or user_id != "ada" or granularity == "session":
         return
     assert not [row for row in allowed if row["user_id"] == "ada" and row["granularity"] == "turn"]
