@@ -26,9 +26,12 @@ ROOT_DATA_DIR = Path("/var/lib/memsense")
 HIDDEN = "***"
 SECRETS = frozenset({"database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"})
 _USER_INFO = re.compile(r"//[^/]*@")
-_HOST_OR_USER = re.compile(r"(//(?!localhost:)[\w-]+:)(\d+)(?=[/?#]|$)", re.ASCII)
+_HOST_OR_USER = re.compile(r"(//(?!localhost:)[\w-]+:)([^/?#@]+)(?=[/?#]|$)", re.ASCII)
 """A host and its port, or a user and a password, whose @ was left out: names without a dot may be
 either."""
+SHORTEST_SECRET = 6
+"""Characters: what is shorter stands in any text by chance."""
+
 _QUERY = re.compile(r"\?[^#]*")
 
 Origin = Literal["default", "environment", "given"]
@@ -150,7 +153,7 @@ def hide_secret(name: str, value: Any) -> Any:
 def shown_url(url: str) -> str:
     """A service's URL for people to read: without its user, its password and what stands behind ?.
 
-    A number behind a name without a dot may be a password whose @ was left out, and is hidden too.
+    What stands behind a name without a dot may be a password without its @, and is hidden too.
     """
     hidden = _QUERY.sub(f"?{HIDDEN}", _USER_INFO.sub(f"//{HIDDEN}@", url), count=1)
     return _HOST_OR_USER.sub(rf"\1{HIDDEN}", hidden)
@@ -160,7 +163,8 @@ def hide_secrets(text: object, *secrets: str | None) -> str:
     """What a service or a library says, without the secrets that it was given."""
     told = str(text)
     for secret in secrets:
-        told = told.replace(secret, HIDDEN) if secret else told
+        if secret and len(secret) >= SHORTEST_SECRET:
+            told = told.replace(secret, HIDDEN)
     return told
 
 

@@ -70,12 +70,17 @@ USUAL: Mapping[str, Any] = {
 
 def public_methods(memory: MemSense) -> Mapping[str, Callable[..., Any]]:
     """Every public method of a memory and its resources by a name for people."""
-    owners = {"": memory, **{f"{name}.": getattr(memory, name) for name in RESOURCES}}
+    owners: dict[str, Any] = {
+        "": memory,
+        **{f"{name}.": getattr(memory, name) for name in RESOURCES},
+    }
     return {
         f"{prefix}{name}": getattr(owner, name)
         for prefix, owner in owners.items()
-        for name, _ in inspect.getmembers(type(owner), inspect.isfunction)
-        if not name.startswith("_") and name != "close"
+        for name in dir(type(owner))
+        if inspect.isfunction(inspect.getattr_static(owner, name))
+        and not name.startswith("_")
+        and name != "close"
     }
 
 

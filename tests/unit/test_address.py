@@ -155,3 +155,19 @@ def test_the_ways_to_write_a_scheme_mean_the_same() -> None:
     written = ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg", "POSTGRES"]
     read = [read_address(f"{scheme}://ada:x@db.example/m") for scheme in written]
     assert all(one == other for one, other in pairwise(read))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ada:12345/notes", "postgresql://ada:***/notes"),
+        ("postgresql://ada:12345", "postgresql://ada:***"),
+        ("postgresql://db:5432/notes", "postgresql://db:5432/notes"),
+        ("postgresql://localhost:5433/notes", "postgresql://localhost:5433/notes"),
+        ("postgresql://10.0.0.7:5433/notes", "postgresql://10.0.0.7:5433/notes"),
+    ],
+)
+def test_a_number_that_may_be_a_password_without_its_at_sign_is_hidden(
+    address: str, shown: str
+) -> None:
+    assert shown_url(address) == shown

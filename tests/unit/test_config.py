@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memsense.config import Settings, explain_settings, load_settings
+from memsense.config import Settings, explain_settings, load_settings, shown_url
 from memsense.errors import ConfigurationError
 
 
@@ -132,3 +132,17 @@ def test_each_setting_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) 
     assert found["namespace"].origin == "environment"
     assert found["namespace"].variable == "memsense_namespace"
     assert (found["database_url"].value, found["database_url"].origin) == (None, "default")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://ada:secret@host:80/v1?key=secret", "http://***@host:80/v1?***"),
+        ("http://ada:12345/v1", "http://ada:***/v1"),
+        ("http://ada:s3cret/v1", "http://ada:***/v1"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1"),
+        ("https://api.example.com:8443/v1", "https://api.example.com:8443/v1"),
+    ],
+)
+def test_a_service_s_url_is_shown_without_what_may_be_a_secret(url: str, shown: str) -> None:
+    assert shown_url(url) == shown

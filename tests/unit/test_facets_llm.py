@@ -166,3 +166,14 @@ def test_an_unreachable_endpoint_is_an_error() -> None:
 def test_it_is_a_facet_tagger(endpoint: str) -> None:
     tagger: FacetTagger = LLMTagger(base_url=endpoint, model="tiny")
     assert tagger.name == "llm:tiny"
+
+
+def test_no_error_shows_the_key_or_the_password(endpoint: str) -> None:
+    reply("no such key: s3cret-key", status=401)
+    url = endpoint.replace("//", "//ada:s3cret-word@")
+    with (
+        LLMTagger(base_url=url, model="tiny", api_key="s3cret-key") as tagger,
+        pytest.raises(ConfigurationError, match="can't be used") as caught,
+    ):
+        tagger.tag("Hello.", "")
+    assert "s3cret" not in str(caught.value)

@@ -209,3 +209,23 @@ def test_the_wait_follows_the_server_within_bounds(
     attempt: int, retry_after: str | None, seconds: float
 ) -> None:
     assert rerankers._wait(attempt, retry_after) == seconds  # pyright: ignore[reportPrivateUsage]
+
+
+def test_no_error_or_name_of_a_reranker_shows_its_key_or_password() -> None:
+    def echo(_number: int, _body: dict[str, Any]) -> tuple[int, object]:
+        return 401, "no such key: s3cret-key"
+
+    with serving(echo) as server:
+        url = server.url.replace("//", "//ada:s3cret-word@") + "/v1?key=s3cret-query"
+        reranker = HttpReranker(url, api_key="s3cret-key")
+        with pytest.raises(RerankerError, match="401: no such key: ") as caught:
+            reranker.rerank("tea", ["tea"])
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in reranker.name
+
+
+@pytest.mark.parametrize("url", ["http://ada:s3cret", "http://ada:s3cret@[::1/"])
+def test_a_mistyped_url_is_told_without_its_password(url: str) -> None:
+    with pytest.raises((RerankerError, ConfigurationError)) as caught:
+        HttpReranker(url, retries=0).rerank("tea", ["tea"])
+    assert "s3cret" not in str(caught.value)
