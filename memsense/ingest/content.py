@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from memsense.ingest.values import JsonObject, mapping, string
+from memsense.ingest.values import JsonObject, identifier, mapping, string
 from memsense.types import JsonValue
 
 TEXT_KINDS = frozenset({"text", "input_text", "output_text", "refusal", "voice_note"})
@@ -23,6 +23,12 @@ def text_blocks(content: JsonValue, kinds: frozenset[str] = TEXT_KINDS) -> Itera
 def joined_text(content: JsonValue, kinds: frozenset[str] = TEXT_KINDS) -> str:
     """All texts of a content, a blank line between two."""
     return "\n\n".join(text_blocks(content, kinds))
+
+
+def named_file(name: JsonValue) -> str:
+    """How an attachment is told: by its name alone; empty where it has none."""
+    known = identifier(name)
+    return f"[file: {known}]" if known else ""
 
 
 def _block_text(block: JsonObject, kinds: frozenset[str]) -> str:

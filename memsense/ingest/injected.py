@@ -26,7 +26,29 @@ WRAPPERS: Final = (
 )
 """Tags that hooks and memories put around what they inject."""
 
+_QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
+_CONTEXT = re.compile(
+    r"""\s*+<(user_info|project_layout|git_status|rules|additional_data|attached_files|timestamp
+    |open_and_recently_viewed_files|agent_skills|mcp_file_system|agent_transcripts
+    |environment_details|task_progress|feedback_context)>.*?</\1>\s*+""",
+    re.DOTALL | re.VERBOSE,
+)
 _OPENING = re.compile(rf"<({'|'.join(WRAPPERS)})(?:\s[^<>\n]{{0,200}})?>")
+
+
+def unwrap_query(text: str) -> str:
+    """The person's words where a program tells its context beside them in tags of its own.
+
+    What `<user_query>` holds where there is one, else the text without the tags of context that
+    it begins with.
+    """
+    queries = _QUERY.findall(text)
+    if queries:
+        return "\n\n".join(query.strip() for query in queries)
+    start = 0
+    while match := _CONTEXT.match(text, start):
+        start = match.end()
+    return text[start:]
 
 
 def strip_injected(text: str, *, keep_lines: bool = False) -> tuple[str, int]:

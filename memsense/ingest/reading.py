@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from memsense.ingest.branches import living_lines
 from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import Broken, Record, scan_json
@@ -11,7 +12,7 @@ from memsense.ingest.options import ReadOptions
 from memsense.ingest.report import ReadReport
 from memsense.ingest.sources import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
-from memsense.ingest.values import JsonObject
+from memsense.ingest.values import JsonObject, identifier
 from memsense.inputs import find_id_fault
 from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
@@ -86,6 +87,19 @@ class Reading:
         if stamp.at is None and value is not None and value != "":
             self.report.unusable_times += 1
         return stamp
+
+    def keep_living(
+        self, entries: Sequence[ObjectRecord], id_key: str, parent_key: str
+    ) -> Iterator[ObjectRecord]:
+        """The entries on the path to the last one, and all where the caller wants all branches."""
+        ids = [identifier(entry.value.get(id_key)) for entry in entries]
+        parents = [identifier(entry.value.get(parent_key)) for entry in entries]
+        living = living_lines(ids, parents)
+        for position, entry in enumerate(entries):
+            if position in living or self.options.all_branches:
+                yield entry
+            else:
+                self.skip("abandoned branch", entry.line)
 
     def clean(self, text: str) -> str:
         """The text as PostgreSQL can hold it; what was replaced is counted."""

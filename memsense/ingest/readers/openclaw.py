@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from memsense.ingest.branches import living_lines
 from memsense.ingest.content import joined_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
@@ -54,7 +53,7 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             title = string(record.value.get("name")) or title
         entries.append(record)
     builder = reading.conversation()
-    for entry in _keep_living(reading, entries):
+    for entry in reading.keep_living(entries, "id", "parentId"):
         _add_entry(builder, entry)
     yield from builder.build(
         identifier(header.get("id")) or reading.source.session_id,
@@ -67,17 +66,6 @@ def _read(reading: Reading) -> Iterator[Conversation]:
 def _metadata(header: JsonObject) -> dict[str, JsonValue]:
     parent = identifier(header.get("parentSession"))
     return {"parent_session": parent} if parent else {}
-
-
-def _keep_living(reading: Reading, entries: Sequence[ObjectRecord]) -> Iterator[ObjectRecord]:
-    ids = [identifier(entry.value.get("id")) for entry in entries]
-    parents = [identifier(entry.value.get("parentId")) for entry in entries]
-    living = living_lines(ids, parents)
-    for position, entry in enumerate(entries):
-        if position in living or reading.options.all_branches:
-            yield entry
-        else:
-            reading.skip("abandoned branch", entry.line)
 
 
 def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:

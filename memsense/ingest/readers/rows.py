@@ -1,6 +1,8 @@
 """Generic rows: CSV, TSV, JSONL or a JSON list, one message or one exchange a row."""
 
 import csv
+import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ session: session_id session conversation_id conversation chat_id thread_id threa
 role: role sender from speaker author user name type
 speaker: speaker name author username
 content: content text message body value utterance
-time: timestamp time created_at date datetime ts sent_at
+time: timestamp time created_at created date datetime ts sent_at
 id: id message_id uuid
 order: turn index seq position
 prompt: prompt question user input instruction
@@ -156,8 +158,10 @@ def _has_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
     """Whether rows are questions and answers in words; `input` and `output` may be anything."""
     if not columns.is_pair or _is_of_records(rows):
         return False
-    sides = [_values(rows, columns.prompt), _values(rows, columns.response)]
-    if not _PROMPTS.isdisjoint(map(_normal, rows[0])):
+    asking = [name for name in rows[0] if _normal(name) in _PROMPTS] or [columns.prompt]
+    asked = [text for name in asking for text in _values(rows, name)]
+    sides = (asked, _values(rows, columns.response))
+    if asking != [columns.prompt] or _normal(asking[0] or "") in _PROMPTS:
         return all(any(map(_HAS_LETTER, side)) for side in sides)
     return all(2 * sum(" " in text.strip() for text in side) > len(rows) for side in sides)
 
@@ -197,13 +201,23 @@ def _describe(columns: Columns) -> str:
 def _read(reading: Reading) -> Iterator[Conversation]:
     sessions: dict[str, list[_Row]] = {}
     for line, row, columns in _rows(reading):
-        session = identifier(row.get(columns.session or "")) or reading.source.session_id
+        session = identifier(row.get(columns.session or "")) or _own_session(reading, row, line)
         sessions.setdefault(session, []).extend(_messages(reading, row, columns, line))
     for session, rows in sessions.items():
         builder = reading.conversation()
         for row in _in_order(rows):
             _add_row(builder, row)
         yield from builder.build(session)
+
+
+def _own_session(reading: Reading, row: JsonObject, line: int) -> str:
+    """The file's, but a row of instruction and output (Alpaca's) is a conversation of its own."""
+    names = {_normal(name): name for name in row}
+    if not names.keys() >= {"instruction", "output"}:
+        return reading.source.session_id
+    told = json.dumps([row[names[name]] for name in ("instruction", "output")])
+    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+    return f"{reading.source.session_id}:{line}:{digest}"
 
 
 def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:

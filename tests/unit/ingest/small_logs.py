@@ -95,6 +95,58 @@ def _turns(text: str) -> list[Json]:
     return [{"role": "user", "content": text}, {"role": "assistant", "content": "fine"}]
 
 
+def _deepseek(text: str) -> str:
+    def node(kind: str, said: str, parent: str | None) -> Json:
+        fragments = [{"type": "THINK", "content": "hm"}, {"type": kind, "content": said}]
+        return {"parent": parent, "children": [], "message": {"fragments": fragments}}
+
+    nodes = {"1": node("REQUEST", text, None), "2": node("RESPONSE", "fine", "1")}
+    return json.dumps([{"id": "c", "title": "t", "mapping": nodes}])
+
+
+def _qwen_code(text: str) -> str:
+    def line(uuid: str, parent: str | None, kind: str, said: str) -> Json:
+        message = {"role": kind, "parts": [{"text": said}]}
+        return {
+            "uuid": uuid,
+            "parentUuid": parent,
+            "sessionId": "s",
+            "type": kind,
+            "message": message,
+        }
+
+    return lines(line("a", None, "user", text), line("b", "a", "assistant", "fine"))
+
+
+def _droid(text: str) -> str:
+    def message(known: str, parent: str | None, role: str, said: str) -> Json:
+        content = [{"type": "text", "text": said}]
+        inner = {"role": role, "content": content}
+        return {"type": "message", "id": known, "parentId": parent, "message": inner}
+
+    return lines(
+        {"type": "session_start", "id": "s", "title": "t"},
+        message("a", None, "user", text),
+        message("b", "a", "assistant", "fine"),
+    )
+
+
+def _goose(text: str) -> str:
+    def message(role: str, said: str) -> Json:
+        return {"role": role, "created": 1767225600, "content": [{"type": "text", "text": said}]}
+
+    header = {"working_dir": "/", "description": "t", "message_count": 2}
+    return lines(header, message("user", text), message("assistant", "fine"))
+
+
+def _grok(text: str) -> str:
+    def response(sender: str, said: str) -> Json:
+        return {"response": {"sender": sender, "message": said}}
+
+    told = [response("human", text), response("ASSISTANT", "fine")]
+    return json.dumps({"conversations": [{"conversation": {"id": "c"}, "responses": told}]})
+
+
 SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "claude_code": _claude_code,
     "openclaw": _openclaw,
@@ -153,4 +205,9 @@ SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "whatsapp": lambda text: f"[24/12/24, 12:23:01] Ana: {text}\n[24/12/24, 12:24:02] Bo: fine\n",
     "transcript": lambda text: f"User: {text}\nAssistant: fine\n",
     "text": lambda text: f"{text}\n\nfine\n",
+    "deepseek": _deepseek,
+    "qwen_code": _qwen_code,
+    "droid": _droid,
+    "goose": _goose,
+    "grok": _grok,
 }

@@ -1,0 +1,100 @@
+"""Factory's Droid: session files, and the events of `droid exec` as JSON lines."""
+
+from collections.abc import Iterator
+
+from memsense.ingest.content import joined_text
+from memsense.ingest.head import Head
+from memsense.ingest.reader import Reader
+from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.roles import role_of
+from memsense.ingest.values import (
+    JsonObject,
+    first_identifier,
+    identifier,
+    mapping,
+    objects,
+    string,
+)
+from memsense.types import Conversation
+
+_TOOLS = {"tool_use": "tool call", "tool_result": "tool result", "thinking": "thinking"}
+_OF_SUBAGENT = "# Task Tool Invocation"
+
+
+def _sniff(head: Head) -> str | None:
+    if head.find(lambda record: record.get("type") == "session_start" and "id" in record):
+        return "a line of type session_start with id"
+    if head.find(_is_completion) or head.find(_is_event):
+        return "events of type message with role, text and session_id"
+    return None
+
+
+def _is_completion(record: JsonObject) -> bool:
+    return record.get("type") == "completion" and "finalText" in record
+
+
+def _is_event(record: JsonObject) -> bool:
+    return record.get("type") == "message" and {"role", "text", "session_id"} <= record.keys()
+
+
+def _read(reading: Reading) -> Iterator[Conversation]:
+    header: JsonObject = {}
+    entries: list[ObjectRecord] = []
+    session = None
+    for record in reading.objects():
+        session = session or first_identifier(record.value, "session_id", "sessionId")
+        if record.value.get("type") == "session_start":
+            header = header or record.value
+            reading.skip("not a message", record.line)
+        else:
+            entries.append(record)
+    title = string(header.get("title"))
+    is_sidechain = title.startswith(_OF_SUBAGENT) and not reading.options.sidechains
+    builder = reading.conversation()
+    for entry in reading.keep_living(entries, "id", "parentId"):
+        if is_sidechain:
+            reading.skip("sidechain", entry.line)
+        else:
+            _add_entry(builder, entry)
+    known = identifier(header.get("id")) or session or reading.source.session_id
+    yield from builder.build(known, title=title)
+
+
+def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
+    value = entry.value
+    if _is_completion(value):
+        _add_final(builder, entry)
+        return
+    message = mapping(value.get("message")) or value
+    role = role_of(string(message.get("role")))
+    text = joined_text(message.get("content")) or string(message.get("text"))
+    if value.get("type") != "message":
+        builder.reading.skip("not a message", entry.line)
+    elif role not in ("user", "assistant"):
+        builder.reading.skip(f"{role or 'unknown'} message", entry.line)
+    elif not text.strip():
+        kinds = (string(block.get("type")) for block in objects(message.get("content")))
+        reason = next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY)
+        builder.reading.skip(reason, entry.line)
+    else:
+        builder.add(
+            role,
+            text,
+            external_id=identifier(value.get("id")),
+            stamp=builder.reading.stamp(value.get("timestamp")),
+            line=entry.line,
+        )
+
+
+def _add_final(builder: ConversationBuilder, entry: ObjectRecord) -> None:
+    """The run's last words, where no message said them already."""
+    text = string(entry.value.get("finalText"))
+    last = builder.messages[-1] if builder.messages else None
+    if last is not None and last.role == "assistant" and last.text == builder.reading.clean(text):
+        builder.reading.skip("repeated message", entry.line)
+        return
+    stamp = builder.reading.stamp(entry.value.get("timestamp"))
+    builder.add("assistant", text, stamp=stamp, line=entry.line)
+
+
+READER = Reader(name="droid", sniff=_sniff, read=_read)
