@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from memsense.ingest.reader import Reader
     from memsense.ingest.readers import READERS
     from memsense.ingest.report import ReadReport, Tally
-    from memsense.ingest.sources import Source, expand_paths
+    from memsense.ingest.source import Source
+    from memsense.ingest.sources import expand_paths
     from memsense.ingest.streaming import read_source
     from memsense.ingest.timestamps import Stamp, parse_timestamp
 
@@ -37,7 +38,7 @@ _HOMES = {
     "READERS": "readers",
     "ReadReport": "report",
     "Tally": "report",
-    "Source": "sources",
+    "Source": "source",
     "expand_paths": "sources",
     "read_source": "streaming",
     "Stamp": "timestamps",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memsense.errors import IngestError
 from memsense.ingest.head import Head, read_head
 from memsense.ingest.readers import READERS
-from memsense.ingest.sources import UNREADABLE, Source
+from memsense.ingest.source import UNREADABLE, Source
 
 # Looked at in turn, until a reader knows the log: a first element may be very long.
 HEAD_SIZES = (64 * 1024, 1 << 20, 8 << 20)

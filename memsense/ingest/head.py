@@ -7,7 +7,7 @@ from itertools import islice
 
 from memsense.ingest.decoding import decode_chunks
 from memsense.ingest.jsonstream import Record, peek_json
-from memsense.ingest.sources import Source
+from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject
 
 SAMPLE_OBJECTS = 50

@@ -10,7 +10,7 @@ from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import Broken, Record, scan_json
 from memsense.ingest.options import ReadOptions
 from memsense.ingest.report import ReadReport
-from memsense.ingest.sources import Source
+from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
 from memsense.inputs import find_id_fault

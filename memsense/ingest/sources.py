@@ -1,59 +1,37 @@
 """Finds the logs behind the paths a person gives: files, folders, globs, archives, stdin."""
 
 import glob
-import hashlib
 import io
 import re
 import shutil
 import sys
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, cast
 
 from memsense.errors import IngestError
+from memsense.ingest.archives import (
+    LOG_SUFFIXES,
+    PACKED_SUFFIXES,
+    SPOOL_BYTES,
+    Packed,
+    Spool,
+    kind_of,
+    list_members,
+    rewound,
+    single_log,
+)
 from memsense.ingest.report import ReadReport
+from memsense.ingest.source import Source, place_of
 from memsense.inputs import shorten
 
 STDIN = "-"
+STDIN_LABEL = "stdin"
 LINK = "symbolic link in a folder"
 """Why a log is left out that isn't where it seems to be."""
 
-# What reading the bytes of a source may raise: the file system, and damaged archives.
-UNREADABLE: tuple[type[Exception], ...] = (
-    OSError,
-    EOFError,
-    RuntimeError,  # an encrypted member, and NotImplementedError for a compression
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-)
-
-_LONGEST_PLACE = 200
-_SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt .zip".split())
-_ZIP_MAGIC = b"PK\x03\x04"
-_SPOOL_BYTES = 8 << 20
-
-MOST_EXPANSION = 50
-"""A log is at most so many times as large as in its archive: conversations shrink to a quarter or a
-tenth, what is made to fill a memory to a thousandth."""
-
-FREE_EXPANSION = 16 << 20
-"""Bytes that a log, or all logs of an archive, may have however small they are in the archive."""
-
-LARGEST_ARCHIVE = 16 << 30
-"""Bytes that all logs of an archive may have."""
-
-_STREAMED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""Compressions of which a little can be unpacked at a time."""
-
-_REMEDY = "unpack it and give the files, if they are meant"
-
+_SUFFIXES = LOG_SUFFIXES | PACKED_SUFFIXES | {".zip", ".tar"}
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
 # Files that exports and agents keep beside conversations, and copies of conversations.
@@ -69,53 +47,13 @@ _SIDE_FILES = re.compile(
 _SIDE_FOLDERS = frozenset({"todos", "shell-snapshots", "file-history", "__MACOSX"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One log to read: a file, a member of an archive, stdin, or a whole Slack export.
-
-    `label` names it for people and in `Conversation.source`. `named` tells that the caller
-    gave it by name, so that a log nobody can read is the caller's error; a file found in a
-    folder may simply be something else. `opener` gives the bytes from the beginning. `members`
-    are the files of a Slack export. `place` is the path below the root that the caller gave,
-    with at least one folder, so that `a/chat.txt` and `b/chat.txt` stay apart.
-    """
-
-    label: str
-    name: str
-    opener: Callable[[], AbstractContextManager[BinaryIO]] = field(repr=False, compare=False)
-    kind: Literal["file", "member", "stdin", "slack"] = "file"
-    path: Path | None = None
-    size: int | None = None
-    named: bool = True
-    members: Sequence["Source"] = ()
-    place: str = ""
-
-    @property
-    def session_id(self) -> str:
-        """The session's id where a log has none of its own: its place, else its name."""
-        return self.place or place_of(self.name)
-
-
-def place_of(name: str) -> str:
-    """A path without its suffix, as the id of a session; a long one by its hash and its end.
-
-    Bytes of it that are no text stand as such: \\xff.
-    """
-    path = PurePosixPath(name)
-    place = str(path.with_name(path.stem)) if path.stem else name
-    place = place.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    if len(place) <= _LONGEST_PLACE:
-        return place
-    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}/{place[-100:]}"
-
-
 def expand_paths(
     paths: Iterable[str | Path],
     report: ReadReport | None = None,
     *,
     roots: Iterable[str | Path] = (),
 ) -> list[Source]:
-    """The logs behind files, folders, glob patterns, zip archives and `-` (stdin), in order.
+    """The logs behind files, folders, glob patterns, archives and `-` (stdin), in order.
 
     Folders are walked, oldest file first, so that a resumed session comes after the one it
     repeats; symbolic links and special files in them are left out, as are the side files of
@@ -124,7 +62,8 @@ def expand_paths(
     A log below one of the `roots` has its place there, as if that folder had been given.
     Raises `IngestError` for a path that does not exist or is no regular file or folder, and for an
     archive whose logs together are more than 50 times as large as it, or larger than 16 GiB; for
-    one such log, and one that can't be unpacked piece by piece, its opener does.
+    one such log, and one that can't be unpacked piece by piece, its opener does. Archives are
+    zip, tar, tar.gz and tar.zst; a log alone may be compressed with gzip or zstd.
     """
     walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
     return [source for path in paths for source in walk.expand(str(path))]
@@ -174,18 +113,26 @@ class _Walk:
                 yield from self._file(match, named=True)
 
     def _file(self, path: Path, *, named: bool) -> Iterator[Source]:
-        opener = partial(_open_file, path)
-        if _starts_like_zip(path):
-            yield from self._archive(str(path), path, self._place(path), named=named)
+        try:
+            with path.open("rb") as stream:
+                kind = kind_of(stream)
+        except OSError as error:
+            raise IngestError(f"{path}: can't be read ({error.strerror})") from error
+        size, place = path.stat().st_size, self._place(path)
+        if kind is not None:
+            packed = Packed(
+                label=str(path), name=path.name, place=place, size=size, file=path, kind=kind
+            )
+            yield from self._packed(packed, named=named)
             return
         yield Source(
             label=str(path),
             name=path.name,
-            opener=opener,
+            opener=partial(_open_file, path),
             path=path,
-            size=path.stat().st_size,
+            size=size,
             named=named,
-            place=self._place(path),
+            place=place,
         )
 
     def _folder(self, folder: Path) -> Iterator[Source]:
@@ -208,7 +155,7 @@ class _Walk:
             reason = "not a regular file"
         elif _SIDE_FILES.fullmatch(entry.name):
             reason = "side file of an export"
-        elif entry.suffix.lower() not in _SUFFIXES:
+        elif not _can_be_log(entry):
             reason = "file of another kind"
         else:
             return False
@@ -242,32 +189,35 @@ class _Walk:
                 yield entry
 
     def _stdin(self) -> Iterator[Source]:
-        spool = cast("BinaryIO", _Spool(max_size=_SPOOL_BYTES))
+        spool = cast("BinaryIO", Spool(max_size=SPOOL_BYTES))
         shutil.copyfileobj(sys.stdin.buffer, spool)
         size = spool.tell()
         spool.seek(0)
-        if spool.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC:
-            yield from self._archive("stdin", spool, "stdin", named=True)
+        if kind := kind_of(spool):
+            packed = Packed(
+                label=STDIN_LABEL,
+                name=STDIN_LABEL,
+                place=STDIN_LABEL,
+                size=size,
+                file=spool,
+                kind=kind,
+            )
+            yield from self._packed(packed, named=True)
             return
-        opener = partial(_rewound, spool)
-        yield Source(label="stdin", name="stdin", kind="stdin", opener=opener, size=size)
+        opener = partial(rewound, spool)
+        yield Source(label=STDIN_LABEL, name=STDIN_LABEL, kind="stdin", opener=opener, size=size)
 
-    def _archive(
-        self, label: str, file: Path | BinaryIO, place: str, *, named: bool
-    ) -> Iterator[Source]:
-        try:
-            archive = zipfile.ZipFile(file)
-        except UNREADABLE as error:
-            raise IngestError(f"{label}: the archive can't be read ({error})") from error
-        logs = [info for info in archive.infolist() if _is_log(info)]
-        _check_archive(label, _size_of(file), logs)
-        members = [_member(label, archive, info, place) for info in logs]
+    def _packed(self, packed: Packed, *, named: bool) -> Iterator[Source]:
+        members = list_members(packed, self._report)
+        if members is None:
+            yield single_log(packed, named=named)
+            return
         if _is_slack_listing([member.name for member in members]):
-            yield _slack_source(label, members)
+            yield _slack_source(packed.label, members)
             return
         chosen = list(self._choose_members(members))
         if named and not chosen:
-            raise IngestError(f"{label}: no conversation log in this archive")
+            raise IngestError(f"{packed.label}: no conversation log in this archive")
         yield from chosen
 
     def _choose_members(self, members: Sequence[Source]) -> Iterator[Source]:
@@ -280,70 +230,8 @@ class _Walk:
                 yield member
 
 
-class _Spool(tempfile.SpooledTemporaryFile[bytes]):
-    """What came through stdin, to be read more than once; gone with its last source."""
-
-    def __del__(self) -> None:
-        self.close()
-
-
-@contextmanager
-def _rewound(spool: BinaryIO) -> Generator[BinaryIO]:
-    """The spooled stdin from its beginning; it stays open for the next reading."""
-    spool.seek(0)
-    yield spool
-
-
 def _open_file(path: Path) -> BinaryIO:
     return path.open("rb")
-
-
-def _open_member(
-    label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo
-) -> AbstractContextManager[BinaryIO]:
-    if info.compress_type not in _STREAMED:
-        raise IngestError(f"{label}: compressed by method {info.compress_type}; {_REMEDY}")
-    if _expands_too_much(info):
-        raise IngestError(
-            f"{label}: has {info.file_size:,} bytes, more than {MOST_EXPANSION} times the"
-            f" {info.compress_size:,} in the archive; {_REMEDY}"
-        )
-    return cast("AbstractContextManager[BinaryIO]", archive.open(info))
-
-
-def _expands_too_much(info: zipfile.ZipInfo) -> bool:
-    return info.file_size > max(FREE_EXPANSION, MOST_EXPANSION * info.compress_size)
-
-
-def _check_archive(label: str, size: int, logs: Sequence[zipfile.ZipInfo]) -> None:
-    """Raise IngestError for logs that together are too large; some may share their bytes."""
-    total = sum(info.file_size for info in logs if not _expands_too_much(info))
-    if total > max(FREE_EXPANSION, MOST_EXPANSION * size):
-        raise IngestError(
-            f"{label}: its logs have {total:,} bytes, more than {MOST_EXPANSION} times the"
-            f" archive's {size:,}; {_REMEDY}"
-        )
-    if total > LARGEST_ARCHIVE:
-        raise IngestError(
-            f"{label}: its logs have {total:,} bytes, more than {LARGEST_ARCHIVE:,}; {_REMEDY}"
-        )
-
-
-def _size_of(file: Path | BinaryIO) -> int:
-    return file.stat().st_size if isinstance(file, Path) else file.seek(0, io.SEEK_END)
-
-
-def _member(label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo, place: str) -> Source:
-    label = f"{label}/{info.filename}"
-    return Source(
-        label=label,
-        name=info.filename,
-        kind="member",
-        opener=partial(_open_member, label, archive, info),
-        size=info.file_size,
-        named=False,
-        place=place_of(f"{place}/{info.filename}"),
-    )
 
 
 def _slack_source(label: str, members: Sequence[Source]) -> Source:
@@ -357,10 +245,12 @@ def _slack_source(label: str, members: Sequence[Source]) -> Source:
     )
 
 
-def _is_log(info: zipfile.ZipInfo) -> bool:
-    path = PurePosixPath(info.filename)
-    is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
-    return not info.is_dir() and not is_hidden and path.suffix.lower() in _SUFFIXES - {".zip"}
+def _can_be_log(path: Path) -> bool:
+    """Whether a file in a folder is looked at: by its suffix, and that below a compression's."""
+    suffix = path.suffix.lower()
+    if suffix in (".gz", ".zst"):
+        return Path(path.stem).suffix.lower() in LOG_SUFFIXES | {".tar"}
+    return suffix in _SUFFIXES
 
 
 def _passes_link(match: Path, pattern: Path) -> bool:
@@ -381,14 +271,6 @@ def _is_slack_listing(names: Sequence[str]) -> bool:
     return bool(bases & {"users.json", "channels.json"}) and any(
         _DAY_FILE.fullmatch(base) for base in bases
     )
-
-
-def _starts_like_zip(path: Path) -> bool:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
-    except OSError as error:
-        raise IngestError(f"{path}: can't be read ({error.strerror})") from error
 
 
 def _base(name: str) -> str:

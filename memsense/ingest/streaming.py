@@ -8,7 +8,7 @@ from memsense.ingest.options import ReadOptions
 from memsense.ingest.readers import READERS
 from memsense.ingest.reading import Reading
 from memsense.ingest.report import ReadReport
-from memsense.ingest.sources import UNREADABLE, Source
+from memsense.ingest.source import UNREADABLE, Source
 from memsense.types import Conversation
 
 _NAMES_SHOWN = 8

@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.sources import LINK, Source
+from memsense.ingest.source import Source
+from memsense.ingest.sources import LINK
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,

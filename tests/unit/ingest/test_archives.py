@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memsense.errors import IngestError
-from memsense.ingest import ReadReport, expand_paths, read_source, sources
+from memsense.ingest import ReadReport, archives, expand_paths, read_source
 from memsense.types import Conversation
 
 ReadLog = Callable[..., tuple[list[Conversation], ReadReport]]
@@ -117,7 +117,7 @@ def test_members_that_share_their_bytes_are_refused_together(tmp_path: Path) -> 
 
 
 def test_an_archive_may_hold_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "LARGEST_ARCHIVE", 1_000)
+    monkeypatch.setattr(archives, "LARGEST_ARCHIVE", 1_000)
     path = write_archive(tmp_path / "log.zip", "_chat.txt", [ENTRY] * 100)
     with pytest.raises(IngestError, match=r"log\.zip: .* 8,\d00 bytes, more than 1,000"):
         expand_paths([path])

@@ -1,0 +1,64 @@
+"""One log to read, wherever it is: a file, a member of an archive, stdin, a Slack export."""
+
+import hashlib
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Literal
+
+# What reading the bytes of a source may raise: the file system, and damaged archives.
+UNREADABLE: tuple[type[Exception], ...] = (
+    OSError,
+    EOFError,
+    RuntimeError,  # an encrypted member, and NotImplementedError for a compression
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    tarfile.TarError,
+)
+
+_LONGEST_PLACE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One log to read: a file, a member of an archive, stdin, or a whole Slack export.
+
+    `label` names it for people and in `Conversation.source`. `named` tells that the caller
+    gave it by name, so that a log nobody can read is the caller's error; a file found in a
+    folder may simply be something else. `opener` gives the bytes from the beginning. `members`
+    are the files of a Slack export. `place` is the path below the root that the caller gave,
+    with at least one folder, so that `a/chat.txt` and `b/chat.txt` stay apart.
+    """
+
+    label: str
+    name: str
+    opener: Callable[[], AbstractContextManager[BinaryIO]] = field(repr=False, compare=False)
+    kind: Literal["file", "member", "stdin", "slack"] = "file"
+    path: Path | None = None
+    size: int | None = None
+    named: bool = True
+    members: Sequence["Source"] = ()
+    place: str = ""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id where a log has none of its own: its place, else its name."""
+        return self.place or place_of(self.name)
+
+
+def place_of(name: str) -> str:
+    """A path without its suffix, as the id of a session; a long one by its hash and its end.
+
+    Bytes of it that are no text stand as such: \\xff.
+    """
+    path = PurePosixPath(name)
+    place = str(path.with_name(path.stem)) if path.stem else name
+    place = place.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    if len(place) <= _LONGEST_PLACE:
+        return place
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:16]}/{place[-100:]}"
