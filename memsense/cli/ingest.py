@@ -3,6 +3,7 @@
 import glob
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -188,6 +189,7 @@ def _follow(
 ) -> None:
     """Ingest what changes until Ctrl-C; the report grows."""
     changes = watch_logs(paths)
+    arguments = arguments | {"options": replace(arguments["options"], roots=tuple(paths))}
     try:
         typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
         for changed in changes:

@@ -31,6 +31,8 @@ def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -
         to.print(Text(note, style="yellow"))
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
+    if not report.usable and not watched and (why := report.read.explain_nothing()):
+        to.print(Text(f"nothing to store: {plain(why)}", style="red"))
     for failure in report.failed:
         to.print(Text(f"failed: {plain(failure)}", style="red"))
 

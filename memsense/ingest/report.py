@@ -8,6 +8,21 @@ from typing import Literal
 Unit = Literal["message", "conversation", "file"]
 
 EXAMPLES_KEPT = 5
+NO_MESSAGE = "not a message"
+_REASONS_TOLD = 3
+_UNITS: tuple[Unit, ...] = ("message", "conversation", "file")
+# What a caller can do about a reason.
+_REMEDIES = {
+    "sidechain": "of sub-agents: --sidechains reads them",
+    "abandoned branch": "on branches that were left: --all-branches reads them",
+    "rolled back": "of turns that were taken back: --all-branches reads them",
+    "only looks like a conversation (--guessed reads it)": (
+        "only guessed to be a conversation: --guessed reads it"
+    ),
+    "file of another kind": "of a kind that holds no log: name the file itself, if it is one",
+    "side file of an export": "beside an export's conversations: give the whole export",
+    "symbolic link in a folder": "that is a symbolic link: name it itself",
+}
 
 
 @dataclass(slots=True)
@@ -80,6 +95,25 @@ class ReadReport:
     ) -> None:
         """Count something that is not kept, under a reason a person can read."""
         self.skipped.setdefault(reason, Tally(unit)).add(source, line, count)
+
+    def explain_nothing(self) -> str | None:
+        """Why no message was kept, and what would keep some; None where one was, or none was met."""
+        if self.messages_kept:
+            return None
+        units = {tally.unit for reason, tally in self.skipped.items() if reason != NO_MESSAGE}
+        unit: Unit | None = next((one for one in _UNITS if one in units), None)
+        counted = {
+            reason: tally.count
+            for reason, tally in self.skipped.items()
+            if tally.unit == unit and reason != NO_MESSAGE
+        }
+        total = sum(counted.values())
+        told = [
+            f"{'all ' if count == total > 1 else ''}{count} {unit}{'s' * (count > 1)}"
+            f" {_REMEDIES.get(reason, f'left out as: {reason}')}"
+            for reason, count in sorted(counted.items(), key=lambda item: -item[1])[:_REASONS_TOLD]
+        ]
+        return "; ".join(told) or None
 
     def note_time(self, at: datetime | None) -> None:
         """Widen the time span by one message's time."""

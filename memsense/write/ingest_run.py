@@ -85,6 +85,7 @@ class IngestReport:
             },
             "taken_as_user": dict(self.read.taken_as_user),
             "warnings": list(self.read.warnings),
+            "nothing_because": None if self.usable else self.read.explain_nothing(),
             "failed": list(self.failed),
             "first_at": _iso(self.read.earliest),
             "last_at": _iso(self.read.latest),
