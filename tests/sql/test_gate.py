@@ -70,15 +70,14 @@ USUAL: Mapping[str, Any] = {
 
 def public_methods(memory: MemSense) -> Mapping[str, Callable[..., Any]]:
     """Every public method of a memory and its resources by a name for people."""
-    owners: dict[str, Any] = {
-        "": memory,
-        **{f"{name}.": getattr(memory, name) for name in RESOURCES},
-    }
+    owners: dict[str, Any] = {f"{name}.": getattr(memory, name) for name in RESOURCES}
+    names = {(prefix, name) for prefix, owner in owners.items() for name in dir(owner)}
+    names |= {("", name) for name in dir(memory)}
+    owners[""] = memory
     return {
-        f"{prefix}{name}": getattr(owner, name)
-        for prefix, owner in owners.items()
-        for name in dir(type(owner))
-        if inspect.isfunction(inspect.getattr_static(owner, name))
+        f"{prefix}{name}": getattr(owners[prefix], name)
+        for prefix, name in sorted(names)
+        if inspect.isfunction(inspect.getattr_static(owners[prefix], name))
         and not name.startswith("_")
         and name != "close"
     }
