@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from memsense import MemSense
-from memsense.search.request import SearchGranularity
+from memsense.types import Granularity
 
 OpenMemory = Callable[..., MemSense]
 DEPTH = 3
@@ -37,9 +37,9 @@ def memory(open_memory: OpenMemory) -> MemSense:
     return memory
 
 
-@pytest.mark.parametrize("granularity", get_args(SearchGranularity))
+@pytest.mark.parametrize("granularity", get_args(Granularity))
 def test_what_it_reads_is_what_stood_first_and_stays_before_the_rest(
-    memory: MemSense, granularity: SearchGranularity
+    memory: MemSense, granularity: Granularity
 ) -> None:
     def sessions(**changes: float) -> list[str]:
         found = memory.search(
