@@ -16,6 +16,7 @@ from memsense import store
 from memsense.db import Pool, migrate, open_pool, transaction
 from memsense.db.connection import Connection
 from memsense.types import SessionWrite
+from memsense.write.vectors import BatchVectors
 
 NAMESPACE = "bench"
 TENANT = "bench"
@@ -73,9 +74,7 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
         scope = store.lock_scope(
             connection, namespace, session.draft.user_id, followers=(session.upkeep,)
         )
-        return store.write_session(
-            connection, scope, session.draft, lambda texts: [*embedder.embed(texts)]
-        )
+        return store.write_session(connection, scope, session.draft, BatchVectors(embedder))
 
 
 def open_namespace(connection: Connection) -> store.Namespace:

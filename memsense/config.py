@@ -86,6 +86,9 @@ class Settings(BaseModel):
     embedding_limit: float = Field(
         default=120.0, gt=0, description="seconds that all attempts of a request may take"
     )
+    token_vectors: bool = Field(
+        default=True, description="store token vectors with exchanges, where the embedder has them"
+    )
     tagger: Literal["rules", "llm"] = Field(default="rules", description="who finds facets")
     tagger_url: str | None = Field(default=None, description="speaks POST /chat/completions")
     tagger_model: str | None = None

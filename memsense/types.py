@@ -115,9 +115,8 @@ class ChunkDraft:
         """What is embedded, by the partition of `embeddings` it goes to."""
         if self.granularity == "session":
             return {"full": self.session_text}
-        sides = "\n".join(text for text in (self.user_text, self.assistant_text) if text)
         found = {
-            "full": sides,
+            "full": join_sides(self.user_text, self.assistant_text),
             "user": self.own_user_text,
             "assistant": self.assistant_text,
             "personal_info": self.personal_info or "",
@@ -215,6 +214,11 @@ class Chunk:
         return self.session_text or render_exchange(
             self.user_text, self.assistant_text, self.user_speaker, self.assistant_speaker
         )
+
+
+def join_sides(user_text: str, assistant_text: str) -> str:
+    """An exchange as it is embedded: what both said, without their names."""
+    return "\n".join(text for text in (user_text, assistant_text) if text)
 
 
 def render_exchange(

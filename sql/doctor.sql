@@ -60,13 +60,32 @@ FROM memsense.pending_embeddings
 GROUP BY tenant, namespace, route
 ORDER BY tenant, namespace, route;
 
+-- name: count_bare
+-- Active exchanges without token vectors, by namespace, where the model is one that gives them.
+SELECT t.name AS tenant, n.name AS namespace, count(*) AS chunks
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+JOIN memsense.tenants AS t USING (tenant_id)
+JOIN memsense.models AS m ON m.model_id = n.model_id
+WHERE c.granularity = 'turn' AND c.status = 'active' AND m.name = %(model)s AND m.dimension = %(dimension)s
+  AND NOT EXISTS (
+      SELECT FROM memsense.token_vectors AS v
+      WHERE v.tenant_id = c.tenant_id AND v.scope_id = c.scope_id AND v.chunk_id = c.chunk_id)
+GROUP BY t.name, n.name
+ORDER BY t.name, n.name;
+
 -- name: count_retired_vectors
 -- Vectors and index entries of chunks that are no longer active: recall would still find these.
 SELECT
     (SELECT count(*)
      FROM memsense.embeddings AS e
      JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
-     WHERE c.status <> 'active') AS vectors,
+     WHERE c.status <> 'active')
+    + (SELECT count(*)
+       FROM memsense.token_vectors AS t
+       JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+       WHERE c.status <> 'active') AS vectors,
     (SELECT count(*) FROM memsense.chunks WHERE status <> 'active' AND tsv IS NOT NULL) AS entries,
     (SELECT count(*) FROM memsense.chunks WHERE status = 'active' AND tsv IS NULL) AS unindexed;
 
@@ -170,7 +189,9 @@ FROM memsense.chunks AS c
 WHERE c.status <> 'active'
   AND (c.tsv IS NOT NULL
        OR EXISTS (SELECT FROM memsense.embeddings AS e
-                  WHERE e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id))
+                  WHERE e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id)
+       OR EXISTS (SELECT FROM memsense.token_vectors AS t
+                  WHERE t.tenant_id = c.tenant_id AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id))
 ORDER BY c.tenant_id, c.scope_id;
 
 -- name: drop_retired_vectors
@@ -178,6 +199,12 @@ DELETE FROM memsense.embeddings AS e
 USING memsense.chunks AS c
 WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = ANY (%(scope_ids)s::integer[])
   AND c.tenant_id = e.tenant_id AND c.scope_id = e.scope_id AND c.chunk_id = e.chunk_id AND c.status <> 'active';
+
+-- name: drop_retired_tokens
+DELETE FROM memsense.token_vectors AS t
+USING memsense.chunks AS c
+WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = ANY (%(scope_ids)s::integer[])
+  AND c.tenant_id = t.tenant_id AND c.scope_id = t.scope_id AND c.chunk_id = t.chunk_id AND c.status <> 'active';
 
 -- name: drop_retired_entries
 UPDATE memsense.chunks

@@ -15,6 +15,7 @@
 --   query_vector                         unit-length halfvec, null when no vector route has weight
 --   terms                                the question as the lexical route reads it
 --   route_limit, candidate_limit         rows kept per route, and after fusion
+--   token_limit                          how many candidates' tokens are read
 --   few_share, few_least                 so many chunks, and this share of all, are still few
 --   ef_search_<route>                    how many chunks an HNSW scan keeps in view, as text
 --   rrf_k                                the constant of reciprocal rank fusion (15)
@@ -532,6 +533,22 @@ vectors AS (
       AND route = 'full'
 )
 
+-- name: tokens
+-- The tokens of the best candidates so far: out of line, and read for these alone.
+tokens AS (
+    SELECT
+        array_agg(chunk_id) AS tokened,
+        array_agg(user_pieces::integer) AS user_counts,
+        array_agg(length(pieces) / 2) AS token_counts,
+        string_agg(pieces, '') AS pieces,
+        string_agg(signs, '') AS signs
+    FROM memsense.token_vectors
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND chunk_id = ANY (ARRAY(
+          SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+)
+
 -- name: state
 state AS (
     SELECT jsonb_build_object(
@@ -564,8 +581,11 @@ state AS (
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
     session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
+    embedded, embeddings{tokens}
 FROM state
 CROSS JOIN candidates
 CROSS JOIN vectors
-CROSS JOIN hits
+CROSS JOIN hits{and_tokens}
+
+-- name: token_columns
+tokened, user_counts, token_counts, pieces, signs

@@ -6,7 +6,7 @@ from alembic import op
 from memsense.db.migrate import run_file
 
 revision = "0012"
-down_revision = "0010"
+down_revision = "0011"
 
 _BACK = """
     UPDATE memsense.chunks SET user_text = substr(user_text, opening_length + 1)

@@ -113,6 +113,27 @@ def reindex(
         )
 
 
+@app.command("fill")
+def fill(ctx: typer.Context, *, output: Output = "table") -> None:
+    """Give exchanges that were stored without token vectors theirs.
+
+    \b
+      memsense db fill
+
+    They are compared with the words of a question; what an older memsense stored has none, nor what
+    was stored with MEMSENSE_TOKEN_VECTORS=false. Takes as long as ingesting; searches and writes go
+    on meanwhile, and a broken-off run is completed by the next one.
+    """
+    with target_of(ctx).open() as memory:
+        filled = memory.indexes.fill_tokens()
+    if output != "table":
+        print_data(output, {"filled": filled})
+    elif filled:
+        typer.echo(f"{filled} exchanges have token vectors now")
+    else:
+        typer.echo("nothing to do: every exchange has token vectors")
+
+
 @app.command("start")
 def start(ctx: typer.Context) -> None:
     """Start the embedded server and keep it until `memsense db stop`.

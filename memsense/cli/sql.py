@@ -54,6 +54,9 @@ def recall(
     identified: Annotated[
         bool, typer.Option("--identified", help="with a field for identifiers")
     ] = False,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="giving the best candidates' token vectors")
+    ] = False,
     worded: Annotated[
         bool, typer.Option("--worded", help="telling what candidates hold word for word")
     ] = False,
@@ -76,6 +79,7 @@ def recall(
         optional=tuple(_check("route", routes or [], tuple(OPTIONAL_ROUTES))),
         identified=identified,
         worded=worded,
+        tokens=tokens,
         one_granularity=one_granularity,
     )
     typer.echo(recall_text(shape))

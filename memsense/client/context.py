@@ -13,7 +13,7 @@ from memsense.client.models import open_named_embedder, open_reranker, open_tagg
 from memsense.config import Settings
 from memsense.db import Pool, read, run_read
 from memsense.db.connection import Connection
-from memsense.embed import CachedQueries, CheckedEmbedder, Embedder
+from memsense.embed import Embedder, cache_queries, check_embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.known import KnownScopes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
+    from memsense.write.vectors import BatchVectors
 
 
 class Context:
@@ -67,9 +68,15 @@ class Context:
     @cached_property
     def embedder(self) -> Embedder:
         """What turns texts into vectors, made at first use, with a cache of questions."""
-        inner = CheckedEmbedder(self._given_embedder or open_named_embedder(self.settings))
+        inner = check_embedder(self._given_embedder or open_named_embedder(self.settings))
         size = self.settings.query_cache_size
-        return CachedQueries(inner, size) if size else inner
+        return cache_queries(inner, size) if size else inner
+
+    def batch_vectors(self) -> "BatchVectors":
+        """Vectors for one batch of writes; tokens too, if the settings want them."""
+        from memsense.write.vectors import BatchVectors
+
+        return BatchVectors(self.embedder, tokens=self.settings.token_vectors)
 
     @cached_property
     def tagger(self) -> "FacetTagger":

@@ -1,13 +1,19 @@
 """`memory.indexes`: what makes the search of large memories quick, and the text index anew."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.writes import Writes
 from memsense.db import read, transaction
+from memsense.errors import ConfigurationError
 from memsense.inputs import Callback, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
+
+if TYPE_CHECKING:
+    from memsense.embed import Tokens
+    from memsense.write.vectors import TokenText
 
 
 class IndexesResource:
@@ -39,6 +45,32 @@ class IndexesResource:
                 return []
             threshold = self._context.settings.index_threshold
             return store.optimise(connection, namespace, threshold, on_change)
+
+    @takes(on_chunks=Callback)
+    def fill_tokens(self, *, on_chunks: Callable[[int], object] = lambda _: None) -> int:
+        """Give the exchanges that were stored without token vectors theirs; returns how many.
+
+        Searches and writes go on meanwhile, and a broken-off run is completed by the next one.
+        `on_chunks` gets the size of each batch. Raises ConfigurationError if the embedder has no
+        token vectors, or the settings leave them out.
+        """
+        if not self._context.batch_vectors().gives_tokens:
+            raise ConfigurationError(
+                f"{self._context.embedder.model} gives no token vectors"
+                if self._context.settings.token_vectors
+                else "MEMSENSE_TOKEN_VECTORS leaves token vectors out"
+            )
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return 0
+        embedder = self._context.embedder
+        store.check_model(namespace, embedder.model, embedder.dimension)
+        return store.fill_tokens(self._context.pool, namespace, self._embed_tokens, on_chunks)
+
+    def _embed_tokens(self, texts: "Sequence[TokenText]") -> "Sequence[Tokens | None]":
+        vectors = self._context.batch_vectors()
+        vectors.prepare((), texts)
+        return vectors.tokens(texts)
 
     @takes(language=Name | None, on_chunks=Callback)
     def rebuild(

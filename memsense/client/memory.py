@@ -44,7 +44,7 @@ from memsense.types import (
     ScopeStatistics,
 )
 from memsense.write.messages import read_messages
-from memsense.write.vectors import BatchVectors, texts_of
+from memsense.write.vectors import exchanges_of, texts_of
 
 if TYPE_CHECKING:
     from memsense.client.indexes import IndexesResource
@@ -266,8 +266,10 @@ class MemSense:
             annotations=annotations,
         )
         draft = drafter.draft(conversation, user_id)
-        vectors = BatchVectors(self._context.embedder)
-        vectors.prepare(texts_of([draft]))
+        vectors = self._context.batch_vectors()
+        known = vectors.gives_tokens and conn is None
+        exchanges = exchanges_of(draft, self._writes.said_before(draft)) if known else ()
+        vectors.prepare(texts_of([draft]), exchanges)
         return self._writes.add(draft, vectors, conn)
 
     @takes(
@@ -322,7 +324,8 @@ class MemSense:
             user_id=user_id,
             missing=self._writes.missing,
             write=self._writes.write_draft,
-            vectors=lambda: BatchVectors(self._context.embedder),
+            said_before=self._writes.said_before,
+            vectors=self._context.batch_vectors,
             on_bytes=on_bytes,
             on_session=on_session,
         )
@@ -525,7 +528,7 @@ class MemSense:
         return self._retire(chunk_id, "archived", reason)
 
     def _retire(self, chunk_id: int, status: Any, reason: str | None) -> list[int]:
-        vectors = BatchVectors(self._context.embedder)
+        vectors = self._context.batch_vectors()
 
         def retire(
             connection: Connection, _: store.Namespace, place: store.ChunkPlace
@@ -540,7 +543,7 @@ class MemSense:
 
         A turn that was said again after it was forgotten stays away.
         """
-        vectors = BatchVectors(self._context.embedder)
+        vectors = self._context.batch_vectors()
         return vectors.complete(
             lambda: self._change(
                 chunk_id,

@@ -97,7 +97,7 @@ class Writes:
     def _make_session(self, namespace: store.Namespace, marked: store.MarkedSession) -> bool:
         embedder, pool = self._context.embedder, self._context.pool
         store.check_model(namespace, embedder.model, embedder.dimension)
-        vectors = BatchVectors(embedder)
+        vectors = self._context.batch_vectors()
         vectors.prepare(run_read(pool, lambda it: store.session_texts(it, namespace, marked)))
         followers = self._context.followers()
 
@@ -106,3 +106,10 @@ class Writes:
             return store.make_session(connection, scope, marked.session_id, vectors)
 
         return self._run(make, vectors)
+
+    def said_before(self, draft: SessionDraft) -> str:
+        """What the session that a draft continues holds last; empty if the draft begins it."""
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return ""
+        return run_read(self._context.pool, lambda it: store.fetch_last_text(it, namespace, draft))

@@ -8,6 +8,7 @@ from memsense.doctor.contents import (
     examine_languages,
     examine_models,
     examine_retired,
+    examine_tokens,
     examine_traces,
     examine_vectors,
 )
@@ -37,6 +38,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
     yield from examine_indexes(connection)
     yield from examine_large(connection, expected)
     yield from examine_vectors(connection)
+    yield from examine_tokens(connection, expected)
     yield from examine_retired(connection)
     yield from examine_drift(connection)
     yield from examine_languages(connection)

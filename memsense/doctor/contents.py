@@ -24,6 +24,21 @@ def examine_vectors(connection: Connection) -> Iterator[Finding]:
         )
 
 
+def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Finding]:
+    """Exchanges that lack token vectors, where they should have them."""
+    if not expected.tokens:
+        return
+    values = {"model": expected.model, "dimension": expected.dimension}
+    for found in fetch_all(connection, "count_bare", values, FILE, of=Named):
+        yield Finding(
+            check="tokens",
+            severity="warning",
+            text=f"{found['chunks']} exchanges of {found['tenant']}/{found['namespace']} have no"
+            " token vectors: their words are not compared with a question's",
+            remedy="run 'memsense db fill'",
+        )
+
+
 def examine_retired(connection: Connection) -> Iterator[Finding]:
     """What retired chunks left behind, and active ones that no word finds."""
     found = fetch_one(connection, "count_retired_vectors", file=FILE, of=Named)

@@ -58,7 +58,10 @@ def make_report(findings: Sequence[Finding]) -> Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the examiner knows beforehand of the namespace that is in use."""
+    """What the examiner knows beforehand of the namespace that is in use.
+
+    `tokens`: whether what is stored is to have token vectors.
+    """
 
     tenant: str
     namespace: str
@@ -66,3 +69,4 @@ class Expected:
     dimension: int
     trace_days: float
     index_threshold: int
+    tokens: bool = False

@@ -25,6 +25,7 @@ INDEXES: Mapping[str, str] = {
     "embeddings_personal_info_pkey": "embeddings_personal_info",
     "embeddings_preferences_pkey": "embeddings_preferences",
     "embeddings_events_pkey": "embeddings_events",
+    "token_vectors_pkey": "token_vectors",
     **GRAPH_INDEXES,
     "events_chunk": "events",
     "ingested_messages_pkey": "ingested_messages",

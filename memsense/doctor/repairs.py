@@ -17,6 +17,7 @@ def repair(connection: Connection) -> list[Finding]:
         values = {"tenant_id": tenant_id, "scope_ids": scope_ids}
         execute(connection, "lock_scopes", values, RECOUNT)
         vectors = execute(connection, "drop_retired_vectors", values, FILE)
+        vectors += execute(connection, "drop_retired_tokens", values, FILE)
         entries = execute(connection, "drop_retired_entries", values, FILE)
         text = f"removed {vectors} vectors and {entries} index entries of retired chunks"
         done.append(Finding(check="repair", severity="info", text=text))

@@ -15,6 +15,14 @@ from memsense.embed.base import (
 )
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
+from memsense.embed.tokens import (
+    QuestionTokens,
+    TokenEmbedder,
+    Tokens,
+    Vocabulary,
+    cache_queries,
+    check_embedder,
+)
 from memsense.errors import ConfigurationError
 
 __all__ = [
@@ -23,7 +31,13 @@ __all__ = [
     "Embedder",
     "OnnxEmbedder",
     "OpenAIEmbedder",
+    "QuestionTokens",
+    "TokenEmbedder",
+    "Tokens",
     "Vectors",
+    "Vocabulary",
+    "cache_queries",
+    "check_embedder",
     "check_texts",
     "check_vectors",
     "embed_distinct",

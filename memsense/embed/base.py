@@ -86,6 +86,15 @@ class CheckedEmbedder:
         return check_vectors([self._embedder.embed_query(text)], 1, self.dimension)[0]
 
 
+class CacheInfo(Protocol):
+    """What is used of functools' own."""
+
+    @property
+    def hits(self) -> int: ...  # noqa: D102
+    @property
+    def misses(self) -> int: ...  # noqa: D102
+
+
 class CachedQueries:
     """An embedder that remembers the vectors of its last `size` questions. Thread-safe.
 
@@ -114,12 +123,12 @@ class CachedQueries:
     @property
     def hits(self) -> int:
         """How many questions were answered from the cache."""
-        return self._cached.cache_info().hits
+        return self._info().hits
 
     @property
     def misses(self) -> int:
         """How many questions had to be embedded."""
-        return self._cached.cache_info().misses
+        return self._info().misses
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """As the embedder within, uncached."""
@@ -128,6 +137,9 @@ class CachedQueries:
     def embed_query(self, text: str) -> Vectors:
         """The question's vector, (dimension,) float32, read-only; embedded if not remembered."""
         return self._cached(text)
+
+    def _info(self) -> CacheInfo:
+        return self._cached.cache_info()
 
     def _embed_read_only(self, text: str) -> Vectors:
         vector = self._embedder.embed_query(text)

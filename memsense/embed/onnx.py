@@ -1,6 +1,7 @@
 """The default embedder: all-MiniLM-L6-v2 with int8 weights on this machine, by onnxruntime."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Protocol
@@ -9,8 +10,16 @@ import numpy as np
 
 from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
 from memsense.embed.runtime import check_file, import_untyped, open_session
+from memsense.embed.tokens import (
+    QuestionTokens,
+    Signs,
+    Tokens,
+    Vocabulary,
+    pack_signs,
+    unit_rows,
+)
 
-Tokens = list[int]
+Ids = list[int]
 
 MODEL = "all-MiniLM-L6-v2-onnx-int8"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -20,13 +29,23 @@ MAX_TOKENS = 256
 EMPTY_TOKENS = 2  # [CLS] and [SEP]
 UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode
 BATCH_ROWS = 16
-VOCABULARY = Path(__file__).parents[1] / "data" / "minilm" / "vocab.txt"
+DATA = Path(__file__).parents[1] / "data" / "minilm"
+VOCABULARY = DATA / "vocab.txt"
+
+CONTEXT_TOKENS = 40
+CONTEXT_CHARACTERS = 400
+"""Of what was said before a text, its tokens are read behind so many tokens, and of its end no more
+characters are tokenised."""
+
+COMMONEST_WORD = 1996
+"""The number of "the": from here on, the vocabulary lists words from the most frequent down."""
 
 
 class Encoding(Protocol):
     """What is used of tokenizers.Encoding."""
 
-    ids: Tokens
+    ids: Ids
+    offsets: list[tuple[int, int]]
 
 
 class Tokenizer(Protocol):
@@ -70,41 +89,131 @@ class OnnxEmbedder:
         self._session = open_session(known, threads, for_few=for_few)
         self._tokenizer = _open_tokenizer()
 
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Every word piece by its number."""
+        return Vocabulary(VOCABULARY.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The texts' unit vectors in their order: (n, 384) float32.
 
         Raises InvalidInputError for a blank text.
         """
         check_texts(texts)
-        tokens = self._tokenise(texts)
-        vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
-        for rows in _batches(tokens):
-            vectors[rows] = self._run([tokens[row] for row in rows])
-        check_vectors(vectors, len(texts), DIMENSION)
-        return normalise(vectors)
+        return self._pool([_ids(encoding) for encoding in self._encode(texts)])[0]
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of one question: (384,) float32; raises InvalidInputError if blank."""
         return self.embed([text])[0]
 
-    def _tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        return [
-            encoding.ids if len(encoding.ids) > EMPTY_TOKENS else UNKNOWN_WORD
-            for encoding in self._tokenizer.encode_batch(list(texts))
+    def embed_with_tokens(
+        self, texts: Sequence[str], contexts: Sequence[str]
+    ) -> tuple[Vectors, list[Tokens]]:
+        """As `embed`, and the first 254 tokens of each text, read behind 40 of its context.
+
+        A text without a context is read once for both, any other twice.
+        """
+        check_texts(texts)
+        encodings = self._encode(texts)
+        own = [_ids(encoding) for encoding in encodings]
+        before = self._ends(contexts)
+        vectors, signs = self._pool(own, [not found for found in before])
+        behind = [row for row, found in enumerate(before) if found]
+        read = [[*own[row][:1], *before[row], *own[row][1:]] for row in behind]
+        for places in _batches(read):
+            for place, hidden in zip(places, self._run([read[p] for p in places]), strict=True):
+                row = behind[place]
+                signs[row] = self._signs(hidden[1 + len(before[row]) :])
+        return vectors, [
+            Tokens(
+                pieces=np.array(ids[1:-1], dtype=np.uint16),
+                starts=np.array([start for start, _ in encoding.offsets[1 : len(ids) - 1]] or [0]),
+                signs=signs[row],
+            )
+            for row, (encoding, ids) in enumerate(zip(encodings, own, strict=True))
         ]
 
-    def _run(self, rows: Sequence[Tokens]) -> Vectors:
-        """The mean token vector of each row; all rows have the same length."""
+    def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
+        """The question's unit vector, (384,) float32, and its tokens; one run for both.
+
+        A token counts by the root of its idf, as far as its place in the vocabulary tells it: by
+        Zipf's law a word's frequency goes by its rank.
+        """
+        check_texts([text])
+        [ids] = [_ids(encoding) for encoding in self._encode([text])]
+        [hidden] = self._run([ids])
+        vectors = hidden.mean(axis=0, keepdims=True)
+        check_vectors(vectors, 1, DIMENSION)
+        ranks = np.maximum(np.array(ids[1:-1]) - COMMONEST_WORD + 1, 1)
+        return normalise(vectors)[0], QuestionTokens(
+            vocabulary=self.vocabulary,
+            words=[self.vocabulary[number] for number in ids[1:-1]],
+            vectors=unit_rows(hidden[1:-1]) - self._mean,
+            weights=np.sqrt(np.log1p(ranks)),
+        )
+
+    def token_mean(self, texts: Sequence[str]) -> Vectors:
+        """The mean, (384,) float32, of the unit vectors of the texts' tokens."""
+        total, count = np.zeros(DIMENSION), 0
+        rows = [_ids(encoding) for encoding in self._encode(texts)]
+        for places in _batches(rows):
+            for hidden in self._run([rows[place] for place in places]):
+                total += unit_rows(hidden[1:-1]).sum(axis=0)
+                count += len(hidden) - EMPTY_TOKENS
+        return (total / count).astype(np.float32)
+
+    @cached_property
+    def _mean(self) -> Vectors:
+        """The mean token vector of general text: benchmarks/token_mean.py made it."""
+        return np.load(DATA / "token_mean.npy")
+
+    def _encode(self, texts: Sequence[str]) -> Sequence[Encoding]:
+        return self._tokenizer.encode_batch(list(texts))
+
+    def _pool(
+        self, rows: Sequence[Ids], wanted: Sequence[bool] = ()
+    ) -> tuple[Vectors, list[Signs]]:
+        """The unit vector of each row, and the signs of its tokens where they are wanted."""
+        vectors = np.empty((len(rows), DIMENSION), dtype=np.float32)
+        signs = [np.empty((0, DIMENSION // 8), dtype=np.uint8)] * len(rows)
+        for places in _batches(rows):
+            hidden = self._run([rows[place] for place in places])
+            vectors[places] = hidden.mean(axis=1)
+            for place, found in zip(places, hidden, strict=True):
+                if wanted and wanted[place]:
+                    signs[place] = self._signs(found[1:])
+        check_vectors(vectors, len(rows), DIMENSION)
+        return normalise(vectors), signs
+
+    def _signs(self, hidden: Vectors) -> Signs:
+        """The signs of the token vectors up to the last, which is [SEP]'s."""
+        return pack_signs(unit_rows(hidden[:-1]), self._mean)
+
+    def _ends(self, contexts: Sequence[str]) -> list[Ids]:
+        """The last tokens of each context, none of an empty one."""
+        found = self._encode([text[-CONTEXT_CHARACTERS:] for text in contexts])
+        return [encoding.ids[1:-1][-CONTEXT_TOKENS:] for encoding in found]
+
+    def _run(self, rows: Sequence[Ids]) -> Vectors:
+        """The token vectors of each row, (rows, tokens, 384); all rows have the same length."""
         ids = np.array(rows, dtype=np.int64)
         feed = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        return self._session.run(None, feed)[0].mean(axis=1)
+        return self._session.run(None, feed)[0]
 
 
-def _batches(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+def _ids(encoding: Encoding) -> Ids:
+    """What the model reads of a text: its first 254 tokens between [CLS] and [SEP]."""
+    ids = encoding.ids
+    if len(ids) > MAX_TOKENS:
+        return [*ids[: MAX_TOKENS - 1], ids[-1]]
+    return ids if len(ids) > EMPTY_TOKENS else UNKNOWN_WORD
+
+
+def _batches(tokens: Sequence[Ids]) -> Iterator[list[int]]:
     """Row numbers of texts with equally many tokens, at most BATCH_ROWS together."""
     by_length = sorted(range(len(tokens)), key=lambda row: len(tokens[row]))
     for _, same in groupby(by_length, key=lambda row: len(tokens[row])):
@@ -116,6 +225,4 @@ def _split(rows: list[int]) -> Iterator[list[int]]:
 
 
 def _open_tokenizer() -> Tokenizer:
-    tokenizer = import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return tokenizer
+    return import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)

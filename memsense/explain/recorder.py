@@ -170,8 +170,9 @@ class TraceRecorder:
 def _without_vectors(recording: Recording) -> Recording:
     """The same without the candidates' embeddings, most of its size, which no trace holds."""
     search = recording.search
-    candidates = replace(search.candidates, embeddings=_NO_VECTORS)
-    ranking = replace(search.ranking, candidates=candidates)
+    candidates = replace(search.candidates, embeddings=_NO_VECTORS, tokens=None)
+    terms = replace(search.ranking.terms, compared=None)
+    ranking = replace(search.ranking, candidates=candidates, terms=terms)
     return replace(recording, search=replace(search, candidates=candidates, ranking=ranking))
 
 

@@ -212,7 +212,7 @@ def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:
 def _recall_everything(connection: Connection, asked: RecallRequest) -> Sequence[Candidate]:
     """The same recall without limits and without approximate indexes."""
     profile = asked.profile.override(candidate_factor=WIDEST)
-    wide = replace(asked, profile=profile, top_k=WIDEST, indexed=None)
+    wide = replace(asked, profile=profile, top_k=WIDEST, indexed=None, token_limit=0)
     _, candidates = run_recall(connection, wide)
     return candidates
 

@@ -12,11 +12,13 @@ from memsense.search.explanation import (
     Selection,
     SessionSupport,
     Term,
+    WordMatch,
 )
 from memsense.text.tables import TextTable
 
 DIGITS = 4
 BAR_WIDTH = 12
+MOST_MATCHES = 10
 _KINDS = {"cosine": "cosine", "bm25f": "BM25F", "ts_rank": "ts_rank_cd"}
 
 
@@ -88,15 +90,24 @@ def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> TextT
         bar = value_bar(value / largest)
         wide.add_row(part.name, part.rank, part.raw, part.calculation, adds, bar)
         narrow.add_row(part.told(), adds)
+    captions = [match_line(explanation.matches)] if explanation.matches else []
+    if explanation.selection is not None:
+        captions.append(selection_line(explanation.selection, hits))
     for made in (wide, narrow):
         made.add_section()
-        if explanation.selection is not None:
-            made.caption = selection_line(explanation.selection, hits)
+        made.caption = "\n".join(captions)
     note, total = _session_note(explanation), score_text(math.fsum(rounded))
     wide.add_row("score", "", "", note, total, "", style="bold")
     narrow.add_row(f"score: {note}", total, style="bold")
     wide.otherwise = narrow
     return wide
+
+
+def match_line(matches: Sequence[WordMatch]) -> str:
+    """The question's words with those of the memory that they met, what counted most first."""
+    ordered = sorted(matches, key=lambda match: -match.share * match.similarity)
+    told = [f"{item.asked} → {item.met} {item.similarity:.2f}" for item in ordered[:MOST_MATCHES]]
+    return f"words that met: {', '.join(told)}"
 
 
 def selection_line(step: Selection, hits: Mapping[int, int]) -> str:

@@ -1,7 +1,7 @@
 """The arithmetic of a hit: every term of its score, and the step that chose it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from memsense.search.profiles import Route
@@ -35,6 +35,19 @@ class Term:
     weight: float
     contribution: float
     because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordMatch:
+    """A word of the question, and the word of the memory that came nearest to it.
+
+    The `similarity` of each, weighted by `share`, add up to the value of the term `tokens`.
+    """
+
+    asked: str
+    met: str
+    similarity: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +96,10 @@ class ExchangePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
-    """Everything about one hit's score; `parts()` adds up to `final_score`."""
+    """Everything about one hit's score; `parts()` adds up to `final_score`.
+
+    `matches` tell how the term `tokens` came about, where the exchange's tokens were compared.
+    """
 
     chunk_id: int
     routes: Sequence[RouteContribution]
@@ -96,6 +112,7 @@ class Explanation:
     question: Mapping[str, Any] = field(default_factory=dict[str, Any])
     profile: str = ""
     part: ExchangePart | None = None
+    matches: Sequence[WordMatch] = ()
 
     @property
     def memory_score(self) -> float:
@@ -138,7 +155,7 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values, ready for JSON."""
         return {
-            **asdict(self),
+            **asdict(replace(self, matches=tuple(self.matches))),
             "memory_score": self.memory_score,
             "parts": dict(self.parts()),
             "score_kinds": describe_scores(self.score_kinds()),

@@ -52,11 +52,18 @@ class Profile:
     of the whole, half that of the nearer side, to which `speaker_bonus` is added or taken away
     when the question names one side's speaker); `event_weight` * the event facet's cosine;
     `date_weight` * nearness to the dates named; `neighbour_weight` * the better neighbouring
-    turn's score; `reranker_weight` * an optional reranker's opinion of the first
-    `reranker_depth` entries; `phrase_boost` for a text that holds the question word for word;
-    `identifier_boost` for one that holds an identifier of the question (a ticket, a version, a
-    file name), a field of that weight in the lexical route too; `quoted_boost` for one that holds
-    what the question quotes, where `quoted` is "should"; with "must", no other text is returned.
+    turn's score; `tokens_weight` * how near the question's tokens come to those of the exchange
+    (late interaction), `tokens_near_weight` * that of the better neighbouring turn,
+    `tokens_session_weight` * that of all its session's exchanges together, where sessions are
+    returned; of the candidates, the max(tokens_depth, 2 * top_k) best are compared so, and as
+    `session_depth` says, the others' values expected.
+    `asks_weight` * the share of its sentences that ask; `when_time_weight` for a word of time on
+    the side of the speaker whom a when-question names; `reranker_weight` * an optional reranker's
+    opinion of the first `reranker_depth` entries; `phrase_boost` for a text that holds the
+    question word for word; `identifier_boost` for one that holds an identifier of the question (a
+    ticket, a version, a file name), a field of that weight in the lexical route too; `quoted_boost`
+    for one that holds what the question quotes, where `quoted` is "should"; with "must", no other
+    text is returned.
 
     `granularity` is what a search returns that does not say: exchanges ("turn") or sessions, where
     they are stored. A session's rank comes from `session_scoring`; exchanges gain `session_weight`
@@ -107,6 +114,12 @@ class Profile:
     event_weight: float = 0.0
     date_weight: float = 0.0
     neighbour_weight: float = 0.0
+    tokens_weight: float = 0.0
+    tokens_near_weight: float = 0.0
+    tokens_session_weight: float = 0.0
+    tokens_depth: int = 25
+    asks_weight: float = 0.0
+    when_time_weight: float = 0.0
     reranker_weight: float = 1.0
     reranker_depth: int = 20
     phrase_boost: float = 0.0
@@ -137,6 +150,18 @@ class Profile:
         depth = self.session_depth if sessions else 1
         kept = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
         return max(kept, depth * self.least_route_limit)
+
+    def token_limit(self, top_k: int, *, sessions: bool = False) -> int:
+        """How many candidates are compared token by token; 0 where no term takes tokens."""
+        used = (
+            self.tokens_weight,
+            self.tokens_near_weight,
+            self.asks_weight,
+            self.when_time_weight,
+        )
+        if not any(used) and not (sessions and self.tokens_session_weight):
+            return 0
+        return max(self.tokens_depth, 2 * top_k) * (self.session_depth if sessions else 1)
 
     def override(self, **changes: object) -> "Profile":
         """A copy with some constants or route weights changed, e.g. `override(lexical=1.5)`."""
@@ -216,6 +241,12 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("event_weight", 0, 5),
     ("date_weight", 0, 5),
     ("neighbour_weight", 0, 1),
+    ("tokens_weight", 0, 5),
+    ("tokens_near_weight", 0, 5),
+    ("tokens_session_weight", 0, 5),
+    ("tokens_depth", 1, 1000),
+    ("asks_weight", -5, 5),
+    ("when_time_weight", -5, 5),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
     ("phrase_boost", 0, 5),
@@ -293,6 +324,11 @@ BALANCED = Profile(
     neighbour_weight=0.15,
     one_per_exchange=True,
     duplicate_overlap=0.8,
+    tokens_weight=1.63,
+    tokens_near_weight=0.74,
+    tokens_session_weight=1.5,
+    asks_weight=-0.28,
+    when_time_weight=0.22,
 )
 
 # Score fusion: the same candidates, ranked by raw scores on a scale of their own.
@@ -333,6 +369,11 @@ LEXICAL = BALANCED.override(
     **dict.fromkeys(VECTOR_ROUTES, 0.0),
     similarity_weight=0.0,
     event_weight=0.0,
+    tokens_weight=0.0,
+    tokens_near_weight=0.0,
+    tokens_session_weight=0.0,
+    asks_weight=0.0,
+    when_time_weight=0.0,
 )
 
 SEMANTIC = BALANCED.override(name="semantic", lexical=0.0, coverage_weight=0.0)

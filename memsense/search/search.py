@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
-from memsense.embed import Embedder
+from memsense.embed import Embedder, QuestionTokens, TokenEmbedder
 from memsense.search.explanation import Term
 from memsense.search.hits import SearchResult
 from memsense.search.presenting import HitMaker
@@ -104,13 +104,31 @@ def analyse(plan: SearchPlan, known: KnownScope | None) -> Question:
     return analyse_question(plan.request.query, speakers=speakers, asked_at=plan.asked_at)
 
 
+class Embedded(NamedTuple):
+    """What the embedder made of a question: its unit vector, (d,) float32, and its tokens.
+
+    No vector when no vector route has weight; no tokens when no term takes them, or the embedder
+    has none.
+    """
+
+    vector: NDArray[np.float32] | None = None
+    tokens: QuestionTokens | None = None
+
+
 def embed_question(
-    embedder: Embedder, question: Question, profile: Profile
-) -> NDArray[np.float32] | None:
-    """The question's unit vector, (d,) float32; None when no vector route has weight."""
-    if not any(profile.weights[route] for route in VECTOR_ROUTES):
-        return None
-    return embedder.embed_query(question.search_text)
+    embedder: Embedder, question: Question, profile: Profile, *, tokens: bool
+) -> Embedded:
+    """The question's vector, if the profile has a route for it, and its tokens, if they are wanted
+    and the embedder has them."""
+    is_routed = any(profile.weights[route] for route in VECTOR_ROUTES)
+    found = None
+    if tokens and isinstance(embedder, TokenEmbedder):
+        vector, found = embedder.embed_question(question.search_text)
+    elif is_routed:
+        vector = embedder.embed_query(question.search_text)
+    else:
+        return Embedded()
+    return Embedded(vector if is_routed else None, found)
 
 
 def run_search(
@@ -128,11 +146,12 @@ def run_search(
     started = time.perf_counter()
     request = plan.request
     question = analyse(plan, known)
-    vector = None
+    found = Embedded()
     if not plan.unembedded:
-        vector = embed_question(embedder, question, plan.profile)
+        limit = token_limit(plan, known)
+        found = embed_question(embedder, question, plan.profile, tokens=limit > 0)
     embedded = time.perf_counter()
-    asked = recall_request(plan, known, question, vector)
+    asked = recall_request(plan, known, question, found)
     state, candidates = run_read(pool, lambda it: run_recall(it, asked))
     recalled = time.perf_counter()
     sessions = returns_sessions(plan, state)
@@ -147,6 +166,7 @@ def run_search(
         top_k=request.top_k,
         sessions=sessions,
         differing=find_differing(candidates, plan.profile, partial(_fetch_texts, pool, plan)),
+        tokens=found.tokens,
     )
     ranking = rank()
     if reranker and plan.profile.reranker_weight:
@@ -164,7 +184,7 @@ def run_search(
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
-        notes=_notes(plan, asked, state),
+        notes=_notes(plan, asked, state, candidates),
         timings=timings,
     )
 
@@ -208,7 +228,7 @@ def recall_request(
     plan: SearchPlan,
     known: KnownScope | None,
     question: Question,
-    vector: NDArray[np.float32] | None,
+    embedded: Embedded,
 ) -> RecallRequest:
     """What the recall query gets for this search."""
     request = plan.request
@@ -217,17 +237,24 @@ def recall_request(
         namespace=plan.namespace,
         user_id=request.user_id,
         granularities=choose_granularities(plan, known),
-        query_vector=vector,
+        query_vector=embedded.vector,
         terms=segment_scripts(question.search_text),
         profile=plan.profile,
         top_k=request.top_k,
         sessions=may_return_sessions(plan, known),
+        token_limit=token_limit(plan, known) if embedded.tokens else 0,
         filters=request.filters,
         indexed=_indexed(known),
         optional=ask_optional(plan.request.query, plan.profile),
         wording=choose_wording(question, plan.profile),
         timeout=plan.recall_timeout,
     )
+
+
+def token_limit(plan: SearchPlan, known: KnownScope | None) -> int:
+    """How many candidates are compared with the question token by token."""
+    sessions = may_return_sessions(plan, known)
+    return plan.profile.token_limit(plan.request.top_k, sessions=sessions)
 
 
 def choose_wording(question: Question, profile: Profile) -> Wording:
@@ -301,7 +328,9 @@ def holds_sessions_only(search: Search) -> bool:
     return is_default and bool(counts.get("session")) and not counts.get("turn")
 
 
-def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[str]:
+def _notes(
+    plan: SearchPlan, asked: RecallRequest, state: RecallState, candidates: Candidates
+) -> list[str]:
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
     notes = _note_times(plan.request.filters)
@@ -312,6 +341,8 @@ def _notes(plan: SearchPlan, asked: RecallRequest, state: RecallState) -> list[s
             notes.append("some session chunks wait to be made until texts can be embedded")
     elif not has_vector:
         notes.append("no vector route has weight: ranked by words alone")
+    if asked.token_limit and candidates.tokens is None and not candidates.is_session.all():
+        notes.append("no token vectors are stored: run 'memsense db fill' for better ranking")
     if asked.wording.required:
         texts = " and ".join(f"“{text}”" for text in asked.wording.required)
         notes.append(f"only memories that hold {texts} take part")

@@ -33,6 +33,7 @@ from memsense.store.scopes import (
     open_namespace,
 )
 from memsense.store.sessions import make_session, session_texts
+from memsense.store.tokens import fetch_last_text, fill_tokens
 from memsense.store.writes import select_missing, write_session
 
 __all__ = [
@@ -53,10 +54,12 @@ __all__ = [
     "fetch_history",
     "fetch_hits",
     "fetch_known_names",
+    "fetch_last_text",
     "fetch_named_chunks",
     "fetch_recent",
     "fetch_statistics",
     "fetch_texts",
+    "fill_tokens",
     "find_chunk_scope",
     "find_namespace",
     "find_scope",

@@ -101,8 +101,11 @@ def _select_retiring(connection: Connection, place: ChunkPlace, status: Status) 
     return [item for item in found if item.chunk_id not in kept]
 
 
-def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
-    writes.relink_session(connection, place.scope, place.session_id)
+def _refresh_session(
+    connection: Connection, place: ChunkPlace, embed: writes.Embed, fresh: Sequence[int] = ()
+) -> None:
+    """Bring a session in line with its active turns, of which `fresh` have just become active."""
+    writes.relink_session(connection, place.scope, place.session_id, embed, fresh=fresh)
     if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
         unmark_session(connection, place.scope, place.session_id)
         writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
@@ -134,7 +137,7 @@ def restore(
     if inactive:
         detail = {"reason": reason} if reason else {}
         writes.record_events(connection, place.scope, "restored", inactive, detail)
-        _refresh_session(connection, place, embed)
+        _refresh_session(connection, place, embed, inactive)
     return inactive
 
 

@@ -1,14 +1,12 @@
 """The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
@@ -17,6 +15,7 @@ from memsense.db.wire import as_halfvec
 from memsense.store import rows
 from memsense.store.marks import mark_session
 from memsense.store.scopes import Namespace, Scope, find_scope
+from memsense.store.tokens import delete_tokens, insert_tokens
 from memsense.text.identifiers import as_lexemes, index_identifiers
 from memsense.text.scripts import segment_scripts
 from memsense.types import (
@@ -26,14 +25,16 @@ from memsense.types import (
     JsonValue,
     SessionDraft,
     SessionWrite,
+    join_sides,
 )
 from memsense.write.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
+from memsense.write.vectors import BatchVectors, TokenText, in_a_row
 
-Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
-"""The unit vector of each text, (dimension,) float32, by what was embedded before; None where it
-is to be stored without one.
+Embed = BatchVectors
+"""Unit vectors of texts, and tokens of exchanges, by what was embedded before; None where one is to
+be stored without.
 
-It ends the transaction where a text is yet to be embedded. So it is asked before anything is
+It ends the transaction where something is yet to be embedded. So it is asked before anything is
 written, where that is known by then.
 """
 
@@ -299,12 +300,18 @@ def _append_turns(
     ]
     chunk_ids = insert_chunks(connection, scope, linked)
     last_id = before[-1].chunk_id if before else None
+    said = in_a_row(linked, _text(before[-1].turn) if before else "")
+    insert_tokens(connection, scope, chunk_ids, said, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
     if last_id is not None:
         rows.relink(connection, scope, last_id, links[len(before) - 1])
     record_events(connection, scope, "added", chunk_ids)
     return chunk_ids
+
+
+def _text(turn: Turn) -> str:
+    return join_sides(turn.user_text, turn.assistant_text)
 
 
 def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]) -> list[int]:
@@ -494,6 +501,7 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
         follower.chunks_withdrawn(connection, scope, chunk_ids)
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_embeddings", values)
+    delete_tokens(connection, scope, chunk_ids)
 
 
 def _replace(
@@ -512,7 +520,7 @@ def _replace(
     chunks = [c for exchange in placed for c in exchange.chunks if c.ordinal not in inactive]
     chunk_ids = _overwrite_turns(connection, scope, chunks, embed) if chunks else []
     delete_chunks(connection, scope, set(replaced) - set(chunk_ids))
-    relink_session(connection, scope, draft.session_id)
+    relink_session(connection, scope, draft.session_id, embed, fresh=chunk_ids)
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     return chunk_ids
@@ -624,12 +632,25 @@ def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
     return chunk.ordinal, chunk.part, chunk.last_ordinal, chunk.session_text
 
 
-def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
-    """Bring context, next-user text and next-user vectors of a session's turns up to date."""
+def relink_session(
+    connection: Connection,
+    scope: Scope,
+    session_id: str,
+    embed: Embed,
+    *,
+    fresh: Iterable[int] = (),
+) -> None:
+    """Bring context, next-user text, next-user vectors and tokens of a session's turns up to date.
+
+    `fresh` turns have no tokens yet. Those beside which something changed get theirs anew: tokens
+    are read behind what was said before, and nothing that is forgotten may stay in them.
+    """
     key = {**_key(scope), "session_id": session_id}
     found = rows.read_turns(fetch_all(connection, "fetch_turns", key))
-    for item, link in zip(found, link_turns([item.turn for item in found]), strict=True):
-        if link != item.link:
+    links = link_turns([item.turn for item in found])
+    changed = {item.chunk_id for item, link in zip(found, links, strict=True) if link != item.link}
+    for item, link in zip(found, links, strict=True):
+        if item.chunk_id in changed:
             rows.relink(connection, scope, item.chunk_id, link)
     previous = [None, *(item.chunk_id for item in found)]
     values = [
@@ -637,3 +658,22 @@ def relink_session(connection: Connection, scope: Scope, session_id: str) -> Non
         for before, item in zip(previous, found, strict=False)
     ]
     execute_many(connection, "link_user_embedding", values)
+    _renew_tokens(connection, scope, found, changed.union(fresh), embed)
+
+
+def _renew_tokens(
+    connection: Connection,
+    scope: Scope,
+    session: Sequence[rows.StoredTurn],
+    chunk_ids: set[int],
+    embed: Embed,
+) -> None:
+    """Make the tokens of some of a session's turns anew."""
+    texts = ["", *(_text(item.turn) for item in session)]
+    said = {
+        item.chunk_id: TokenText.of(text, item.turn.assistant_text, before)
+        for item, before, text in zip(session, texts, texts[1:], strict=False)
+        if item.chunk_id in chunk_ids
+    }
+    delete_tokens(connection, scope, list(said))
+    insert_tokens(connection, scope, list(said), list(said.values()), embed)

@@ -15,7 +15,7 @@ from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_
 from memsense.inputs import Gate, refused
 from memsense.types import Conversation, SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
-from memsense.write.vectors import BatchVectors, texts_of
+from memsense.write.vectors import BatchVectors, TokenText, exchanges_of, texts_of
 
 BATCH_CHUNKS = 256
 """Exchanges embedded together: enough to sort by length, little enough to keep memory small."""
@@ -101,14 +101,16 @@ def _iso(moment: datetime | None) -> str | None:
 class IngestJob:
     """One ingest run: what to read, whose memory it becomes, and what to tell while it runs.
 
-    `missing` says which of a session's exchanges are new or changed, `write` stores a session
-    in one transaction. `on_bytes` gets the total bytes read, `on_session` the report so far.
+    `missing` says which of a session's exchanges are new or changed, `said_before` what a session
+    holds last, `write` stores a session in one transaction. `on_bytes` gets the total bytes read,
+    `on_session` the report so far.
     """
 
     drafter: Drafter
     options: ReadOptions
     user_id: str | None
     missing: Callable[[SessionDraft], SessionDraft]
+    said_before: Callable[[SessionDraft], str]
     write: Callable[[SessionDraft, BatchVectors], SessionWrite]
     vectors: Callable[[], BatchVectors]
     on_bytes: Callable[[int], object] = lambda _: None
@@ -148,7 +150,8 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
         for batch in _batches(_drafts(sources, job, report)):
             vectors = job.vectors()
             wanted = [job.missing(draft) for draft in batch]
-            vectors.prepare(texts_of(wanted))
+            exchanges = _exchanges(batch, wanted, job) if vectors.gives_tokens else ()
+            vectors.prepare(texts_of(wanted), exchanges)
             if pending is not None:
                 pending.result()
             pending = writer.submit(_write_batch, batch, vectors, job, report)
@@ -229,6 +232,22 @@ def _pieces(draft: SessionDraft) -> Iterator[SessionDraft]:
         return
     for start in range(0, max(len(draft.exchanges), 1), BATCH_CHUNKS):
         yield replace(draft, exchanges=draft.exchanges[start : start + BATCH_CHUNKS])
+
+
+def _exchanges(
+    batch: Sequence[SessionDraft], wanted: Sequence[SessionDraft], job: IngestJob
+) -> Iterator[TokenText]:
+    """What will need tokens, as far as is known before the batch before this one is written."""
+    last: dict[tuple[str, str], str] = {}
+    for draft, missing in zip(batch, wanted, strict=True):
+        if not missing.exchanges:
+            continue
+        session = draft.user_id, draft.session_id
+        before = last[session] if session in last else job.said_before(draft)
+        said = exchanges_of(draft, before)
+        last[session] = said[-1].text if said else ""
+        texts = set(texts_of([missing]))
+        yield from (item for item in said if item.text in texts)
 
 
 def _write_batch(

@@ -4,9 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import blake2b
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+from memsense.embed import QuestionTokens, Tokens, Vocabulary
+from memsense.embed.tokens import pack_signs
 
 Vectors = NDArray[np.float32]
 
@@ -39,6 +43,55 @@ class HashingEmbedder:
         words = re.findall(r"\w+", text.lower()) or [text]
         total = np.sum([word_vector(word, self.dimension) for word in words], axis=0)
         return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+class TokenHashingEmbedder(HashingEmbedder):
+    """As HashingEmbedder, with a token for each word: its direction, and a tenth of that of the
+    word before it, which may be the context's last."""
+
+    vocabulary = Vocabulary([f"w{number}" for number in range(1000)])
+
+    def __init__(self, dimension: int = 48, model: str = "hashing") -> None:
+        super().__init__(dimension, model)
+        self.read: list[tuple[str, str]] = []
+
+    def embed_with_tokens(
+        self, texts: Sequence[str], contexts: Sequence[str]
+    ) -> tuple[Vectors, list[Tokens]]:
+        """The texts' vectors and tokens."""
+        self.read += zip(texts, contexts, strict=True)
+        return super().embed(texts), [
+            self._tokens(text, context) for text, context in zip(texts, contexts, strict=True)
+        ]
+
+    def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
+        """The question's vector and tokens, which count alike."""
+        words = re.findall(r"\w+", text.lower())
+        return self._embed(text), QuestionTokens(
+            vocabulary=self.vocabulary,
+            words=words,
+            vectors=self._vectors(words, ""),
+            weights=np.ones(len(words)),
+        )
+
+    def _tokens(self, text: str, context: str) -> Tokens:
+        found = list(re.finditer(r"\w+", text.lower()))
+        vectors = self._vectors([match[0] for match in found], context)
+        return Tokens(
+            pieces=np.array([crc32(match[0].encode()) % 1000 for match in found], dtype=np.uint16),
+            starts=np.array([match.start() for match in found]),
+            signs=pack_signs(vectors, np.zeros(self.dimension, dtype=np.float32)),
+        )
+
+    def _vectors(self, words: Sequence[str], context: str) -> Vectors:
+        [last] = re.findall(r"\w+", context.lower())[-1:] or [""]
+        rows = np.stack(
+            [
+                word_vector(word, self.dimension) + word_vector(earlier, self.dimension) / 10
+                for word, earlier in zip(words, [last, *words[:-1]], strict=True)
+            ]
+        )
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
 class BrokenEmbedder(HashingEmbedder):

@@ -5,6 +5,7 @@ import random
 import uuid
 from collections.abc import Generator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -93,7 +94,16 @@ def write_corpus(url: str, folder: Path) -> None:
         conn.execute("UPDATE memsense.chunks SET tags = '{rare}' WHERE chunk_id % 50 = 0")
         for n in range(1, USERS):
             conn.execute(CLONE, {"user_id": f"user{n}", "offset": n * 100_000})
+        conn.execute(TOKENS)
         conn.execute("VACUUM ANALYZE")
+
+
+TOKENS = """
+INSERT INTO memsense.token_vectors
+SELECT tenant_id, scope_id, chunk_id, model_id, 1,
+    decode(repeat('00', 140), 'hex'), decode(repeat('00', 420), 'hex')
+FROM memsense.embeddings_full
+"""
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +168,15 @@ def test_a_vector_route_reads_its_scope_by_index_and_returns_its_full_list(
     assert rows_read(scan) <= EXCHANGES
     [limit] = [node for node in walk(plan) if node["Node Type"] == "Limit"]
     assert limit["Actual Rows"] == EVERY_ROUTE.route_limit(8) == 200
+
+
+def test_tokens_are_read_by_index_and_of_the_best_candidates_alone(
+    corpus: psycopg.Connection,
+) -> None:
+    plan = explain_recall(corpus, replace(request(EVERY_ROUTE), token_limit=32))
+    [scan] = scans_of(plan, "token_vectors")
+    assert "token_vectors_pkey" in {node.get("Index Name") for node in walk(scan)}
+    assert rows_read(scan) == 32
 
 
 def count_postings(conn: psycopg.Connection, *queries: str) -> int:

@@ -39,7 +39,7 @@ from memsense.search.request import Filters
 INDEXED = Indexed(17, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("identified", "worded", "one_granularity")
+FLAGS = ("identified", "worded", "tokens", "one_granularity")
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
 
@@ -52,6 +52,7 @@ SHOWN = {
     "ts_rank": Shape(lexical="ts_rank"),
     "graph": Shape(optional=("graph",), filters=("kinds",)),
     "wording": Shape(identified=True, worded=True, one_granularity=True),
+    "tokens": Shape(tokens=True),
 }
 
 
@@ -143,6 +144,7 @@ def test_the_statement_is_sent_without_comments_holes_or_what_it_does_not_need(
         assert "--" not in text
         assert not re.search(r"\{[a-z_]+\}", text)
         assert ("filtered AS" in text) == bool(shape.filters)
+        assert ("token_vectors" in text) == shape.tokens
         assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank")
         assert ("scope_id = 17" in text) == ("halfvec(48)" in text) == (shape.indexed is not None)
         assert ("s.user_id = " in text) == (shape.whose != "all_users")

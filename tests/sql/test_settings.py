@@ -232,7 +232,7 @@ def test_overrides_change_one_search_whatever_profile_it_has(filled: MemSense) -
     [
         ({"lexical": 5.1}, "weight of lexical must be between 0 and 5"),
         ({"lexical": True}, "weight of lexical"),
-        ({"lexcal": 1}, "no constant or route named lexcal; known: b, .*lexical"),
+        ({"lexcal": 1}, "no constant or route named lexcal; known: asks_weight, b, .*lexical"),
         ({"name": "x"}, "no constant or route named name"),
         ({"candidate_factor": 2.5}, "candidate_factor must be a whole number"),
         ({"names_removed": 1}, "names_removed must be true or false"),

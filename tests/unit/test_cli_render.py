@@ -16,13 +16,19 @@ from memsense.cli import app
 from memsense.cli.errors import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
-from memsense.search.arithmetic import arithmetic_table, round_to_total, selection_line
+from memsense.search.arithmetic import (
+    arithmetic_table,
+    match_line,
+    round_to_total,
+    selection_line,
+)
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
     Selection,
     SessionSupport,
     Term,
+    WordMatch,
 )
 from memsense.search.profiles import PROFILES, ROUTES
 
@@ -223,3 +229,14 @@ def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> N
 def test_a_change_that_cannot_be_read_is_wrong_usage(change: str) -> None:
     with pytest.raises(typer.BadParameter):
         read_overrides([change], [])
+
+
+def test_the_words_that_met_are_told_by_how_much_they_counted() -> None:
+    matches = [
+        WordMatch(asked=asked, met=met, similarity=similarity, share=share)
+        for asked, met, similarity, share in (
+            ("where", "in", 0.2, 0.3),
+            ("live", "moved", 0.4, 0.7),
+        )
+    ]
+    assert match_line(matches) == "words that met: live → moved 0.40, where → in 0.20"

@@ -30,6 +30,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "reranker": "cross-encoder",
         "embedding_dimension": "768",
         "trace_sample": "0.5",
+        "token_vectors": "false",
     }
     for name in Settings.model_fields:
         given = values.get(name, "7")
@@ -39,6 +40,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     chosen = (settings.embedder, settings.tagger, settings.reranker)
     assert chosen == ("openai", "llm", "cross-encoder")
     assert (settings.embedding_dimension, settings.trace_sample) == (768, 0.5)
+    assert settings.token_vectors is False
     rest = Settings.model_fields.keys() - values.keys()
     assert {str(getattr(settings, name)).removesuffix(".0") for name in rest} == {"7"}
 

@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.embed import QuestionTokens
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -20,6 +21,7 @@ from memsense.search.question import Question
 from memsense.search.rank.diversity import NO_DIFFERING, Differing, diversify
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.rank.signals import NO_TERMS, ScoreTerms, score_terms
+from memsense.search.rank.tokens import Comparison
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.types import Granularity
@@ -41,6 +43,7 @@ class Ranked:
     final_score: float
     profile: Profile
     terms: tuple[Term, ...]
+    compared: Comparison | None = field(default=None, repr=False)
     own_routes: bool = True
     session: SessionSupport | None = None
     selection: Selection | None = None
@@ -66,6 +69,7 @@ class Ranked:
             final_score=self.final_score,
             selection=self.selection,
             profile=self.profile.name,
+            matches=self.compared.matches(self.row) if self.compared else (),
         )
 
 
@@ -139,6 +143,7 @@ class Ranking:
             final_score=entry.score,
             profile=self.profile,
             terms=self.terms.of(entry.row),
+            compared=self.terms.compared,
             own_routes=entry.own_routes,
             session=self._explain_support(entry.support) if entry.support else None,
             selection=selection,
@@ -167,15 +172,23 @@ def rank_candidates(
     sessions: bool,
     added: Mapping[int, Term] = NO_TERMS,
     differing: Differing = NO_DIFFERING,
+    tokens: QuestionTokens | None = None,
 ) -> Ranking:
     """The final list: at most `top_k` chunks, or sessions when `sessions`.
 
     `added` holds a further term for some chunks, such as a reranker's; `differing` says whose texts
-    make them no duplicates. Deterministic: equal scores
+    make them no duplicates; `tokens` are the question's, where the candidates have come with
+    theirs. Deterministic: equal scores
     go to the lower chunk id.
     """
     terms = score_terms(
-        candidates, profile=profile, question=question, ceiling=ceiling, added=added
+        candidates,
+        profile=profile,
+        question=question,
+        ceiling=ceiling,
+        added=added,
+        tokens=tokens,
+        sessions=sessions,
     )
     fused = fused_scores(candidates, profile)
     if sessions:

@@ -5,6 +5,7 @@ Each is a weight in the profile and a visible term of the explanation; a signal 
 adds no term.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,9 +13,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense.embed import QuestionTokens
 from memsense.search.explanation import Term
 from memsense.search.profiles import Profile, Route
 from memsense.search.question import Question, date_proximity
+from memsense.search.rank.tokens import Comparison
 from memsense.search.recall.candidates import COLUMNS, NOTHING_HELD, Candidates
 
 Values = NDArray[np.float64]
@@ -56,13 +59,15 @@ class Signal:
 class ScoreTerms:
     """What is added to every candidate's fused ranks; `totals` is (n,).
 
-    `added` holds a further term for some, such as a reranker's, by chunk id.
+    `added` holds a further term for some, such as a reranker's, by chunk id; `compared` is what the
+    terms of tokens were made of.
     """
 
     signals: Sequence[Signal]
     totals: Values
     chunk_ids: Sequence[int]
     added: Mapping[int, Term]
+    compared: Comparison | None = None
 
     def of(self, row: int) -> tuple[Term, ...]:
         """The terms of one candidate, in the order in which they are explained."""
@@ -78,10 +83,14 @@ def score_terms(
     question: Question,
     ceiling: Mapping[str, float],
     added: Mapping[int, Term] = NO_TERMS,
+    tokens: QuestionTokens | None = None,
+    sessions: bool = False,
 ) -> ScoreTerms:
     """The terms of every candidate: its memory score, then its signals.
 
-    `ceiling` is the largest lexical score the question allows, by granularity.
+    `ceiling` is the largest lexical score the question allows, by granularity. `tokens` are the
+    question's, if the candidates' are to be compared with them; `sessions`: what is ranked is
+    sessions.
     """
     own = [
         _coverage(candidates, profile, ceiling),
@@ -101,11 +110,21 @@ def score_terms(
     neighbours = _neighbour(candidates, given, profile)
     totals = sum(given, memory.contributions())
     totals = sum((signal.contributions() for signal in neighbours), totals)
+    compared = compare_candidates(candidates, tokens)
+    late = []
+    if compared is not None:
+        expected = profile.rrf_weight * candidates.rrf_scores + totals
+        late = _tokens(candidates, profile, question, compared, expected, sessions=sessions)
+        totals = sum((signal.contributions() for signal in late), totals)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
     return ScoreTerms(
-        signals=[memory, *own, *neighbours], totals=totals, chunk_ids=chunk_ids, added=added
+        signals=[memory, *own, *neighbours, *late],
+        totals=totals,
+        chunk_ids=chunk_ids,
+        added=added,
+        compared=compared,
     )
 
 
@@ -239,23 +258,121 @@ def _neighbour(candidates: Candidates, given: Sequence[Values], profile: Profile
     """
     if not profile.neighbour_weight or not len(candidates):
         return []
-    order, beside = _side_by_side(candidates)
-    before = sum(given, profile.rrf_weight * candidates.rrf_scores)[order]
-    previous = np.full(len(order), -np.inf)
-    following = previous.copy()
-    np.copyto(previous[1:], before[:-1], where=beside)
-    np.copyto(following[:-1], before[1:], where=beside)
-    values = np.empty(len(order))
-    values[order] = np.maximum(np.maximum(previous, following), 0.0)
+    scores = sum(given, profile.rrf_weight * candidates.rrf_scores)
+    values, beside = _better_beside(candidates, scores)
+    values = np.maximum(values, 0.0)
     return [
         Signal(
             name="neighbour",
             weight=profile.neighbour_weight,
             values=values,
             shown=values > 0,
-            because=_Beside(candidates.chunk_ids, order, following > previous),
+            because=beside,
         )
     ]
+
+
+def _better_beside(candidates: Candidates, values: Values) -> tuple[Values, Sequence[str]]:
+    """The larger of the values of the turns beside each candidate, (n,), -inf where there is none
+    among the candidates; and which turn has it."""
+    order, beside = _side_by_side(candidates)
+    before = values[order]
+    previous = np.full(len(order), -np.inf)
+    following = previous.copy()
+    np.copyto(previous[1:], before[:-1], where=beside)
+    np.copyto(following[:-1], before[1:], where=beside)
+    better = np.empty(len(order))
+    better[order] = np.maximum(previous, following)
+    alone = np.isinf(better)
+    return better, _Beside(candidates.chunk_ids, order, following > previous, alone)
+
+
+_EXPECTED = "not compared: what its other terms let expect"
+_NOBODY = "none of its neighbours is a candidate: the mean of all"
+_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
+
+
+def _tokens(
+    candidates: Candidates,
+    profile: Profile,
+    question: Question,
+    compared: Comparison,
+    scores: Values,
+    *,
+    sessions: bool,
+) -> list[Signal]:
+    """What tokens say of every turn. One that was not compared is taken for what turns of its score
+    are on average, so that it neither rises nor falls for that."""
+    is_turn = ~candidates.is_session
+    known = np.zeros(len(candidates), dtype=bool)
+    known[compared.rows] = True
+    because = ["" if found else _EXPECTED for found in known.tolist()]
+    own = _expect(compared.values, compared.rows, scores)
+    found = [_of_turns("tokens", profile.tokens_weight, own, is_turn, because)]
+    if profile.tokens_near_weight:
+        near, beside = _better_beside(candidates, own)
+        alone = np.isinf(near)
+        near[alone] = own[is_turn].mean()
+        found.append(_of_turns("tokens_near", profile.tokens_near_weight, near, is_turn, beside))
+    if sessions and profile.tokens_session_weight:
+        joined = own.copy()
+        joined[compared.rows] = compared.of_sessions(np.array(candidates.session_numbers))
+        found.append(_of_turns("tokens_session", profile.tokens_session_weight, joined, is_turn))
+    if profile.asks_weight:
+        asking = np.full(len(candidates), compared.asking.mean())
+        asking[compared.rows] = compared.asking
+        found.append(_of_turns("asks", profile.asks_weight, asking, is_turn, because))
+    if profile.when_time_weight:
+        found += _when_time(candidates, profile, question, compared)
+    return found
+
+
+def compare_candidates(candidates: Candidates, tokens: QuestionTokens | None) -> Comparison | None:
+    """The question's tokens beside the candidates'; None unless both have some."""
+    if tokens is None or candidates.tokens is None or not len(candidates.tokens.places):
+        return None
+    return Comparison(question=tokens, tokens=candidates.tokens)
+
+
+def _expect(values: Values, rows: NDArray[np.int64], scores: Values) -> Values:
+    """The values of these rows, and for every other what its score lets expect: the line of least
+    squares through them, within their range; (n,)."""
+    known = scores[rows]
+    spread = known - known.mean()
+    squares = float(spread @ spread)
+    slope = float(spread @ values) / squares if squares > 0 else 0.0
+    expected = values.mean() + slope * (scores - known.mean())
+    expected = np.clip(expected, values.min(), values.max())
+    expected[rows] = values
+    return expected
+
+
+def _of_turns(
+    name: str,
+    weight: float,
+    values: Values,
+    is_turn: NDArray[np.bool_],
+    because: str | Sequence[str] = "",
+) -> Signal:
+    shown = is_turn & (weight * values != 0)
+    return Signal(name=name, weight=weight, values=values, shown=shown, because=because)
+
+
+def _when_time(
+    candidates: Candidates, profile: Profile, question: Question, compared: Comparison
+) -> list[Signal]:
+    """Whether the side of the one speaker whom a when-question names tells a time."""
+    if len(question.named_speakers) != 1 or not _WHEN.search(question.text):
+        return []
+    (name,) = question.named_speakers
+    is_user = np.array([speaker == name for speaker in candidates.user_speakers], dtype=bool)
+    is_assistant = np.array(
+        [speaker == name for speaker in candidates.assistant_speakers], dtype=bool
+    )
+    values = np.zeros(len(candidates))
+    values[compared.rows] = compared.tells_time(is_user, is_assistant)
+    because = f"{name} says when"
+    return [_signal("when_time", profile.when_time_weight, values, because)]
 
 
 def _side_by_side(candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -271,22 +388,26 @@ def _side_by_side(candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np
 
 
 class _Beside(Sequence[str]):
-    """The reasons of the neighbour signal, worded when asked for."""
+    """The reasons of what the better neighbour gives, worded when asked for."""
 
     def __init__(
         self,
         chunk_ids: NDArray[np.int64],
         order: NDArray[np.int64],
         is_next: NDArray[np.bool_],
+        alone: NDArray[np.bool_],
     ) -> None:
         self._chunk_ids = chunk_ids
         self._order = order
         self._is_next = is_next
+        self._alone = alone
 
     def __len__(self) -> int:
         return len(self._order)
 
     def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self._alone[row]:
+            return _NOBODY
         place = int(np.flatnonzero(self._order == row)[0])
         beside = self._order[place + 1 if self._is_next[place] else place - 1]
         return f"beside chunk {self._chunk_ids[beside]}"

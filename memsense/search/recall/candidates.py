@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.search.profiles import ROUTES, Route
+from memsense.search.recall.tokens import CandidateTokens
 from memsense.types import Granularity
 
 NO_TAGS: frozenset[str] = frozenset()
@@ -79,6 +80,7 @@ class Candidates(Sequence[Candidate]):
     `embeddings` is (n, d) float32, a row of zeros where `embedded` is False. `tags` and `held`
     hold only the candidates that have any, by chunk id. `session_scores` is (n,): what the best
     session chunk of its session scores by rank, for exchanges that were found beside such chunks.
+    `tokens` are there where they are asked for and any candidate has some.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -99,6 +101,7 @@ class Candidates(Sequence[Candidate]):
     embeddings: NDArray[np.float32]
     held: Mapping[int, Held] = field(default_factory=dict[int, Held])
     session_scores: NDArray[np.float64] | None = None
+    tokens: CandidateTokens | None = None
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -196,6 +199,7 @@ class Candidates(Sequence[Candidate]):
             embeddings=self.embeddings[wanted],
             held=self.held,
             session_scores=None if self.session_scores is None else self.session_scores[wanted],
+            tokens=self.tokens.take(listed) if self.tokens else None,
         )
 
     def without_sessions(self) -> "Candidates":

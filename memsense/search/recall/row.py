@@ -14,6 +14,7 @@ from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES
 from memsense.search.question import Wording
 from memsense.search.recall.candidates import Candidates, Held
+from memsense.search.recall.tokens import CandidateTokens, read_tokens
 
 
 def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
@@ -23,7 +24,7 @@ def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
     (
         chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids,
         scope_ids, granularities, session_ids, ordinals, parts, memory_scores, times,
-        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings,
+        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings, *tokens,
     ) = columns  # fmt: skip
     places = _Places.of(chunk_ids)
     ranks, scores = _read_hits(places, hit_routes, hit_counts, hit_chunk_ids, hit_scores)
@@ -55,7 +56,16 @@ def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
         embedded=known,
         embeddings=vectors,
         held=_read_held(worded or {}, identified or {}, wording),
+        tokens=_read_tokens(places, tokens),
     )
+
+
+def _read_tokens(places: "_Places", columns: Sequence[Any]) -> CandidateTokens | None:
+    """The candidates' tokens, if the statement asked for them and any candidate has some."""
+    if not columns or columns[0] is None:
+        return None
+    tokened, user_counts, counts, pieces, signs = columns
+    return read_tokens(places.find(tokened), user_counts, counts, pieces, signs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ class RecallRequest:
     """One question as the database gets it.
 
     `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
-    `terms` is its text for the lexical route, `optional` the parameters of each optional route
+    `token_limit`: how many candidates come with their tokens; 0: none. `terms` is its text for the
+    lexical route, `optional` the parameters of each optional route
     that runs, `wording` what texts may hold of it word for word. `timeout` is in seconds; 0 is
     none.
     """
@@ -67,6 +68,7 @@ class RecallRequest:
     profile: Profile
     top_k: int
     sessions: bool = False
+    token_limit: int = 0
     filters: Filters = NO_FILTERS
     indexed: Indexed | None = None
     optional: Mapping[Route, Mapping[str, Any]] = field(
@@ -128,6 +130,7 @@ def shape_of(request: RecallRequest) -> Shape:
         optional=tuple(request.optional),
         identified=bool(wording.identifiers),
         worded=bool(wording.phrase or wording.quoted),
+        tokens=request.token_limit > 0,
         one_granularity=len(request.granularities) == 1,
     )
 
@@ -150,6 +153,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "terms": request.terms,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,
+        "token_limit": request.token_limit,
         **{
             f"ef_search_{route}": str(min(round(breadth * request.route_limit), LARGEST_EF_SEARCH))
             for route, breadth in HNSW_BREADTH.items()

@@ -44,7 +44,8 @@ class Shape:
 
     `filters` are names of conditions in `sql/filters.sql`. `optional`: which optional routes run.
     `identified`: identifiers are a field of their own. `worded`: candidates tell which patterns
-    their text holds. `one_granularity`: not both turns and sessions are wanted.
+    their text holds. `tokens`: the best candidates come with their tokens. `one_granularity`: not
+    both turns and sessions are wanted.
     """
 
     whose: Whose = "one_user"
@@ -53,6 +54,7 @@ class Shape:
     optional: tuple[Route, ...] = ()
     identified: bool = False
     worded: bool = False
+    tokens: bool = False
     one_granularity: bool = False
 
     def __post_init__(self) -> None:
@@ -80,7 +82,11 @@ def recall_statement(shape: Shape) -> Numbered:
 
 def recall_text(shape: Shape) -> str:
     """The statement for people: its parameters under their names."""
-    return "WITH " + ",\n".join(compose(shape)) + "\n" + _part("answer")
+    tokens, and_tokens = "", ""
+    if shape.tokens:
+        tokens, and_tokens = ", " + _part("token_columns"), "\nCROSS JOIN tokens"
+    answer = _part("answer", tokens=tokens, and_tokens=and_tokens)
+    return "WITH " + ",\n".join(compose(shape)) + "\n" + answer
 
 
 def compose(shape: Shape) -> Iterator[str]:
@@ -261,6 +267,8 @@ def _candidates(shape: Shape) -> Iterator[str]:
         worded = _part("worded_payload")
     yield _part("candidates", chunks="\n".join(chunks), worded=worded, identified=identified)
     yield _part("vectors")
+    if shape.tokens:
+        yield _part("tokens")
 
 
 def _state(shape: Shape) -> str:

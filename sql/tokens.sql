@@ -1,0 +1,72 @@
+-- Token vectors of exchanges. Every statement names one tenant.
+
+-- name: copy_tokens
+COPY memsense.token_vectors (tenant_id, scope_id, chunk_id, model_id, user_pieces, pieces, signs)
+FROM STDIN (FORMAT BINARY);
+
+-- name: delete_tokens
+DELETE FROM memsense.token_vectors
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
+
+-- name: list_bare_scopes
+-- The memories of a namespace that hold active exchanges without token vectors.
+SELECT s.scope_id
+FROM memsense.scopes AS s
+WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
+  AND EXISTS (
+      SELECT FROM memsense.chunks AS c
+      WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id
+        AND c.granularity = 'turn' AND c.status = 'active'
+        AND NOT EXISTS (
+            SELECT FROM memsense.token_vectors AS t
+            WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id))
+ORDER BY s.scope_id;
+
+-- name: fetch_bare_chunks
+-- The next active exchanges without token vectors, each with the exchange before it in its session.
+SELECT c.chunk_id, c.user_text, c.assistant_text, before.user_text AS user_before, before.assistant_text AS assistant_before
+FROM memsense.chunks AS c
+LEFT JOIN LATERAL (
+    SELECT b.user_text, b.assistant_text
+    FROM memsense.chunks AS b
+    WHERE b.tenant_id = %(tenant_id)s AND b.scope_id = %(scope_id)s AND b.session_id = c.session_id
+      AND b.granularity = 'turn' AND b.status = 'active'
+      AND (b.ordinal, b.part) < (c.ordinal, c.part)
+    ORDER BY b.ordinal DESC, b.part DESC
+    LIMIT 1
+) AS before ON true
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+  AND c.granularity = 'turn' AND c.status = 'active' AND c.chunk_id > %(after)s
+  AND NOT EXISTS (
+      SELECT FROM memsense.token_vectors AS t
+      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id)
+ORDER BY c.chunk_id
+LIMIT %(limit)s;
+
+-- name: lock_memory
+-- As every write of the memory does.
+SELECT scope_id FROM memsense.scopes
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+FOR NO KEY UPDATE;
+
+-- name: select_unchanged
+-- Of some exchanges without token vectors, those that are still active, and as they were read.
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+JOIN unnest(%(chunk_ids)s::bigint[], %(user_texts)s::text[], %(assistant_texts)s::text[])
+    AS read (chunk_id, user_text, assistant_text) ON read.chunk_id = c.chunk_id
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+  AND c.status = 'active' AND c.user_text = read.user_text AND c.assistant_text = read.assistant_text
+  AND NOT EXISTS (
+      SELECT FROM memsense.token_vectors AS t
+      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id);
+
+-- name: fetch_last_text
+-- The last active exchange of a session.
+SELECT c.user_text, c.assistant_text
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
+WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.user_id = %(user_id)s
+  AND c.session_id = %(session_id)s AND c.granularity = 'turn' AND c.status = 'active'
+ORDER BY c.ordinal DESC, c.part DESC
+LIMIT 1;

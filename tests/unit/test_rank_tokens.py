@@ -1,0 +1,210 @@
+"""Token terms against a plain-Python reading of their formulas."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memsense.embed import QuestionTokens, Vocabulary
+from memsense.embed.tokens import pack_signs
+from memsense.search.profiles import Profile
+from memsense.search.question import Question
+from memsense.search.rank.signals import ScoreTerms, score_terms
+from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
+from memsense.search.recall.tokens import CandidateTokens
+
+WORDS = ["tea", "##pot", "blue", "?", ".", "yesterday", "milk"]
+VOCABULARY = Vocabulary(WORDS)
+DIMENSION = 12
+QUESTION = Question(text="When did Ann see it?", search_text="see it", named_speakers=("Ann",))
+TOKENS = Profile(
+    name="tokens",
+    tokens_weight=1.5,
+    tokens_near_weight=0.7,
+    tokens_session_weight=0.4,
+    asks_weight=-0.3,
+    when_time_weight=0.2,
+)
+
+
+def ask(words: Sequence[str] = ("tea", "##pot", "blue"), seed: int = 1) -> QuestionTokens:
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal((len(words), DIMENSION)).astype(np.float32)
+    return QuestionTokens(
+        vocabulary=VOCABULARY,
+        words=words,
+        vectors=vectors,
+        weights=np.arange(1.0, len(words) + 1),
+    )
+
+
+def candidate(place: int, *, session: str = "s", ordinal: int | None = None) -> Candidate:
+    return Candidate(
+        chunk_id=100 + place,
+        rrf_score=1 / (16 + place),
+        routes=(RouteHit("vec_full", place + 1, 0.5),),
+        scope_id=1,
+        granularity="turn",
+        session_id=session,
+        ordinal=place if ordinal is None else ordinal,
+        part=0,
+        memory_score=0.5,
+        tags=frozenset(),
+        occurred_at=datetime(2026, 5, 7, tzinfo=UTC),
+        user_speaker="Ann",
+        assistant_speaker="Bob",
+        embedding=None,
+    )
+
+
+def tokens_of(
+    pieces: Sequence[Sequence[int]], places: Sequence[int], user_counts: Sequence[int] | None = None
+) -> CandidateTokens:
+    counts = np.array([len(own) for own in pieces])
+    rng = np.random.default_rng(2)
+    vectors = rng.standard_normal((int(counts.sum()), DIMENSION)).astype(np.float32)
+    return CandidateTokens(
+        places=np.array(places),
+        counts=counts,
+        user_counts=np.array(user_counts if user_counts is not None else counts),
+        pieces=np.array([piece for own in pieces for piece in own], dtype=np.uint16),
+        signs=pack_signs(vectors, np.zeros(DIMENSION, dtype=np.float32)),
+    )
+
+
+def rank(
+    found: Sequence[Candidate],
+    tokens: CandidateTokens,
+    profile: Profile = TOKENS,
+    *,
+    question: Question = QUESTION,
+    sessions: bool = False,
+) -> ScoreTerms:
+    return score_terms(
+        replace(Candidates.of(found), tokens=tokens),
+        profile=profile,
+        question=question,
+        ceiling={},
+        tokens=ask(),
+        sessions=sessions,
+    )
+
+
+def value(terms: ScoreTerms, row: int, name: str) -> float:
+    return next(term.value for term in terms.of(row) if term.name == name)
+
+
+def nearest(asked: QuestionTokens, signs: np.ndarray) -> list[float]:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    """For each of the question's tokens the largest product with a token's signs, over √d."""
+    bits = np.unpackbits(signs, axis=1)[:, :DIMENSION].astype(int) * 2 - 1
+    return [
+        max(
+            sum(float(q) * b for q, b in zip(vector, row, strict=True)) / math.sqrt(DIMENSION)
+            for row in bits.tolist()
+        )
+        for vector in asked.vectors.tolist()
+    ]
+
+
+def weigh(asked: QuestionTokens, best: Sequence[float]) -> float:
+    return float(np.dot(asked.weights, best) / asked.weights.sum())
+
+
+@given(st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=700), min_size=1, max_size=6))
+def test_tokens_is_the_weighted_mean_of_each_words_nearest_token(pieces: list[list[int]]) -> None:
+    tokens = tokens_of(pieces, range(len(pieces)))
+    terms = rank([candidate(place) for place in range(len(pieces))], tokens)
+    for place in range(len(pieces)):
+        own = tokens.of(place)
+        assert own is not None
+        expected = weigh(ask(), nearest(ask(), own.signs))
+        assert value(terms, place, "tokens") == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_better_neighbour_s_value_counts_as_tokens_near() -> None:
+    found = [candidate(0), candidate(1), candidate(2), candidate(3, session="other")]
+    terms = rank(found, tokens_of([[0], [1, 2], [2, 3], [4]], range(4)))
+    own = [value(terms, row, "tokens") for row in range(4)]
+    near = [value(terms, row, "tokens_near") for row in range(4)]
+    assert near[:3] == pytest.approx([own[1], max(own[0], own[2]), own[1]])
+    assert near[3] == pytest.approx(np.mean(own))
+    assert next(t.because for t in terms.of(0) if t.name == "tokens_near") == "beside chunk 101"
+    assert "beside" not in next(t.because for t in terms.of(3) if t.name == "tokens_near")
+
+
+def test_tokens_session_takes_the_nearest_token_of_the_whole_session() -> None:
+    tokens = tokens_of([[0, 1], [2, 3], [4]], range(3))
+    found = [candidate(0), candidate(5), candidate(2, session="other")]
+    terms = rank(found, tokens, sessions=True)
+    both = tokens.signs[:4]
+    assert value(terms, 0, "tokens_session") == pytest.approx(
+        weigh(ask(), nearest(ask(), both)), abs=1e-5
+    )
+    assert value(terms, 0, "tokens_session") == value(terms, 1, "tokens_session")
+    assert value(terms, 2, "tokens_session") == pytest.approx(value(terms, 2, "tokens"))
+    assert "tokens_session" not in [term.name for term in rank(found, tokens).of(0)]
+
+
+def test_asks_is_the_share_of_sentences_that_end_in_a_question_mark() -> None:
+    mark, stop = WORDS.index("?"), WORDS.index(".")
+    pieces = [[0, mark, 1, stop], [0, mark], [0, 1]]
+    terms = rank([candidate(place) for place in range(3)], tokens_of(pieces, range(3)))
+    assert [value(terms, 0, "asks"), value(terms, 1, "asks")] == [0.5, 1.0]
+    assert "asks" not in [term.name for term in terms.of(2)]
+
+
+def test_when_time_looks_at_the_side_of_the_speaker_who_is_named() -> None:
+    time = WORDS.index("yesterday")
+    pieces = [[time, 0, 1], [0, 1, time]]
+    tokens = tokens_of(pieces, range(2), [1, 1])
+    found = [candidate(0), candidate(1)]
+    named = [[term.name for term in rank(found, tokens).of(row)] for row in range(2)]
+    assert ["when_time" in names for names in named] == [True, False]
+    bob = replace(QUESTION, named_speakers=("Bob",))
+    named = [[t.name for t in rank(found, tokens, question=bob).of(row)] for row in range(2)]
+    assert ["when_time" in names for names in named] == [False, True]
+    for other in (
+        replace(QUESTION, named_speakers=("Ann", "Bob")),
+        replace(QUESTION, text="What did Ann see?"),
+    ):
+        terms = rank(found, tokens, question=other)
+        assert "when_time" not in [term.name for term in terms.of(0)]
+
+
+def test_what_was_not_compared_is_expected_from_its_score() -> None:
+    found = [candidate(place, session=str(place)) for place in range(5)]
+    tokens = tokens_of([[0], [1], [2], [3]], [0, 1, 3, 4])
+    terms = rank(found, tokens)
+    scores = np.array([item.rrf_score for item in found])  # what else there is, all have alike
+    known = [0, 1, 3, 4]
+    values = np.array([value(terms, row, "tokens") for row in known])
+    slope, start = np.polyfit(scores[known], values, 1)
+    expected = np.clip(start + slope * scores[2], values.min(), values.max())
+    assert value(terms, 2, "tokens") == pytest.approx(expected)
+    assert "not compared" in next(t.because for t in terms.of(2) if t.name == "tokens")
+
+
+def test_candidates_taken_in_another_order_keep_their_tokens() -> None:
+    tokens = tokens_of([[0, 1], [2], [3, 4, 5]], [0, 2, 3], [1, 0, 2])
+    taken = tokens.take([3, 1, 0])
+    assert taken.places.tolist() == [0, 2]
+    assert taken.user_counts.tolist() == [2, 1]
+    assert taken.pieces.tolist() == [3, 4, 5, 0, 1]
+    assert np.array_equal(taken.signs, tokens.signs[[3, 4, 5, 0, 1]])
+
+
+def test_words_of_the_question_are_told_with_what_they_met() -> None:
+    compared = rank([candidate(0)], tokens_of([[2, 0, 1]], [0])).compared
+    assert compared is not None
+    matches = compared.matches(0)
+    assert [match.asked for match in matches] == ["teapot", "blue"]
+    assert {match.met for match in matches} <= {"blue", "teapot"}
+    assert sum(match.share for match in matches) == pytest.approx(1)
+    assert sum(match.share * match.similarity for match in matches) == pytest.approx(
+        compared.values[0]
+    )

@@ -1,0 +1,109 @@
+"""Token vectors of the shipped embedder, and the cache of questions that keeps them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from memsense.embed import CachedQueries, OnnxEmbedder, TokenEmbedder, Vocabulary, cache_queries
+from memsense.embed.onnx import DATA
+from memsense.embed.tokens import pack_signs
+from memsense.errors import EmbeddingError, InvalidInputError
+
+TEXTS = ["I moved to Lisbon in 2021.\nCongrats! How is it?", "Hello there", "She plays the cello."]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=1)
+
+
+def read(embedder: OnnxEmbedder, text: str, context: str = "") -> bytes:
+    [tokens] = embedder.embed_with_tokens([text], [context])[1]
+    return tokens.signs.tobytes()
+
+
+def test_texts_have_the_same_vectors_with_tokens_as_without(embedder: OnnxEmbedder) -> None:
+    vectors, _ = embedder.embed_with_tokens(TEXTS, ["", "We spoke of tea before.", ""])
+    assert np.array_equal(vectors, embedder.embed(TEXTS))
+
+
+def test_each_token_has_a_piece_a_place_and_a_bit_a_dimension(embedder: OnnxEmbedder) -> None:
+    [tokens] = embedder.embed_with_tokens([TEXTS[0]], ["before"])[1]
+    pieces = [embedder.vocabulary[number] for number in tokens.pieces.tolist()]
+    assert pieces[:5] == ["i", "moved", "to", "lisbon", "in"]
+    assert TEXTS[0][tokens.starts[3] :].startswith("Lisbon")
+    assert tokens.signs.shape == (len(pieces), 48)
+
+
+def test_a_context_changes_tokens_by_its_last_forty(embedder: OnnxEmbedder) -> None:
+    end = " ".join(["green"] * 39 + ["tea"])
+    assert read(embedder, TEXTS[1], end) != read(embedder, TEXTS[1])
+    assert read(embedder, TEXTS[1], f"Something else. {end}") == read(embedder, TEXTS[1], end)
+
+
+def test_a_token_is_the_sign_of_its_unit_vector_without_the_mean(embedder: OnnxEmbedder) -> None:
+    _, question = embedder.embed_question(TEXTS[2])
+    signs = pack_signs(question.vectors, np.zeros(384, dtype=np.float32))
+    assert signs.tobytes() == read(embedder, TEXTS[2])
+
+
+def test_254_tokens_are_read_of_a_long_text(embedder: OnnxEmbedder) -> None:
+    long = "tea " * 400
+    [tokens] = embedder.embed_with_tokens([long], ["before"])[1]
+    assert len(tokens.pieces) == len(tokens.starts) == len(tokens.signs) == 254
+    assert read(embedder, long, "x") == read(embedder, "tea " * 254, "x")
+
+
+def test_a_text_of_unknown_symbols_has_one_token(embedder: OnnxEmbedder) -> None:
+    [tokens] = embedder.embed_with_tokens(["\U0001fae8"], ["before"])[1]
+    assert (len(tokens.pieces), tokens.starts.tolist(), len(tokens.signs)) == (1, [0], 1)
+
+
+def test_a_question_is_embedded_as_without_its_tokens(embedder: OnnxEmbedder) -> None:
+    vector, tokens = embedder.embed_question("Where does Ada live?")
+    assert np.array_equal(vector, embedder.embed_query("Where does Ada live?"))
+    assert list(tokens.words) == ["where", "does", "ada", "live", "?"]
+    assert tokens.weights[2] > tokens.weights[3] > tokens.weights[4]
+
+
+def test_a_blank_text_has_no_tokens(embedder: OnnxEmbedder) -> None:
+    with pytest.raises(InvalidInputError):
+        embedder.embed_with_tokens(["tea", " "], ["", ""])
+    with pytest.raises(InvalidInputError):
+        embedder.embed_question(" ")
+
+
+def test_the_mean_is_that_of_the_shipped_log(embedder: OnnxEmbedder) -> None:
+    lines = (DATA.parent / "sample_conversation.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["content"] for line in lines]
+    shipped = np.load(DATA / "token_mean.npy")
+    assert np.allclose(embedder.token_mean(texts), shipped, atol=1e-5)
+
+
+def test_a_cache_of_questions_gives_tokens_where_the_embedder_does(embedder: OnnxEmbedder) -> None:
+    cached = cache_queries(embedder, 8)
+    assert isinstance(cached, TokenEmbedder)
+    vector, tokens = cached.embed_question("Where does Ada live?")
+    assert cached.embed_query("Where does Ada live?") is vector
+    assert (cached.hits, cached.misses) == (1, 1)
+    assert not vector.flags.writeable
+    assert not tokens.vectors.flags.writeable
+
+
+def test_a_cache_of_questions_gives_no_tokens_where_the_embedder_has_none() -> None:
+    class Plain:
+        model, dimension = "plain", 2
+
+        def embed(self, texts: object) -> object: ...
+        def embed_query(self, text: str) -> object: ...
+
+    cached = cache_queries(Plain(), 8)  # pyright: ignore[reportArgumentType]
+    assert isinstance(cached, CachedQueries)
+    assert not isinstance(cached, TokenEmbedder)
+
+
+def test_a_vocabulary_of_more_than_two_bytes_is_refused() -> None:
+    assert Vocabulary(["a", "?"]).mask(frozenset("?")).tolist() == [False, True]
+    with pytest.raises(EmbeddingError, match="65,536"):
+        Vocabulary(["x"] * 65_537)
