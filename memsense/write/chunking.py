@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from memsense.types import Chunk, ChunkDraft, render_exchange
 
@@ -93,8 +92,8 @@ class Turn:
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
         """The turn that a draft describes, or a stored chunk."""
-        values: dict[str, Any] = {name: getattr(draft, name) for name in cls.__slots__}
-        return cls(**{**values, "user_text": draft.own_user_text})
+        turn = cls(**{name: getattr(draft, name) for name in cls.__slots__})
+        return replace(turn, user_text=draft.own_user_text)
 
     def render(self) -> str:
         """The text as a session chunk holds it."""
