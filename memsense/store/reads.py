@@ -174,8 +174,7 @@ def fetch_hits(
             exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
             totals[position] = total
         else:
-            hit: WantedHit = wanted[position - 1]
-            if chunk.opening_length and chunk.ordinal == hit.ordinal:
+            if chunk.opening_length and chunk.ordinal == wanted[int(position) - 1].ordinal:
                 chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
     return [
