@@ -97,7 +97,7 @@ class ReadReport:
         self.skipped.setdefault(reason, Tally(unit)).add(source, line, count)
 
     def explain_nothing(self) -> str | None:
-        """Why no message was kept, and what would keep some; None where one was or none was met."""
+        """Why no message was kept, and what would keep some; None where one was, or none met."""
         if self.messages_kept:
             return None
         units = {tally.unit for reason, tally in self.skipped.items() if reason != NO_MESSAGE}

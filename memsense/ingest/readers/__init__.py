@@ -39,8 +39,8 @@ READERS: Mapping[str, Reader] = MappingProxyType(
     {
         module.READER.name: module.READER
         for module in (
-            qwen_code,
             claude_code,
+            qwen_code,
             droid,
             openclaw,
             codex,

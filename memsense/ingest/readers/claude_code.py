@@ -68,7 +68,8 @@ def _sniff(head: Head) -> str | None:
 def _is_message(record: JsonObject) -> bool:
     is_turn = string(record.get("type")) in _TYPES
     is_named = "sessionId" in record or "uuid" in record
-    return is_turn and is_named and isinstance(record.get("message"), dict)
+    is_qwens = "parts" in mapping(record.get("message"))
+    return is_turn and is_named and isinstance(record.get("message"), dict) and not is_qwens
 
 
 def _is_summary(record: JsonObject) -> bool:
