@@ -32,6 +32,8 @@ def detect(source: Source) -> Detection:
     """
     if source.kind == "slack":
         return Detection("slack", "users.json or channels.json beside day files")
+    if source.kind == "opencode":
+        return Detection("opencode", "a storage of session, message and part files")
     head = _read_head(source, HEAD_SIZES[0])
     for size in HEAD_SIZES[1:]:
         if head.complete or _ask(head):

@@ -31,14 +31,14 @@ class Source:
     `label` names it for people and in `Conversation.source`. `named` tells that the caller
     gave it by name, so that a log nobody can read is the caller's error; a file found in a
     folder may simply be something else. `opener` gives the bytes from the beginning. `members`
-    are the files of a Slack export. `place` is the path below the root that the caller gave,
-    with at least one folder, so that `a/chat.txt` and `b/chat.txt` stay apart.
+    are the files of a Slack export, or of opencode's storage. `place` is the path below the root
+    that the caller gave, with a folder at least: `a/chat.txt` and `b/chat.txt` stay apart.
     """
 
     label: str
     name: str
     opener: Callable[[], AbstractContextManager[BinaryIO]] = field(repr=False, compare=False)
-    kind: Literal["file", "member", "stdin", "slack"] = "file"
+    kind: Literal["file", "member", "stdin", "slack", "opencode"] = "file"
     path: Path | None = None
     size: int | None = None
     named: bool = True

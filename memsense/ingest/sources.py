@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
@@ -44,6 +45,7 @@ _SIDE_FILES = re.compile(
     """,
     re.VERBOSE,
 )
+_OPENCODE = ("session", "message", "part")
 _SIDE_FOLDERS = frozenset({"todos", "shell-snapshots", "file-history", "__MACOSX"})
 
 
@@ -139,6 +141,9 @@ class _Walk:
         if _is_slack_folder(folder):
             yield self._slack_folder(folder)
             return
+        if all((folder / name).is_dir() for name in _OPENCODE):
+            yield self._opencode_folder(folder)
+            return
         entries = [entry for entry in folder.iterdir() if not self._is_left_out(entry)]
         for entry in sorted(entries, key=_age_then_name):
             if entry.is_dir():
@@ -153,7 +158,7 @@ class _Walk:
             return entry.name in _SIDE_FOLDERS
         elif not entry.is_file():
             reason = "not a regular file"
-        elif _SIDE_FILES.fullmatch(entry.name):
+        elif _SIDE_FILES.fullmatch(entry.name) or _repeats_another(entry):
             reason = "side file of an export"
         elif not _can_be_log(entry):
             reason = "file of another kind"
@@ -166,7 +171,14 @@ class _Walk:
         self._report.skip(reason, str(path), unit="file")
 
     def _slack_folder(self, folder: Path) -> Source:
-        members = [
+        return _slack_source(str(folder), self._members(folder))
+
+    def _opencode_folder(self, folder: Path) -> Source:
+        members = [member for name in _OPENCODE for member in self._members(folder, name)]
+        return replace(_slack_source(str(folder), members), kind="opencode")
+
+    def _members(self, folder: Path, below: str = ".") -> list[Source]:
+        return [
             Source(
                 label=str(path),
                 name=path.relative_to(folder).as_posix(),
@@ -174,9 +186,8 @@ class _Walk:
                 path=path,
                 size=path.stat().st_size,
             )
-            for path in sorted(self._json_files(folder))
+            for path in sorted(self._json_files(folder / below))
         ]
-        return _slack_source(str(folder), members)
 
     def _json_files(self, folder: Path) -> Iterator[Path]:
         """The JSON files at any depth; links are counted, whatever they lead to."""
@@ -243,6 +254,12 @@ def _slack_source(label: str, members: Sequence[Source]) -> Source:
         size=sum(member.size or 0 for member in members),
         members=members,
     )
+
+
+def _repeats_another(entry: Path) -> bool:
+    """Whether it tells what another file beside it tells, as Cline's and Roo Code's requests do."""
+    is_request = entry.name == "api_conversation_history.json"
+    return is_request and (entry.parent / "ui_messages.json").is_file()
 
 
 def _can_be_log(path: Path) -> bool:

@@ -272,7 +272,7 @@ def _source_of(draft: SessionDraft) -> str | None:
 
 def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
     """The same source, telling how far it has been read."""
-    if source.kind == "slack":
+    if source.members:
         return source
     return replace(source, opener=lambda: _open_counted(source, before, on_bytes))
 

@@ -147,6 +147,36 @@ def _grok(text: str) -> str:
     return json.dumps({"conversations": [{"conversation": {"id": "c"}, "responses": told}]})
 
 
+def _opencode(text: str) -> str:
+    def message(known: str, role: str, said: str) -> Json:
+        return {"info": {"id": known, "role": role}, "parts": [{"type": "text", "text": said}]}
+
+    told = [message("msg_1", "user", text), message("msg_2", "assistant", "fine")]
+    return json.dumps({"info": {"id": "ses_1", "title": "t"}, "messages": told})
+
+
+def _cline(text: str) -> str:
+    return json.dumps(
+        [
+            {"ts": 1767225600000, "type": "say", "say": "text", "text": text},
+            {"ts": 1767225601000, "type": "say", "say": "completion_result", "text": "fine"},
+        ]
+    )
+
+
+def _copilot(text: str) -> str:
+    return lines(
+        {"type": "session.start", "data": {"sessionId": "s"}},
+        {"type": "user.message", "id": "a", "data": {"content": text}},
+        {"type": "assistant.message", "id": "b", "data": {"content": "fine"}},
+    )
+
+
+def _aider(text: str) -> str:
+    prompt = "".join(f"#### {line}\n" for line in text.split("\n"))
+    return f"# aider chat started at 2026-01-01 10:00:00\n\n> Aider v1\n\n{prompt}\nfine\n"
+
+
 SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "claude_code": _claude_code,
     "openclaw": _openclaw,
@@ -210,4 +240,8 @@ SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "droid": _droid,
     "goose": _goose,
     "grok": _grok,
+    "opencode": _opencode,
+    "cline": _cline,
+    "copilot": _copilot,
+    "aider": _aider,
 }
