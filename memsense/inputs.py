@@ -81,7 +81,10 @@ def takes(**types: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
+            try:
+                bound = signature.bind(*args, **kwargs)
+            except TypeError:  # Python's own error names the function
+                return function(*args, **kwargs)
             for name, gate in gates.items():
                 if name in bound.arguments:
                     bound.arguments[name] = gate(bound.arguments[name])
