@@ -1,215 +1,277 @@
-"""Chooses the constants of profile `balanced` on LoCoMo conversations 0-4.
+"""Fits the weights of profile `balanced` on two kinds of conversations at once.
 
-    python benchmarks/tune_profile.py ../shared/eval/locomo10.json --database-url URL
+    python -m benchmarks.tune_profile locomo10.json beam100k.jsonl [--report]
 
-Recall runs once per question with every route and wide pools; every setting is then judged on the
-ranks and raw scores that came back, through memsense's own rerank. Coordinate ascent: each constant
-in turn takes the value of its grid with the best objective, until a whole round changes nothing.
-The database must hold the file (memsense ingest). Conversations 5-9 are only looked at for the
-final report, with --report.
+Each file's conversations must be stored (`memsense eval locomo FILE --ingest`, `memsense eval beam
+FILE`), in the namespaces that --locomo-namespace and --beam-namespace name. Recall runs once a
+question; what each route and each signal gives every candidate is kept, and the score that they add
+up to is fitted by a listwise softmax (Cao et al. 2007): the cross-entropy between the candidates'
+scores and the exchanges that hold gold messages, mean over the questions of a kind, both kinds with
+equal weight. A penalty holds the weights near those that are shipped, so that none moves for a gain
+within noise. Fitted on LoCoMo 0-4 and BEAM 1-10; the other conversations are looked at with
+--report alone.
 """
 
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
 from memsense.config import load_settings
-from memsense.db import Pool, open_pool, read
+from memsense.db import Pool, open_pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
-from memsense.evaluation import read_locomo
-from memsense.evaluation.gold import GoldQuestion
-from memsense.evaluation.metrics import recall_at, reciprocal_rank
-from memsense.search.profiles import BALANCED, ROUTES, Profile
-from memsense.search.question import Question
-from memsense.search.rank.ranking import rank_candidates
-from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
+from memsense.evaluation import GoldQuestion, gold_set, read_beam, read_locomo
+from memsense.evaluation.metrics import recall_at
+from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest
-from memsense.search.search import SearchPlan, run_search
-from memsense.store import find_scope, find_tenant
+from memsense.search.search import Search, SearchPlan, run_search
+from memsense.store import KnownScope, find_scope, find_tenant
 
-WIDE = 10_000
-TENANT = NAMESPACE = "default"
-GRID: Mapping[str, Sequence[float]] = {
-    "lexical": (1.0, 1.5, 2.0, 2.5, 3.0),
-    "vec_full": (0.5, 0.75, 1.0, 1.5),
-    "vec_user": (0.25, 0.5, 0.75, 1.0),
-    "vec_assistant": (0.25, 0.5, 0.75, 1.0),
-    "vec_next_user": (0.0, 0.1, 0.2),
-    "facet_personal_info": (0.0, 0.1, 0.2, 0.4),
-    "facet_preferences": (0.0, 0.1, 0.2, 0.4),
-    "facet_events": (0.0, 0.1, 0.2, 0.4),
-    "coverage_weight": (0.0, 0.2, 0.5, 0.8, 1.25),
-    "similarity_weight": (0.0, 0.2, 0.4, 0.6, 1.0),
-    "speaker_bonus": (0.0, 0.05, 0.1, 0.15),
-    "event_weight": (0.0, 0.05, 0.1, 0.2),
-    "date_weight": (0.0, 0.1, 0.2, 0.3, 0.4),
-    "neighbour_weight": (0.0, 0.1, 0.15, 0.2),
-    "second_turn_weight": (0.0, 0.1, 0.2),
-    "mmr_lambda": (0.7, 0.78, 0.9, 1.0),
+Values = NDArray[np.float64]
+
+TENANT = "default"
+TUNED = {"locomo": "0-4", "beam": "1-10"}
+DEPTHS = (5, 10, 20)
+TEMPERATURE = 0.05
+"""Score that multiplies a candidate's chance by e: it sets the scale of the fitted weights."""
+
+SHARED: Sequence[str] = ("coverage", "similarity", "speaker", "event", "date")
+"""Signals of which, as of the routes, the neighbour's signal takes a share."""
+
+LATE: Sequence[str] = ("tokens", "tokens_near", "asks", "when_time")
+USED: Sequence[Route] = tuple(route for route in ROUTES if BALANCED.weights[route])
+NAMES: Sequence[str] = (*USED, *SHARED, *LATE, "neighbour")
+COMMON = len(USED) + len(SHARED)
+CONSTANTS: Mapping[str, str] = {
+    "speaker": "similarity_weight",
+    **{name: f"{name}_weight" for name in (*SHARED, *LATE, "neighbour") if name != "speaker"},
 }
-POOLS = (50, 100, 200)
+"""The profile's constant of each signal; the speaker's gain is weighed as similarity is."""
+
+BOUNDS = {"asks": (-1.0, 1.0), "neighbour": (0.0, 1.0)}
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """One question with everything that any route found for it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One question with its n candidates.
 
-    gold: GoldQuestion
-    question: Question
-    candidates: Sequence[Candidate]
-    ceiling: Mapping[str, float]
-
-
-def recall_all(pool: Pool, questions: Sequence[GoldQuestion]) -> Iterator[Recalled]:
-    """Every question's candidates with pools wide enough to hold whole conversations."""
-    wide = BALANCED.override(
-        name="wide",
-        least_candidates=WIDE,
-        least_route_limit=WIDE,
-        **dict.fromkeys(ROUTES, 1.0),
-    )
-    vectors: dict[int, NDArray[np.float32] | None] = {}
-    embedder = open_embedder()
-    with read(pool) as connection:
-        tenant_id = find_tenant(connection, TENANT)
-    if tenant_id is None:
-        raise SystemExit("nothing is stored: run 'memsense ingest' on the file first")
-    for gold in questions:
-        with read(pool) as connection:
-            known = find_scope(connection, tenant_id, NAMESPACE, gold.user_id)
-        plan = SearchPlan(
-            request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=20),
-            tenant_id=tenant_id,
-            namespace=NAMESPACE,
-            profile=wide,
-            asked_at=datetime.now(UTC),
-        )
-        search = run_search(pool, plan, known, embedder)
-        shared = [
-            replace(item, embedding=vectors.setdefault(item.chunk_id, item.embedding))
-            for item in search.candidates
-        ]
-        yield Recalled(gold, search.question, shared, search.state.ceiling)
-
-
-def read_messages(connection: Connection) -> dict[int, tuple[str, ...]]:
-    """The message ids of every chunk."""
-    found = connection.execute("SELECT chunk_id, message_ids FROM memsense.chunks")
-    return {chunk_id: tuple(message_ids) for chunk_id, message_ids in found}
-
-
-def fuse(recalled: Recalled, profile: Profile, pool: int) -> list[Candidate]:
-    """The candidates that recall would return with this profile and pool size."""
-    fused: list[Candidate] = []
-    for candidate in recalled.candidates:
-        hits = tuple(hit for hit in candidate.routes if _is_kept(hit, profile, pool))
-        if hits:
-            score = sum(profile.weights[hit.route] / (profile.rrf_k + hit.rank) for hit in hits)
-            fused.append(replace(candidate, routes=hits, rrf_score=score))
-    fused.sort(key=lambda item: (-item.rrf_score, item.chunk_id))
-    return fused[:pool]
-
-
-def _is_kept(hit: RouteHit, profile: Profile, pool: int) -> bool:
-    return hit.rank <= pool and profile.weights[hit.route] > 0
-
-
-def measure(
-    recalled: Sequence[Recalled],
-    profile: Profile,
-    pool: int,
-    messages: Mapping[int, tuple[str, ...]],
-) -> dict[str, float]:
-    """Mean session R@1/5/10 and MRR, and turn R@5/10/20.
-
-    `pool` is that of searches for turns; those for sessions read `session_depth` times as deep.
+    `signals` is (n, routes and signals); `before` and `after` are the rows of the turns beside
+    each, -1 for none; `relevant` says which hold gold messages.
     """
-    rows = [_measure_one(item, profile, pool, messages) for item in recalled]
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+    split: str
+    gold: frozenset[str]
+    signals: Values
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    relevant: NDArray[np.bool_]
+    chunk_ids: NDArray[np.int64]
+    exchanges: Sequence[int]
+    messages: Sequence[frozenset[str]]
 
 
-def _measure_one(
-    item: Recalled, profile: Profile, pool: int, messages: Mapping[int, tuple[str, ...]]
-) -> dict[str, float]:
-    candidates = fuse(item, profile, pool * profile.session_depth)
-    turns = [found for found in fuse(item, profile, pool) if found.granularity == "turn"]
-    rank = partial(rank_candidates, profile=profile, question=item.question, ceiling=item.ceiling)
-    by_session = rank(Candidates.of(candidates), top_k=10, sessions=True).chosen
-    by_turn = rank(Candidates.of(turns), top_k=20, sessions=False).chosen
-    sessions = [(found.candidate.session_id,) for found in by_session]
-    covered = [messages[found.candidate.chunk_id] for found in by_turn]
-    gold = item.gold
+def gather(
+    pool: Pool, namespace: str, questions: Sequence[GoldQuestion], profile: Profile
+) -> Iterator[Asked]:
+    """Every question with what its candidates are worth to each route and signal."""
+    embedder = open_embedder()
+    tenant_id = run_read(pool, lambda it: find_tenant(it, TENANT))
+    if tenant_id is None:
+        raise SystemExit("nothing is stored: run 'memsense eval' on the files first")
+    found = run_read(
+        pool, lambda it: it.execute("SELECT chunk_id, message_ids FROM memsense.chunks").fetchall()
+    )
+    messages = {chunk_id: frozenset(message_ids) for chunk_id, message_ids in found}
+    known = {
+        user_id: run_read(pool, partial(_find_scope, tenant_id, namespace, user_id))
+        for user_id in {gold.user_id for gold in questions}
+    }
+    for gold in questions:
+        plan = SearchPlan(
+            request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=max(DEPTHS)),
+            tenant_id=tenant_id,
+            namespace=namespace,
+            profile=profile,
+            asked_at=gold.asked_at or datetime.now(UTC),
+        )
+        search = run_search(pool, plan, known[gold.user_id], embedder)
+        yield _read_search(search, gold, messages)
+
+
+def _find_scope(
+    tenant_id: int, namespace: str, user_id: str, connection: Connection
+) -> KnownScope | None:
+    return find_scope(connection, tenant_id, namespace, user_id)
+
+
+def _read_search(
+    search: Search, gold: GoldQuestion, messages: Mapping[int, frozenset[str]]
+) -> Asked:
+    candidates = search.candidates
+    columns = [ROUTES.index(route) for route in USED]
+    ranks = candidates.ranks[:, columns]
+    shares = np.where(ranks > 0, 1 / (BALANCED.rrf_k + ranks), 0.0)
+    given = {
+        signal.name: np.where(signal.shown, signal.values, 0.0)
+        for signal in search.ranking.terms.signals
+    }
+    nothing = np.zeros(len(candidates))
+    signals = np.column_stack([given.get(name, nothing) for name in (*SHARED, *LATE)])
+    before, after = _beside(search)
+    held = [messages[chunk_id] for chunk_id in candidates.chunk_ids.tolist()]
+    return Asked(
+        split=gold.split,
+        gold=frozenset(gold.gold_messages),
+        signals=np.hstack([shares, signals]),
+        before=before,
+        after=after,
+        relevant=np.array([bool(ids & gold.gold_messages) for ids in held]),
+        chunk_ids=candidates.chunk_ids,
+        exchanges=candidates.exchange_numbers.tolist(),
+        messages=held,
+    )
+
+
+def _beside(search: Search) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the turns right before and after each candidate, -1 where none is a candidate."""
+    candidates = search.candidates
+    sessions = np.array(candidates.session_numbers)
+    order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+    near = (sessions[order][1:] == sessions[order][:-1]) & (
+        np.diff(candidates.ordinals[order]) <= 1
+    )
+    before = np.full(len(order), -1)
+    after = before.copy()
+    before[order[1:][near]] = order[:-1][near]
+    after[order[:-1][near]] = order[1:][near]
+    return before, after
+
+
+def score(asked: Asked, weights: Values) -> tuple[Values, NDArray[np.int64], Values]:
+    """The scores of the candidates; the better turn beside each, and what that is worth."""
+    common = asked.signals[:, :COMMON] @ weights[:COMMON]
+    previous = np.where(asked.before >= 0, common[asked.before], -np.inf)
+    following = np.where(asked.after >= 0, common[asked.after], -np.inf)
+    better = np.where(following > previous, asked.after, asked.before)
+    worth = np.maximum(np.maximum(previous, following), 0.0)
+    return asked.signals @ weights[:-1] + weights[-1] * worth, better, worth
+
+
+def loss(
+    weights: Values, kinds: Sequence[Sequence[Asked]], start: Values, penalty: float
+) -> tuple[float, Values]:
+    """Mean cross-entropy over the kinds with the penalty, and its gradient."""
+    difference = weights - start
+    total, gradient = penalty * float(difference @ difference), 2 * penalty * difference
+    for asked in kinds:
+        counted = [item for item in asked if item.relevant.any() and not item.relevant.all()]
+        for item in counted:
+            value, slope = _loss_of(item, weights)
+            total += value / len(counted) / len(kinds)
+            gradient += slope / len(counted) / len(kinds)
+    return total, gradient
+
+
+def _loss_of(asked: Asked, weights: Values) -> tuple[float, Values]:
+    scores, better, worth = score(asked, weights)
+    logits = scores / TEMPERATURE
+    logits -= logits.max()
+    chances = np.exp(logits)
+    chances /= chances.sum()
+    wanted = asked.relevant / asked.relevant.sum()
+    away = (chances - wanted) / TEMPERATURE
+    slope = np.append(away @ asked.signals, away @ worth)
+    has = worth > 0
+    slope[:COMMON] += weights[-1] * (away[has] @ asked.signals[better[has], :COMMON])
+    return -float(wanted @ np.log(np.maximum(chances, 1e-300))), slope
+
+
+def measure(asked: Sequence[Asked], weights: Values) -> dict[str, float]:
+    """T@5, T@10 and T@20 in percent, one hit an exchange, without MMR."""
+    found = [_ranked(item, weights) for item in asked]
     return {
-        **{f"session R@{k}": recall_at(sessions, gold.gold_sessions, k) for k in (1, 5, 10)},
-        "session MRR": reciprocal_rank(sessions, gold.gold_sessions),
-        **{f"T@{k}": recall_at(covered, gold.gold_messages, k) for k in (5, 10, 20)},
+        f"T@{depth}": 100
+        * float(np.mean([recall_at(r, a.gold, depth) for r, a in zip(found, asked, strict=True)]))
+        for depth in DEPTHS
     }
 
 
-def objective(measured: Mapping[str, float]) -> float:
-    """What is maximised: the mean of session R@5, R@10, MRR and T@5, T@10, T@20."""
-    chosen = [value for name, value in measured.items() if name != "session R@1"]
-    return float(np.mean(chosen))
+def _ranked(asked: Asked, weights: Values) -> list[frozenset[str]]:
+    scores, _, _ = score(asked, weights)
+    best: dict[int, frozenset[str]] = {}
+    order: list[int] = np.lexsort((asked.chunk_ids, -scores)).tolist()
+    for row in order:
+        best.setdefault(asked.exchanges[row], asked.messages[row])
+    return list(best.values())
 
 
-def ascend(
-    recalled: Sequence[Recalled], pool: int, messages: Mapping[int, tuple[str, ...]], rounds: int
-) -> Profile:
-    """Coordinate ascent from the shipped profile."""
-    profile = BALANCED
-    best = objective(measure(recalled, profile, pool, messages))
-    for number in range(rounds):
-        before = best
-        for name, values in GRID.items():
-            for value in values:
-                tried = profile.override(**{name: value})
-                reached = objective(measure(recalled, tried, pool, messages))
-                if reached > best + 1e-5:
-                    profile, best = tried, reached
-                    print(f"round {number}: {name} = {value:g} -> {best:.4f}", flush=True)
-        if best == before:
-            break
-    return profile
+def shipped() -> Values:
+    """The weights of profile `balanced`, in the order of NAMES."""
+    routes = [BALANCED.weights[route] for route in USED]
+    others = [getattr(BALANCED, CONSTANTS[name]) for name in (*SHARED, *LATE, "neighbour")]
+    return np.array([*routes, *others], dtype=np.float64)
+
+
+def fit(kinds: Sequence[Sequence[Asked]], penalty: float) -> Values:
+    """The weights of the least loss."""
+    start = shipped()
+    bounds = [BOUNDS.get(name, (0.0, 5.0)) for name in NAMES]
+    minimize: Any = optimize.minimize  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    found = minimize(
+        loss, start, args=(kinds, start, penalty), jac=True, method="L-BFGS-B", bounds=bounds
+    )
+    return found.x
 
 
 def main() -> None:
-    """Tune on conversations 0-4; with --report, show conversations 5-9 as well."""
+    """Gather, fit, and print what each kind gains."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("locomo", type=Path)
+    parser.add_argument("beam", type=Path)
+    parser.add_argument("--locomo-namespace", default="locomo")
+    parser.add_argument("--beam-namespace", default="beam")
     parser.add_argument("--database-url")
-    parser.add_argument("--rounds", type=int, default=2, help="0: only measure what is shipped")
-    parser.add_argument("--every", type=int, default=1, help="tune on every n-th question")
-    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--penalty", type=float, nargs="+", default=[0.01])
+    parser.add_argument("--depth", type=int, default=BALANCED.tokens_depth, help="tokens_depth")
+    parser.add_argument("--report", action="store_true", help="show the other conversations too")
     options = parser.parse_args()
-    gold = read_locomo(options.locomo)
-    pool = BALANCED.least_route_limit
+    gold = {
+        "locomo": read_locomo(options.locomo),
+        "beam": gold_set(read_beam(options.beam), options.beam.stem),
+    }
+    probe = BALANCED.override(tokens_depth=options.depth)
     address = options.database_url or load_settings().database_url
     if address is None:
         raise SystemExit("give --database-url or set MEMSENSE_DATABASE_URL")
-    with open_pool(address, min_size=1, max_size=1, timeout=10) as pooled:
-        with read(pooled) as conn:
-            messages = read_messages(conn)
-        tuning = [item for item in gold.questions if item.split == "0-4"][:: options.every]
-        recalled = list(recall_all(pooled, tuning))
-        profile = ascend(recalled, pool, messages, options.rounds)
-        print(json.dumps(profile.as_dict(), indent=2))
-        for size in POOLS:
-            print("0-4", f"pool {size}", _percent(measure(recalled, profile, size, messages)))
-        if options.report:
-            recalled = list(recall_all(pooled, [i for i in gold.questions if i.split == "5-9"]))
-            print("5-9", f"pool {pool}", _percent(measure(recalled, profile, pool, messages)))
+    kinds: dict[str, list[Asked]] = {}
+    with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:
+        for kind, found in gold.items():
+            questions = [q for q in found.questions if options.report or q.split == TUNED[kind]]
+            namespace = getattr(options, f"{kind}_namespace")
+            kinds[kind] = list(gather(pool, namespace, questions, probe))
+    tuned = [[a for a in asked if a.split == TUNED[kind]] for kind, asked in kinds.items()]
+    _print("shipped", kinds, shipped())
+    for penalty in options.penalty:
+        weights = fit(tuned, penalty)
+        _print(f"penalty {penalty:g}", kinds, weights)
+        print(json.dumps({n: round(w, 3) for n, w in zip(NAMES, weights.tolist(), strict=True)}))
 
 
-def _percent(measured: Mapping[str, float]) -> str:
-    return " ".join(f"{name} {100 * value:.1f}" for name, value in measured.items())
+def _print(name: str, kinds: Mapping[str, Sequence[Asked]], weights: Values) -> None:
+    for kind, asked in kinds.items():
+        for split in sorted({item.split for item in asked}):
+            measured = measure([item for item in asked if item.split == split], weights)
+            told = " ".join(f"{depth} {value:.1f}" for depth, value in measured.items())
+            print(f"{name:16} {kind} {split:6} {told}", flush=True)
 
 
 if __name__ == "__main__":
