@@ -177,6 +177,39 @@ def _aider(text: str) -> str:
     return f"# aider chat started at 2026-01-01 10:00:00\n\n> Aider v1\n\n{prompt}\nfine\n"
 
 
+def _cursor(text: str) -> str:
+    def turn(role: str, said: str) -> Json:
+        return {"role": role, "message": {"content": [{"type": "text", "text": said}]}}
+
+    return lines(turn("user", text), turn("assistant", "fine"))
+
+
+def _open_webui(text: str) -> str:
+    told = {
+        "a": {"id": "a", "parentId": None, "role": "user", "content": text},
+        "b": {"id": "b", "parentId": "a", "role": "assistant", "content": "fine"},
+    }
+    return json.dumps([{"id": "c", "chat": {"history": {"messages": told, "currentId": "b"}}}])
+
+
+def _discord(text: str) -> str:
+    def message(known: str, name: str, said: str) -> Json:
+        at = "2026-01-01T10:00:00+02:00"
+        about = {"id": known, "type": "Default", "timestamp": at, "content": said}
+        return about | {"author": {"id": name, "name": name}}
+
+    told = [message("1", "Ana", text), message("2", "Bo", "fine")]
+    return json.dumps({"guild": {"id": "g"}, "channel": {"id": "c"}, "messages": told})
+
+
+def _messenger(text: str) -> str:
+    def message(second: int, name: str, said: str) -> Json:
+        return {"sender_name": name, "timestamp_ms": 1767225600000 + second, "content": said}
+
+    told = [message(1, "Bo", "fine"), message(0, "Ana", text)]
+    return json.dumps({"participants": [{"name": "Ana"}], "messages": told, "thread_path": "t"})
+
+
 SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "claude_code": _claude_code,
     "openclaw": _openclaw,
@@ -244,4 +277,8 @@ SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "cline": _cline,
     "copilot": _copilot,
     "aider": _aider,
+    "cursor": _cursor,
+    "open_webui": _open_webui,
+    "discord": _discord,
+    "messenger": _messenger,
 }
