@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from memsense.ingest.reader import Reader
 from memsense.ingest.readers import (
+    ai_sdk,
     aider,
     chatgpt,
     claude_ai,
@@ -66,6 +67,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
             open_webui,
             discord,
             messenger,
+            ai_sdk,
             longmemeval,
             locomo,
             sharegpt,

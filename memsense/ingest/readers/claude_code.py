@@ -15,6 +15,7 @@ from memsense.ingest.values import JsonObject, identifier, mapping, objects, str
 from memsense.types import Conversation
 
 _TYPES = frozenset({"user", "assistant"})
+_ENVELOPE = "loglines"
 _FLAGS = {
     "isMeta": "meta prompt",
     "isCompactSummary": "compaction summary",
@@ -58,6 +59,8 @@ class _Line:
 
 
 def _sniff(head: Head) -> str | None:
+    if head.find(lambda record: any(map(_is_message, objects(record.get(_ENVELOPE))))):
+        return "loglines of a session on the web"
     if head.find(_is_message):
         return "lines of type user or assistant with sessionId or uuid and a message"
     if head.find(_is_summary):
@@ -79,7 +82,7 @@ def _is_summary(record: JsonObject) -> bool:
 def _read(reading: Reading) -> Iterator[Conversation]:
     titles: dict[str, str] = {}
     lines: list[_Line] = []
-    for record in reading.objects():
+    for record in _records(reading):
         if _is_summary(record.value):
             leaf, summary = record.value.get("leafUuid"), record.value.get("summary")
             titles[string(leaf)] = string(summary)
@@ -100,6 +103,16 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         yield from reading.conversation().build(reading.source.session_id)
     for session, builder in builders.items():
         yield from builder.build(session, title=title)
+
+
+def _records(reading: Reading) -> Iterator[ObjectRecord]:
+    """The session's lines, also those that the web's export holds in one list."""
+    for record in reading.objects(envelope=_ENVELOPE):
+        if _ENVELOPE not in record.value:
+            yield record
+            continue
+        for value in objects(record.value[_ENVELOPE]):
+            yield ObjectRecord(value, record.line, record.ordinal, record.list_number)
 
 
 def _take_line(reading: Reading, record: ObjectRecord) -> _Line:

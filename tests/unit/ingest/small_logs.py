@@ -210,6 +210,14 @@ def _messenger(text: str) -> str:
     return json.dumps({"participants": [{"name": "Ana"}], "messages": told, "thread_path": "t"})
 
 
+def _ai_sdk(text: str) -> str:
+    def message(known: str, role: str, said: str) -> Json:
+        return {"id": known, "role": role, "parts": [{"type": "text", "text": said}]}
+
+    told = [message("a", "user", text), message("b", "assistant", "fine")]
+    return json.dumps({"id": "c", "messages": told})
+
+
 SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "claude_code": _claude_code,
     "openclaw": _openclaw,
@@ -281,4 +289,5 @@ SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "open_webui": _open_webui,
     "discord": _discord,
     "messenger": _messenger,
+    "ai_sdk": _ai_sdk,
 }

@@ -153,3 +153,71 @@ def test_a_messenger_thread_is_turned_round_and_its_letters_mended(read_log: Rea
         "deleted message": 1,
         "notice of the program": 1,
     }
+
+
+# AI SDK, Pydantic AI, Claude Code on the web
+
+
+def test_ui_messages_keep_texts_and_name_files(read_log: ReadLog) -> None:
+    told = [
+        {"id": "s", "role": "system", "parts": [{"type": "text", "text": "rules"}]},
+        {
+            "id": "a",
+            "role": "user",
+            "parts": [
+                {"type": "text", "text": "look"},
+                {"type": "file", "filename": "a.png", "mediaType": "image/png", "url": "data:"},
+            ],
+            "metadata": {"createdAt": "2026-01-01T00:00:00Z"},
+        },
+        {"id": "b", "role": "assistant", "parts": [{"type": "tool-search", "state": "done"}]},
+        {
+            "id": "c",
+            "role": "assistant",
+            "parts": [{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "seen"}],
+        },
+    ]
+    conversations, report = read_log(json.dumps(told))
+    assert conversations[0].format == "ai_sdk"
+    assert said(conversations) == [("user", "look\n\n[file: a.png]"), ("assistant", "seen")]
+    assert conversations[0].messages[0].at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert report.skip_counts == {"system message": 1, "tool call": 1}
+
+
+def test_pydantic_ai_s_history_is_what_user_and_model_said(read_log: ReadLog) -> None:
+    at = {"timestamp": "2026-01-01T00:00:00Z"}
+    told = [
+        {
+            "kind": "request",
+            "parts": [
+                {"part_kind": "system-prompt", "content": "rules"} | at,
+                {"part_kind": "user-prompt", "content": ["hi", {"kind": "image-url"}]} | at,
+            ],
+        },
+        {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "f"}]} | at,
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "content": "1"}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "hello"}]} | at,
+    ]
+    conversations, report = read_log(json.dumps(told))
+    assert conversations[0].format == "ai_sdk"
+    assert said(conversations) == [("user", "hi"), ("assistant", "hello")]
+    assert conversations[0].messages[1].at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert report.skip_counts == {"system message": 1, "tool call": 1, "tool result": 1}
+
+
+def test_the_loglines_of_a_session_on_the_web_are_claude_code_s(read_log: ReadLog) -> None:
+    told = [
+        {"type": "user", "uuid": "a", "sessionId": "s", "message": {"content": "hi"}},
+        {
+            "type": "assistant",
+            "uuid": "b",
+            "parentUuid": "a",
+            "sessionId": "s",
+            "message": {"id": "m", "content": [{"type": "text", "text": "hello"}]},
+        },
+    ]
+    for log in ({"loglines": told}, {"version": 1, "loglines": told}):
+        conversations, report = read_log(json.dumps(log))
+        assert (conversations[0].format, conversations[0].session_id) == ("claude_code", "s")
+        assert said(conversations) == [("user", "hi"), ("assistant", "hello")]
+        assert report.skip_counts == {}
