@@ -38,7 +38,7 @@ def ingest(
     ctx: typer.Context,
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATHS", help="files, folders, patterns, zip archives, - for stdin"),
+        typer.Argument(metavar="PATHS", help="files, folders, patterns, archives, - for stdin"),
     ],
     *,
     user: Annotated[
