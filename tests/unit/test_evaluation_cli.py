@@ -1,6 +1,7 @@
 """`memsense eval jsonl`, `beam` and `compare`, as they are called."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "COLUMNS": "120"},
     )
 
 
