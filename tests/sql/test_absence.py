@@ -17,6 +17,7 @@ def memory(database_url: str) -> Generator[MemSense]:
                 session_id=session,
                 agent_id="cook",
                 tags=["plants"],
+                mode="hybrid",
             )
         yield opened
 
@@ -42,7 +43,10 @@ def test_since_that_is_not_before_until_is_said(memory: MemSense) -> None:
 
 
 def test_a_forgotten_session_counts_as_its_exchanges(memory: MemSense) -> None:
-    for chunk in memory.recent(user_id="ines", granularity="session"):
+    memory.indexes.make_sessions()
+    sessions = memory.recent(user_id="ines", granularity="session")
+    assert len(sessions) == 2
+    for chunk in sessions:
         memory.forget(chunk.chunk_id)
     turns = memory.recent(user_id="ines")
     for chunk in turns:
