@@ -3,7 +3,6 @@
 import glob
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -189,7 +188,8 @@ def _follow(
 ) -> None:
     """Ingest what changes until Ctrl-C; the report grows."""
     changes = watch_logs(paths)
-    arguments = arguments | {"options": replace(arguments["options"], roots=tuple(paths))}
+    options: ReadOptions = arguments["options"]
+    arguments = arguments | {"options": options.model_copy(update={"roots": tuple(paths)})}
     try:
         typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
         for changed in changes:

@@ -30,7 +30,9 @@ TURN_KEYS = {"recall@5", "recall@10", "recall@20"}
 
 
 def environment(url: str | None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
+    """As of a pipe, which is 120 columns wide unless COLUMNS says otherwise."""
+    set_aside = ("MEMSENSE_", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(set_aside)}
     return {**kept, "NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {})}
 
 
@@ -117,6 +119,7 @@ def test_explained_hits_in_json_add_up_to_their_scores(url: str) -> None:
 def test_explain_prints_parts_that_add_up_to_the_printed_score(url: str) -> None:
     question = "What hot drink replaced her morning espresso?"
     done = run(url, "search", question, "-k", "2", "-g", "turn", "--explain", "-p", "memsense")
+    assert (done.returncode, done.stderr) == (0, "")
     totals = 0
     parts: list[float] = []
     for line in done.stdout.splitlines():

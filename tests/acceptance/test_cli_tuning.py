@@ -120,7 +120,8 @@ def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> No
         (("profile", "create", "mine", "--set", "k1=99"), 2, "k1 must be between"),
         (("profile", "delete", "balanced"), 2, "is shipped"),
         (("profile", "delete", "best"), 1, "no profile named"),
-        (("project", "create", ""), 2, "no name for a project"),
+        (("project", "create", ""), 2, "name is empty"),
+        (("project", "create", "a\nb"), 2, "no name for a project"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
