@@ -1,12 +1,13 @@
 """A client that is killed at work: run as a process, it tells in a file what it was acknowledged.
 
-client.py talk DIR NAME SEED     adds, searches and forgets until it is ended
-client.py import DIR USER LOG    ingests the log, forgets, optimises; then it ends
+client.py talk DIR NAME SEED     adds and searches, exchanges and sessions, until it is ended
+client.py import DIR USER LOG    ingests the log, forgets, makes session chunks, optimises, and ends
 """
 
 import random
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from memsense.errors import EmbeddingError
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FAILING = 0.05
+ASKING_FOR_SESSIONS = 0.2
 SESSION = 12
 
 
@@ -65,17 +67,22 @@ def talk(data_dir: str, name: str, seed: str) -> None:
             if not memory.search(said, user_id="ada", top_k=3):
                 raise AssertionError(f"{said} was not found")
             number += 1
+            if chance.random() < ASKING_FOR_SESSIONS:
+                with suppress(EmbeddingError):  # what is left marked is made by the next one
+                    memory.search(said, user_id="ada", granularity="session", top_k=1)
 
 
 def bring_in(data_dir: str, user_id: str, log: str) -> None:
     """Every step may be repeated: what is done already is left alone."""
     with open_memory(data_dir, HashingEmbedder()) as memory:
-        memory.ingest(log, user_id=user_id)
+        memory.ingest(log, user_id=user_id, mode="hybrid")
         print("ingested", flush=True)
         for chunk in memory.recent(limit=1000, user_id=user_id):
             if "secret" in chunk.user_text:
                 memory.forget(chunk.chunk_id)
         print("forgotten", flush=True)
+        memory.indexes.make_sessions(user_id)
+        print("sessions made", flush=True)
         memory.indexes.optimise()
     print("done", flush=True)
 

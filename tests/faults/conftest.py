@@ -1,6 +1,6 @@
 """A server of one's own to break, and what to break it with: seeds printed, durations by variable.
 
-MEMSENSE_FAULT_SECONDS is how long the soak takes (15), MEMSENSE_FAULT_SEED what chance is (random).
+MEMSENSE_FAULT_SECONDS is how long the soak takes (10), MEMSENSE_FAULT_SEED what chance is (random).
 """
 
 import os
@@ -33,7 +33,7 @@ OpenMemory = Callable[..., MemSense]
 
 @pytest.fixture(scope="session")
 def soak_seconds() -> float:
-    return float(os.environ.get("MEMSENSE_FAULT_SECONDS", "15"))
+    return float(os.environ.get("MEMSENSE_FAULT_SECONDS", "10"))
 
 
 @pytest.fixture

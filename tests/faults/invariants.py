@@ -42,6 +42,13 @@ ALWAYS = {
             WHERE (r.tenant_id, r.scope_id, r.chunk_id) = (e.tenant_id, e.scope_id, e.chunk_id)
               AND r.kind = 'removed')
     """,
+    "session chunks that lag behind their exchanges without a mark": """
+        SELECT tenant_id, scope_id, session_id FROM memsense.chunks WHERE status = 'active'
+        GROUP BY 1, 2, 3
+        HAVING max(last_ordinal) FILTER (WHERE granularity = 'session')
+             < max(last_ordinal) FILTER (WHERE granularity = 'turn')
+        EXCEPT SELECT tenant_id, scope_id, session_id FROM memsense.stale_sessions
+    """,
     "messages of no exchange": """
         SELECT session_id, message_key FROM memsense.ingested_messages AS m WHERE NOT EXISTS (
             SELECT FROM memsense.chunks AS c
@@ -74,6 +81,10 @@ CONTENTS = (
     SELECT granularity, lexeme, document_frequency
     FROM memsense.lexemes JOIN memsense.scopes USING (tenant_id, scope_id)
     WHERE user_id = %(user)s ORDER BY 1, 2
+    """,
+    """
+    SELECT session_id FROM memsense.stale_sessions JOIN memsense.scopes USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s ORDER BY 1
     """,
 )
 

@@ -79,7 +79,9 @@ def test_what_is_killed_and_run_again_is_what_ran_through(
     assert said.endswith("done\n"), errors
     print(f"{kills} kills")
     with psycopg.connect(EmbeddedServer(data_dir).url) as connection:
-        assert contents(connection, "killed") == contents(connection, "whole")
+        whole = contents(connection, "whole")
+        assert {granularity for _, granularity, *_ in whole[0]} == {"turn", "session"}
+        assert contents(connection, "killed") == whole
         indexes = connection.execute(
             "SELECT user_id, indexed FROM memsense.scopes ORDER BY user_id"
         ).fetchall()
