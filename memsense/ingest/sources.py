@@ -63,8 +63,9 @@ def expand_paths(
     is followed only where the caller names it: not in a folder, nor where a pattern matches it.
     A log below one of the `roots` has its place there, as if that folder had been given.
     Raises `IngestError` for a path that does not exist or is no regular file or folder, and for an
-    archive whose logs together are more than 50 times as large as it, or larger than 16 GiB; for
-    one such log, and one that can't be unpacked piece by piece, its opener does. Archives are
+    archive that is broken, or whose logs together are more than 50 times as large as it, or larger
+    than 16 GiB; for one such log, one that can't be unpacked piece by piece, and all that a folder
+    holds, its opener does. Archives are
     zip, tar, tar.gz and tar.zst; a log alone may be compressed with gzip or zstd.
     """
     walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
@@ -149,7 +150,15 @@ class _Walk:
             if entry.is_dir():
                 yield from self._folder(entry)
             else:
-                yield from self._file(entry, named=False)
+                yield from self._found(entry)
+
+    def _found(self, path: Path) -> Iterator[Source]:
+        """A folder's file: one that can't be unpacked stops no other, its opener tells."""
+        try:
+            yield from self._file(path, named=False)
+        except IngestError as error:
+            opener = partial(_refuse, str(error))
+            yield Source(label=str(path), name=path.name, opener=opener, path=path)
 
     def _is_left_out(self, entry: Path) -> bool:
         if entry.is_symlink():
@@ -243,6 +252,10 @@ class _Walk:
 
 def _open_file(path: Path) -> BinaryIO:
     return path.open("rb")
+
+
+def _refuse(reason: str) -> BinaryIO:
+    raise IngestError(reason)
 
 
 def _slack_source(label: str, members: Sequence[Source]) -> Source:

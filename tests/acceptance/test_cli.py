@@ -1,5 +1,6 @@
 """The command line as people and scripts meet it: a process, its output and its exit code."""
 
+import gzip
 import json
 import os
 import resource
@@ -275,6 +276,42 @@ def test_strict_fails_when_a_record_was_skipped(url: str, tmp_path: Path) -> Non
     assert lenient.returncode == 0
     assert f"{log}:4" in lenient.stdout.replace("\n", "").replace(" ", "")
     assert run(url, "ingest", log, "--namespace", "strict", "--strict").returncode == 1
+
+
+@pytest.fixture
+def refused(url: str) -> Generator[str]:
+    """A text that this server refuses to store."""
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute(
+            "ALTER TABLE memsense.chunks ADD CONSTRAINT refused"
+            " CHECK (user_text <> 'Cup b.' OR 1 / (length(user_text) - 6) > 0)"
+        )
+        yield "Cup b."
+        conn.execute("ALTER TABLE memsense.chunks DROP CONSTRAINT refused")
+
+
+def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
+    url: str, tmp_path: Path, refused: str
+) -> None:
+    for name, text in (("a", "Cup a."), ("b", refused), ("c", "Cup c.")):
+        write_rows(tmp_path / f"{name}.jsonl", exchange(name, 1, text, "Nice."))
+    packed = gzip.compress((tmp_path / "a.jsonl").read_bytes())
+    (tmp_path / "d.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    place = ("ingest", tmp_path, "--namespace", "failing")
+    done = run(url, *place)
+    assert (done.returncode, done.stderr) == (1, "")
+    told = " ".join(done.stdout.split())
+    assert " 3 6 of 6 3 2 0 0 " in told  # sessions, messages, exchanges, stored, ...
+    failures = told.partition("failed: ")[2].split("failed: ")
+    assert len(failures) == 2
+    assert any("d.jsonl.gz" in failure for failure in failures)
+    assert any("b.jsonl, session 'b': " in failure for failure in failures)
+    again = run_json(url, *place, code=1)
+    counts = {name: again[name] for name in ("exchanges", "stored", "repeated", "refused")}
+    assert counts == {"exchanges": 3, "stored": 0, "repeated": 2, "refused": 1}
+    assert len(again["failed"]) == 2
+    stored = run_json(url, "recent", "--namespace", "failing")
+    assert {chunk["user_text"] for chunk in stored} == {"Cup a.", "Cup c."}
 
 
 def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_path: Path) -> None:

@@ -140,3 +140,15 @@ def test_a_log_that_is_refused_leaves_the_others_readable(tmp_path: Path) -> Non
     with pytest.raises(IngestError, match="20,971,520 bytes, more than 50 times"):
         list(read_source(large))
     assert [len(one.messages) for one in read_source(small)] == [3]
+
+
+def test_a_broken_archive_of_a_folder_stops_no_other_log(tmp_path: Path) -> None:
+    row = json.dumps({"session_id": "s", "role": "user", "content": "I own a kayak."})
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04 and no more")
+    (tmp_path / "whole.jsonl").write_text(row)
+    found = {source.name: source for source in expand_paths([tmp_path])}
+    assert [len(list(read_source(found["whole.jsonl"])))] == [1]
+    with pytest.raises(IngestError, match=r"broken\.zip: the archive can't be read"):
+        list(read_source(found["broken.zip"]))
+    with pytest.raises(IngestError, match=r"broken\.zip: the archive can't be read"):
+        expand_paths([tmp_path / "broken.zip"])
