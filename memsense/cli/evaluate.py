@@ -26,7 +26,7 @@ from memsense.cli.measuring import (
     read_grid,
     study_profiles,
 )
-from memsense.cli.options import Changes, Output
+from memsense.cli.options import Changes, Output, offering
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, table
@@ -64,7 +64,13 @@ COLUMNS = {
 
 Profiles = Annotated[
     list[str] | None,
-    typer.Option("--profile", "-p", metavar="NAME", help=f"{', '.join(PROFILES)}; repeatable"),
+    typer.Option(
+        "--profile",
+        "-p",
+        metavar="NAME",
+        help=f"{', '.join(PROFILES)}; repeatable",
+        autocompletion=offering(PROFILES),
+    ),
 ]
 Parts = Annotated[
     list[str] | None,

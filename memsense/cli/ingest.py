@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import Output
+from memsense.cli.options import Output, offering
 from memsense.cli.output import print_data
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import add_row, console, plain, table
@@ -58,7 +58,11 @@ def ingest(
     log_format: Annotated[
         str | None,
         typer.Option(
-            "--format", "-f", metavar="NAME", help="see `memsense formats`; default: detected"
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="see `memsense formats`; default: detected",
+            autocompletion=offering(READERS),
         ),
     ] = None,
     user_speaker: Annotated[

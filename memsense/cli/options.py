@@ -1,5 +1,6 @@
 """The options that several commands share."""
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, get_args
 
 import typer
@@ -10,6 +11,16 @@ from memsense.search.profiles import PROFILES
 from memsense.types import Granularity, MemoryKind
 
 KINDS = get_args(MemoryKind)
+
+
+def offering(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Completes a value that is begun: of these names, those that begin so."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: docs/cli.md)")]
 
@@ -54,7 +65,12 @@ Tags = Annotated[
 ]
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--kind", metavar="KIND", help=f"of this kind: {', '.join(KINDS)}; repeatable"),
+    typer.Option(
+        "--kind",
+        metavar="KIND",
+        help=f"of this kind: {', '.join(KINDS)}; repeatable",
+        autocompletion=offering(KINDS),
+    ),
 ]
 Metadata = Annotated[
     str | None, typer.Option(metavar="JSON", help="whose metadata contains this JSON object")
@@ -84,6 +100,7 @@ ProfileName = Annotated[
         "-p",
         metavar="NAME",
         help=f"{', '.join(PROFILES)}, or a stored one; default: what the settings say",
+        autocompletion=offering(PROFILES),
     ),
 ]
 By = Annotated[
