@@ -8,7 +8,7 @@ from memsense.client.context import Context
 from memsense.client.writes import Writes
 from memsense.db import read, transaction
 from memsense.errors import ConfigurationError
-from memsense.inputs import Callback, Name, takes
+from memsense.inputs import Callback, Id, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class IndexesResource:
         self._context = context
         self._writes = writes
 
+    @takes(user_id=Id | None)
     def make_sessions(self, user_id: str | None = None) -> int:
         """Make the session chunks that writes in mode "hybrid" left open; of how many sessions.
 
