@@ -75,7 +75,8 @@ def assert_counted(conn: psycopg.Connection[Any]) -> None:
 def stale_links(conn: psycopg.Connection[Any]) -> list[int]:
     """Active turns whose next-user text or context is not what stands around them."""
     rows = conn.execute(
-        "SELECT chunk_id, scope_id, session_id, user_text, assistant_text, next_user_text, context"
+        "SELECT chunk_id, scope_id, session_id, substr(user_text, opening_length + 1),"
+        " assistant_text, next_user_text, context"
         " FROM memsense.chunks WHERE status = 'active' AND granularity = 'turn'"
         " ORDER BY scope_id, session_id, ordinal, part"
     ).fetchall()

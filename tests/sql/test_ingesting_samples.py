@@ -45,6 +45,6 @@ def test_a_message_of_350_000_characters_is_stored_whole_and_found(memory: MemSe
     memory.add([{"role": "user", "content": text}], user_id="ada", session_id="long")
     chunks = memory.recent(user_id="ada", limit=1000)
     parts = sorted(chunks, key=lambda chunk: chunk.part)
-    assert "".join(chunk.user_text for chunk in parts) == text
+    assert "".join(chunk.own_user_text for chunk in parts) == text
     [hit, *_] = memory.search("quixotic", user_id="ada", granularity="turn", profile="lexical")
     assert "quixotic" in hit.content
