@@ -12,6 +12,7 @@ from embedders import BrokenEmbedder, Vectors
 from psycopg import sql
 
 from memsense import MemSense
+from memsense.db.queries import query
 from memsense.errors import EmbeddingError, InvalidInputError, NotFoundError
 from memsense.search.profiles import BALANCED, ROUTES
 from memsense.types import Granularity
@@ -54,6 +55,14 @@ def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]
         yield statements
 
 
+def besides_texts(statements: list[str], searches: int = 1) -> list[str]:
+    """The statements but those that read near-duplicates' texts, at most one a search."""
+    compared = query("fetch_texts", "hits.sql").as_string()
+    others = [text for text in statements if text != compared]
+    assert len(statements) - len(others) <= searches
+    return others
+
+
 def test_a_search_of_a_known_scope_is_two_statements(
     memory: MemSense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,9 +82,21 @@ def test_a_search_that_finds_nothing_is_one_statement(
 ) -> None:
     add(memory, "I drink tea in Lisbon.")
     memory.search("tea", user_id="ada")
+    nothing: list[dict[str, Any]] = [{"until": "1999-01-01"}, {"since": "2999-01-01"}]
+    for options in nothing:
+        with recorded_statements(monkeypatch) as statements:
+            assert not memory.search("tea", **options).hits
+        assert len(statements) == 1, options
+
+
+def test_names_that_nothing_has_are_looked_up_where_nothing_is_found(
+    memory: MemSense, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(memory, "I drink tea in Lisbon.")
+    memory.search("tea", user_id="ada")
     with recorded_statements(monkeypatch) as statements:
-        assert not memory.search("tea", user_id="ada", session_ids=["none"])
-    assert len(statements) == 1
+        assert memory.search("tea", user_id="ada", session_ids=["none"]).notes
+    assert len(statements) == 2
 
 
 def test_the_first_search_of_a_scope_looks_it_up_once_more(
