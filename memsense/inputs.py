@@ -297,12 +297,20 @@ def number(low: float, high: float) -> BeforeValidator:
     return BeforeValidator(read)
 
 
+def _read_finite(value: object) -> float:
+    found = _as_number(value)
+    if found is None or not math.isfinite(found):
+        raise refused("must be a finite number", value)
+    return found
+
+
 _bigint = whole_number(1, LARGEST_BIGINT)
 _read_bigint = cast("Callable[[object], int]", _bigint.func)
 
 ChunkId = Annotated[int, _bigint]
 Limit = Annotated[int, whole_number(1, LARGEST_LIMIT)]
 Share = Annotated[float, number(0, 1)]
+FiniteNumber = Annotated[float, BeforeValidator(_read_finite)]
 Switch = Annotated[bool, Field(strict=True)]
 Callback = Callable[..., object]
 

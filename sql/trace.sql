@@ -5,7 +5,7 @@
 WITH trace AS (
     INSERT INTO memsense.traces (
         tenant_id, trace_id, scope_id, namespace, user_id, question, searched, names, dates, lexemes, top_k,
-        granularity, returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches,
+        min_score, granularity, returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches,
         candidate_count, hit_count, timings_ms, notes
     )
     VALUES (
@@ -16,7 +16,7 @@ WITH trace AS (
          WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
            AND n.name = %(namespace)s AND s.user_id = %(user_id)s),
         %(namespace)s, %(user_id)s, %(question)s, %(searched)s, %(names)s, %(dates)s, %(lexemes)s, %(top_k)s,
-        %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
+        %(min_score)s, %(granularity)s, %(returned)s, %(filters)s, %(asked_at)s, %(profile_name)s, %(profile)s, %(chunk_counts)s,
         %(lexical_matches)s, %(candidate_count)s, %(hit_count)s, %(timings_ms)s, %(notes)s
     )
 )
@@ -46,8 +46,8 @@ LIMIT %(limit)s;
 
 -- name: fetch_trace
 SELECT
-    tenant_id, trace_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, granularity, returned,
-    filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count, timings_ms,
+    tenant_id, trace_id, namespace, user_id, question, searched, names, dates, lexemes, top_k, min_score, granularity,
+    returned, filters, asked_at, profile_name, profile, chunk_counts, lexical_matches, candidate_count, hit_count, timings_ms,
     notes, recorded_at
 FROM memsense.traces
 WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s AND trace_id = %(trace_id)s;

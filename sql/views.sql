@@ -230,7 +230,7 @@ SELECT
     nullif(p.mmr_lambda * one.relevance - (1 - p.mmr_lambda) * one.redundancy, 'NaN') AS mmr_score,
     nullif(one.hit_rank, 0) AS hit_rank,
     CASE WHEN one.hit_rank > 0 THEN nullif(p.shown_chunk_ids[one.hit_rank], 0) END AS shown_chunk_id,
-    (ARRAY['duplicate', 'mmr', 'session', 'limit', 'part', 'outranked'])[nullif(one.step, 0)] AS dropped_by,
+    (ARRAY['duplicate', 'mmr', 'session', 'limit', 'part', 'outranked', 'below_min_score'])[nullif(one.step, 0)] AS dropped_by,
     CASE WHEN one.step IN (1, 3, 5) THEN one.rival END AS lost_to
 FROM memsense.packed_candidates AS p
 CROSS JOIN LATERAL unnest(
@@ -308,7 +308,7 @@ COMMENT ON COLUMN memsense.trace_candidates.redundant_to IS 'The hit it was that
 COMMENT ON COLUMN memsense.trace_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.trace_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
 COMMENT ON COLUMN memsense.trace_candidates.shown_chunk_id IS 'The chunk that was shown for it: itself, or the session chunk around it.';
-COMMENT ON COLUMN memsense.trace_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session. Null for hits.';
+COMMENT ON COLUMN memsense.trace_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session; below_min_score: its score was less than the search asked for. Null for hits.';
 COMMENT ON COLUMN memsense.trace_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session or exchange.';
 
 CREATE VIEW memsense.recall_explain AS
@@ -386,7 +386,7 @@ COMMENT ON COLUMN memsense.recall_candidates.redundancy IS 'Its largest closenes
 COMMENT ON COLUMN memsense.recall_candidates.redundant_to IS 'The hit it was that close to.';
 COMMENT ON COLUMN memsense.recall_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.recall_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
-COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session. Null for hits.';
+COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session; below_min_score: its score was less than the search asked for. Null for hits.';
 COMMENT ON COLUMN memsense.recall_candidates.lost_to IS 'The hit it duplicates, or the chunk that stood for its session or exchange.';
 COMMENT ON COLUMN memsense.recall_candidates.tenant_id IS 'Number of the tenant, the first column of every key.';
 

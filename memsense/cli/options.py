@@ -84,6 +84,12 @@ Granular = Annotated[
     Granularity | None,
     typer.Option("--granularity", "-g", help="exchanges or sessions; default: as the profile says"),
 ]
+MinScore = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SCORE", help="only memories that score at least so much; there may be none"
+    ),
+]
 ContentBudget = Annotated[
     int,
     typer.Option(

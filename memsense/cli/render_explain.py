@@ -80,6 +80,7 @@ def _facts(trace: "Trace") -> list[tuple[str, str]]:
         ("dates", ", ".join(trace.dates)),
         ("words", ", ".join(trace.lexemes)),
         ("filters", ", ".join(name for name, value in trace.filters.items() if value)),
+        ("min_score", "" if trace.min_score is None else f"{trace.min_score!r}"),
         ("profile", trace.profile_name),
         ("milliseconds", timings),
         ("notes", "; ".join(trace.notes)),
@@ -142,6 +143,8 @@ def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
         why = f"duplicates chunk {item.lost_to}, redundancy {item.redundancy or 0:.3f}"
     elif item.dropped_by == "limit":
         why = "its session could give no further hit: max_per_session or min_sessions"
+    elif item.dropped_by == "below_min_score":
+        why = f"below min_score: place {item.score_rank} by score"
     else:
         by = "dropped by MMR" if item.dropped_by == "mmr" else "outranked"
         why = f"{by}: place {item.score_rank} by score, MMR {item.mmr_score or 0:.4f}"

@@ -347,6 +347,7 @@ class MemSense:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         granularity: Granularity | None = None,
+        min_score: float | None = None,
         exclude: Sequence[int | str] = (),
         tags: Sequence[str] | None = None,
         kinds: Sequence[MemoryKind] | None = None,
@@ -366,8 +367,9 @@ class MemSense:
         for containment. `asked_at` is the moment that "last week" in the question counts from
         (default: now). `granularity`: "turn" for exchanges, "session" for sessions, each with its
         `best` exchanges; without it, as the profile says: exchanges in all shipped ones but
-        `memsense`. A hit's `content` has `content_budget` characters at most, those around what
-        the question asks for.
+        `memsense`. What scores below `min_score` is no hit, so that there may be none; a note then
+        says what the best score was. A hit's `content` has `content_budget` characters at most,
+        those around what the question asks for.
 
         A `profile` (shipped, stored, or of your own) is taken as it is; without one, the
         namespace's settings decide, as they are at this moment. `overrides` changes single
@@ -384,6 +386,7 @@ class MemSense:
             since=since,
             until=until,
             granularity=granularity,
+            min_score=min_score,
             exclude=exclude,
             tags=tags,
             kinds=kinds,
@@ -409,6 +412,7 @@ class MemSense:
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         granularity: Granularity | None = None,
+        min_score: float | None = None,
         exclude: Sequence[int | str] = (),
         tags: Sequence[str] | None = None,
         kinds: Sequence[MemoryKind] | None = None,
@@ -434,6 +438,7 @@ class MemSense:
             since=since,
             until=until,
             granularity=granularity,
+            min_score=min_score,
             exclude=exclude,
             tags=tags,
             kinds=kinds,

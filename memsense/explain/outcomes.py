@@ -12,11 +12,11 @@ from memsense.search.rank.ranking import Ranking, contributions, fused_scores
 from memsense.search.recall.candidates import Candidate
 from memsense.search.search import Search
 
-DropStep = Literal["duplicate", "mmr", "session", "limit", "part", "outranked"]
+DropStep = Literal["duplicate", "mmr", "session", "limit", "part", "outranked", "below_min_score"]
 STEPS: tuple[DropStep | None, ...] = (None, *get_args(DropStep))
 """What the numbers of `Fates.steps` mean; none for a hit. Traces keep them: add at the end."""
 
-_DUPLICATE, _MMR, _SESSION, _LIMIT, _PART, _OUTRANKED = range(1, len(STEPS))
+_DUPLICATE, _MMR, _SESSION, _LIMIT, _PART, _OUTRANKED, _BELOW = range(1, len(STEPS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,9 +42,10 @@ class Fates:
 def judge_candidates(ranking: Ranking) -> Fates:
     """The fate of every candidate.
 
-    Limits on sessions bar whole sessions. Near-duplicates are passed over while others remain;
-    once only they remain, MMR decides. What has no place among the best by score alone was
-    outranked; what has one was dropped by MMR.
+    What scored below `min_score` could not be chosen, whatever else is true of it. Limits on
+    sessions bar whole sessions. Near-duplicates are passed over while others remain; once only
+    they remain, MMR decides. What has no place among the best by score alone was outranked; what
+    has one was dropped by MMR.
     """
     candidates, profile, entries = ranking.candidates, ranking.profile, ranking.entries
     rows = np.array([entry.row for entry in entries], dtype=np.int64)
@@ -63,6 +64,7 @@ def judge_candidates(ranking: Ranking) -> Fates:
     dropped = np.where(surpassed, _OUTRANKED, _MMR)
     fates.steps[rows] = np.where(_are_duplicates(ranking), _DUPLICATE, dropped)
     fates.steps[rows[ranking.barred]] = _LIMIT
+    fates.steps[rows[ranking.eligible :]] = _BELOW
     fates.own_routes[rows] = [entry.own_routes for entry in entries]
     fates.final_scores[rows] = [entry.score for entry in entries]
     fates.score_ranks[rows] = np.arange(1, len(rows) + 1)
@@ -106,10 +108,10 @@ class Outcome:
     `position` is its place after fusion, `score_rank` its place by final_score among what MMR
     chose from (None for a candidate that left its session or its exchange to another), `hit_rank`
     its place in the answer. `selection` holds the MMR numbers of the step that chose it, or of the
-    last step that didn't; `bar` the MMR score that won that step. `lost_to` is the chunk it
-    duplicates, or the one that stands for its session or its exchange. base_score + turn support +
-    terms = final_score, where base_score is the sum of the routes' contributions, or 0 for a turn
-    that only supports.
+    last step that didn't; `bar` the MMR score that won that step, or the `min_score` that it is
+    below. `lost_to` is the chunk it duplicates, or the one that stands for its session or its
+    exchange. base_score + turn support + terms = final_score, where base_score is the sum of the
+    routes' contributions, or 0 for a turn that only supports.
     """
 
     position: int
@@ -145,7 +147,6 @@ def _describe(
     candidate, step = ranking.candidates[row], STEPS[int(fates.steps[row])]
     selection = _describe_selection(fates, row, ranking) if fates.score_ranks[row] else None
     routes = contributions(candidate.routes, ranking.profile)
-    is_hit = step is None
     return Outcome(
         position=row + 1,
         candidate=candidate,
@@ -156,11 +157,22 @@ def _describe(
         final_score=float(fates.final_scores[row]),
         score_rank=int(fates.score_ranks[row]) or None,
         selection=selection,
-        bar=selection.mmr_score if selection and is_hit else bar if selection else None,
+        bar=_find_bar(ranking, step, selection, bar),
         hit_rank=int(fates.hit_ranks[row]) or None,
         dropped_by=step,
         lost_to=int(fates.rivals[row]) if step in ("duplicate", "session", "part") else None,
     )
+
+
+def _find_bar(
+    ranking: Ranking, step: DropStep | None, selection: Selection | None, last: float | None
+) -> float | None:
+    """What a candidate had to reach; `last` is the MMR score of the last hit."""
+    if step == "below_min_score":
+        return ranking.min_score
+    if selection is None:
+        return None
+    return selection.mmr_score if step is None else last
 
 
 def _describe_selection(fates: Fates, row: int, ranking: Ranking) -> Selection:

@@ -191,6 +191,7 @@ def build_trace(recording: Recording) -> Trace:
         dates=question["dates"],
         lexemes=search.state.lexemes,
         top_k=request.top_k,
+        min_score=request.min_score,
         granularity=request.granularity,
         returned="session" if search.sessions else "turn",
         filters=request.filters.model_dump(mode="json", exclude_none=True),

@@ -145,6 +145,7 @@ def make_request(trace: Trace, profile: Profile) -> SearchRequest:
         user_id=trace.user_id,
         top_k=trace.top_k,
         granularity=granularity,
+        min_score=trace.min_score,
         filters=Filters.read(**trace.filters),
         profile=profile,
         asked_at=trace.asked_at,
@@ -268,6 +269,8 @@ def _describe_dropped(item: TraceCandidate) -> str:
             f"was barred with its session by max_per_session or min_sessions:"
             f" place {item.score_rank} by score"
         )
+    if item.dropped_by == "below_min_score":
+        return f"was below min_score, place {item.score_rank} by score"
     if item.dropped_by == "mmr":
         return f"was dropped by MMR, place {item.score_rank} by score"
     return f"was outranked, place {item.score_rank} by score"

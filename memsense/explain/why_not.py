@@ -11,6 +11,7 @@ from memsense.search.profiles import Profile, Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, query_values, run_recall, shape_of
 from memsense.search.recall.statement import PARTITIONS
+from memsense.search.score_kinds import score_below
 from memsense.search.search import Search
 from memsense.store.traces import Standing, fetch_standing
 
@@ -28,6 +29,7 @@ Step = Literal[
     "limit",
     "part",
     "outranked",
+    "below_min_score",
 ]
 
 WIDEST = 1000
@@ -144,6 +146,10 @@ def describe_outcome(outcome: Outcome) -> str:
             f"was barred with its session by max_per_session or min_sessions:"
             f" place {outcome.score_rank} by score"
         )
+    if outcome.dropped_by == "below_min_score":
+        least = outcome.bar or 0.0
+        told = score_below(outcome.final_score, least)
+        return f"scored {told}, below min_score {least!r}: place {outcome.score_rank} by score"
     what = "was outranked" if outcome.dropped_by == "outranked" else "was dropped by MMR"
     return (
         f"{what}: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
@@ -161,9 +167,13 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
     step = outcome.selection
     if step is None:
         return _judge_standing_aside(outcome, outcomes[outcome.lost_to or 0], numbers)
+    numbers |= {"score_rank": outcome.score_rank, "entries": len(search.ranking.entries)}
+    found: Step = outcome.dropped_by or "hit"
+    text = f"it {describe_outcome(outcome)}"
+    if found == "below_min_score":
+        numbers |= {"min_score": outcome.bar, "best_score": search.ranking.entries[0].score}
+        return Verdict(chunk_id=chunk_id, step=found, text=text, numbers=numbers)
     numbers |= {
-        "score_rank": outcome.score_rank,
-        "entries": len(search.ranking.scored),
         "top_k": search.request.top_k,
         "relevance": step.relevance,
         "redundancy": step.max_redundancy,
@@ -172,8 +182,6 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
         "mmr_score": step.mmr_score,
         "last_hit_mmr_score": outcome.bar,
     }
-    found: Step = outcome.dropped_by or "hit"
-    text = f"it {describe_outcome(outcome)}"
     if found == "mmr":
         text += f"; what cost it the place is being close to chunk {step.against}"
         text += f" (redundancy {step.max_redundancy:.3f})"

@@ -13,6 +13,7 @@ from memsense.inputs import (
     AsList,
     AsMapping,
     ChunksAndMessages,
+    FiniteNumber,
     Id,
     Ids,
     Input,
@@ -106,16 +107,17 @@ NO_FILTERS = Filters()
 class SearchRequest(Input):
     """One search as its caller asks for it, its blanks folded, within the namespace searched.
 
-    Without a `granularity`, the profile's is returned where it is stored. `content_budget` is how
-    many characters of a hit's text are shown at most.
-    `asked_at` is the moment that "last week" in the question counts from. `profile` is a name or
-    a profile; without one, the settings decide. `overrides` changes some of its constants.
+    Without a `granularity`, the profile's is returned where it is stored. What scores below
+    `min_score` is no hit. `content_budget` is how many characters of a hit's text are shown at
+    most. `asked_at` is the moment that "last week" in the question counts from. `profile` is a name
+    or a profile; without one, the settings decide. `overrides` changes some of its constants.
     """
 
     query: Annotated[str, BeforeValidator(_read_question)]
     user_id: Id | None = None
     top_k: Annotated[int, whole_number(1, LARGEST_TOP_K)] = DEFAULT_TOP_K
     granularity: Granularity | None = None
+    min_score: FiniteNumber | None = None
     content_budget: Annotated[int, whole_number(1, LARGEST_CONTENT_BUDGET)] = DEFAULT_CONTENT_BUDGET
     filters: Filters = NO_FILTERS
     asked_at: LocalTime | None = None

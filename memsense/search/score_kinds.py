@@ -83,3 +83,9 @@ def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
         for name, kind in SCORE_KINDS.items()
         if name in wanted
     }
+
+
+def score_below(score: float, bound: float) -> str:
+    """A score that is less than `bound`, with as many decimals as it takes to see that."""
+    told = (f"{score:.{digits}f}" for digits in (4, 8, 12))
+    return next((text for text in told if float(text) < bound), repr(score))

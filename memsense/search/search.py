@@ -29,6 +29,7 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import Filters, SearchRequest
+from memsense.search.score_kinds import score_below
 from memsense.store import (
     FoundHit,
     KnownScope,
@@ -167,6 +168,7 @@ def run_search(
         sessions=sessions,
         differing=find_differing(candidates, plan.profile, partial(_fetch_texts, pool, plan)),
         tokens=found.tokens,
+        min_score=request.min_score,
     )
     ranking = rank()
     if reranker and plan.profile.reranker_weight:
@@ -184,7 +186,7 @@ def run_search(
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
-        notes=_notes(plan, asked, state, candidates),
+        notes=[*_notes(plan, asked, state, candidates), *_note_scores(ranking)],
         timings=timings,
     )
 
@@ -350,6 +352,16 @@ def _notes(
         means = "ranked by vectors alone" if has_vector else "nothing can be found"
         notes.append(f"the question has no searchable words: {means}")
     return notes
+
+
+def _note_scores(ranking: Ranking) -> list[str]:
+    """What the best score was, where none was enough."""
+    if ranking.min_score is None or ranking.eligible or not ranking.entries:
+        return []
+    best = ranking.entries[0]
+    chunk_id = ranking.terms.chunk_ids[best.row]
+    told = score_below(best.score, ranking.min_score)
+    return [f"nothing scored at least {ranking.min_score!r}; the best was {told}: chunk {chunk_id}"]
 
 
 def _note_times(filters: Filters) -> list[str]:

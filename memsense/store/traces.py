@@ -91,6 +91,7 @@ class Trace:
     dates: Sequence[str]
     lexemes: Sequence[str]
     top_k: int
+    min_score: float | None
     granularity: str | None
     returned: str
     filters: Mapping[str, Any]

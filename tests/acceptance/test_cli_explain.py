@@ -179,6 +179,28 @@ def test_why_not_gives_a_verdict_with_numbers(url: str) -> None:
     assert missing.exit_code == 1
 
 
+def test_a_least_score_may_leave_nothing_and_says_so_everywhere(url: str) -> None:
+    question = ("a vet for the dog", "--user", "ada")
+    best = run_json(url, "search", *question)["hits"][0]
+    found = run_json(url, "search", *question, "--min-score", f"{best['score']!r}")
+    assert [hit["chunk_id"] for hit in found["hits"]] == [best["chunk_id"]]
+    least = ("--min-score", "99.5")
+    result = run(url, "search", *question, *least, "--trace")
+    told = " ".join(result.stdout.split())
+    assert result.exit_code == 0
+    assert "Nothing found. note: nothing scored at least 99.5; the best was" in told
+    assert f"chunk {best['chunk_id']}" in told
+    verdict = run_json(url, "why-not", question[0], str(best["chunk_id"]), *question[1:], *least)
+    assert verdict["step"] == "below_min_score"
+    recorded = run_json(url, "search", *question, *least, "--trace")["trace_id"]
+    assert run_json(url, "trace", "show", recorded)["min_score"] == 99.5
+    page = " ".join(run(url, "trace", "show", recorded).stdout.split())
+    assert "min_score: 99.5" in page
+    assert "below min_score: place 1 by score" in page
+    refused = run(url, "search", *question, "--min-score", "nan")
+    assert refused.exit_code != 0
+
+
 def test_old_traces_are_pruned(url: str, trace_id: str) -> None:
     assert run(url, "trace", "prune", "--days", "1").stdout == "0 traces deleted.\n"
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,5 +1,6 @@
-"""The limits on sessions against a plain-Python reading of their definition."""
+"""The choice of hits and its limits against a plain-Python reading of their definition."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, product
@@ -81,14 +82,16 @@ def sessions_of(found: Sequence[Ranked]) -> Counter[str]:
     return Counter(item.candidate.session_id for item in found)
 
 
-def greedy(order: Sequence[Ranked], profile: Profile, top_k: int) -> list[int]:
+def greedy(
+    order: Sequence[Ranked], profile: Profile, top_k: int, least_score: float = -math.inf
+) -> list[int]:
     """Greedy MMR over entries in the order of their scores, each limit read from its sentence."""
     most, least = profile.max_per_session or top_k, profile.min_sessions
     scores = [item.final_score for item in order]
     spread = max(scores) - min(scores) if scores else 0.0
-    least = min(least, top_k, len({item.candidate.session_id for item in order}))
     chosen: list[Ranked] = []
-    left = list(order)
+    left = [item for item in order if item.final_score >= least_score]
+    least = min(least, top_k, len({item.candidate.session_id for item in left}))
 
     def relevance(item: Ranked) -> float:
         if profile.relevance == "raw":
@@ -133,6 +136,63 @@ def test_the_choice_within_limits_equals_the_reference(
     everything = rank(candidates, profile, 100).scored
     found = run(candidates, chosen, top_k, sessions=False)
     assert [item.candidate.chunk_id for item in found] == greedy(everything, chosen, top_k)
+
+
+@settings(max_examples=300, deadline=None)
+@given(candidate_lists(), profiles(), LIMITS, st.integers(1, 12), st.integers(0, 12))
+def test_what_scores_too_little_is_never_chosen_and_the_rest_as_ever(
+    candidates: list[Candidate],
+    profile: Profile,
+    limits: tuple[int, int],
+    top_k: int,
+    place: int,
+) -> None:
+    chosen = limited(profile, limits)
+    everything = rank(candidates, profile, 100).scored
+    least_score = everything[place].final_score if place < len(everything) else 1.0
+    ranking = rank(candidates, chosen, top_k, min_score=least_score)
+    expected = greedy(everything, chosen, top_k, least_score)
+    assert [item.candidate.chunk_id for item in ranking.chosen] == expected
+    assert ranking.eligible == sum(item.final_score >= least_score for item in everything)
+    free = rank(candidates, chosen, top_k)
+    assert [item.final_score for item in ranking.scored] == [
+        item.final_score for item in everything
+    ]
+    assert ranking.relevance.tolist() == free.relevance.tolist()
+    enough = {item.candidate.chunk_id for item in everything[: ranking.eligible]}
+    assert {step_of(item).passed_over for item in ranking.chosen} <= {None, *enough}
+    if ranking.eligible == len(everything):
+        assert [(i.candidate.chunk_id, i.selection) for i in ranking.chosen] == [
+            (i.candidate.chunk_id, i.selection) for i in free.chosen
+        ]
+
+
+@settings(max_examples=100, deadline=None)
+@given(candidate_lists(), st.integers(1, 12), st.integers(0, 12), st.booleans())
+def test_by_score_alone_a_least_score_keeps_the_first_hits(
+    candidates: list[Candidate], top_k: int, place: int, sessions: bool
+) -> None:
+    profile = PLAIN.override(mmr_lambda=1.0, duplicate_threshold=2.0)
+    free = run(candidates, profile, top_k, sessions=sessions)
+    least_score = free[place].final_score if place < len(free) else 1.0
+    kept = rank(candidates, profile, top_k, sessions=sessions, min_score=least_score).chosen
+    assert [(item.candidate.chunk_id, item.selection) for item in kept] == [
+        (item.candidate.chunk_id, item.selection)
+        for item in free
+        if item.final_score >= least_score
+    ]
+
+
+def test_sessions_that_score_too_little_keep_no_place_free() -> None:
+    candidates = [make_candidate(n, "near", n) for n in (1, 2)]
+    candidates += [make_candidate(n, f"far{n}", 30 + n) for n in (3, 4)]
+    spread = PLAIN.override(min_sessions=3, mmr_lambda=1.0)
+    assert [item.candidate.chunk_id for item in run(candidates, spread, 3, sessions=False)] == [
+        1, 3, 4,
+    ]  # fmt: skip
+    least_score = rank(candidates, spread, 3).scored[1].final_score
+    found = rank(candidates, spread, 3, min_score=least_score).chosen
+    assert [item.candidate.chunk_id for item in found] == [1, 2]
 
 
 @settings(max_examples=200, deadline=None)
@@ -191,7 +251,12 @@ def test_each_step_names_the_limit_that_kept_it_from_the_best(
 
 
 def rank(
-    candidates: Sequence[Candidate], profile: Profile, top_k: int, *, sessions: bool = False
+    candidates: Sequence[Candidate],
+    profile: Profile,
+    top_k: int,
+    *,
+    sessions: bool = False,
+    min_score: float | None = None,
 ) -> Ranking:
     return rank_candidates(
         Candidates.of(candidates),
@@ -200,6 +265,7 @@ def rank(
         ceiling={},
         top_k=top_k,
         sessions=sessions,
+        min_score=min_score,
     )
 
 

@@ -8,7 +8,7 @@ from memsense.search.explanation import Explanation, RouteContribution
 from memsense.search.profiles import PROFILES, Route
 from memsense.search.rank.ranking import contributions
 from memsense.search.recall.candidates import RouteHit
-from memsense.search.score_kinds import SCORE_KINDS, describe_scores
+from memsense.search.score_kinds import SCORE_KINDS, describe_scores, score_below
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "retrieval.md"
 FOUND_BY_EVERY_ROUTE = tuple(RouteHit(route, 1, 0.5) for route in get_args(Route))
@@ -52,3 +52,10 @@ def test_the_document_lists_every_kind() -> None:
     text = DOCUMENT.read_text()
     for name in SCORE_KINDS:
         assert f"\n| {name} | " in text
+
+
+def test_a_score_below_a_bound_is_told_so_that_it_shows() -> None:
+    assert score_below(0.83, 1.2) == "0.8300"
+    assert score_below(0.83118, 0.8312) == "0.83118000"
+    assert score_below(-0.5, 0.0) == "-0.5000"
+    assert float(score_below(1.0 - 2**-53, 1.0)) < 1.0

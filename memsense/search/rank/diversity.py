@@ -38,15 +38,17 @@ def diversify(
     top_k: int,
     *,
     differing: Differing = NO_DIFFERING,
+    eligible: int | None = None,
 ) -> Choice:
     """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over n entries.
 
     `rows` are the entries' rows of the candidates, by descending `scores`, both (n,). First the
     best, then whichever has the largest λ · relevance - (1 - λ) · redundancy, where redundancy is
     the largest cosine (or tag overlap) to what was chosen. A near-duplicate of a chosen one, whose
-    text is not `differing`, is passed over while others remain. No session gives more than
-    `max_per_session`, and the last places are kept for further sessions as far as `min_sessions`
-    needs them.
+    text is not `differing`, is passed over while others remain. Only the first `eligible` entries
+    may be chosen (None: all); relevance stays a share of the range of all. No session gives more
+    than `max_per_session`, and the last places are kept for further sessions as far as
+    `min_sessions` needs them.
     """
     relevance = _relevance(scores, profile)
     picks: list[tuple[int, Selection]] = []
@@ -54,9 +56,10 @@ def diversify(
     nowhere = against > 0
     state = after = Choice(picks, relevance, np.zeros(len(rows)), against, nowhere, nowhere)
     closeness = _Closeness(candidates, rows, profile.tag_redundancy)
-    limits = _SessionLimits(candidates, rows, profile, top_k)
-    weighted = profile.mmr_lambda * relevance
-    marginal = relevance
+    limits = _SessionLimits(candidates, rows, profile, top_k, eligible)
+    may_be_chosen = np.arange(len(rows)) < (len(rows) if eligible is None else eligible)
+    weighted = np.where(may_be_chosen, profile.mmr_lambda * relevance, -np.inf)
+    marginal = np.where(may_be_chosen, relevance, -np.inf)
     while found := _choose(marginal, ~after.duplicates, limits):
         state = after
         first, place = found
@@ -83,7 +86,7 @@ def _choose(
 ) -> tuple[int, int] | None:
     """The places of the best that remains and of the best that may be chosen; ties go to the first.
 
-    What was chosen has a score of -inf. None if nothing may be chosen.
+    What was chosen, or may not be, has a score of -inf. None if nothing may be chosen.
     """
     if not len(scores):
         return None
@@ -136,7 +139,12 @@ class _SessionLimits:
     """Which entries the limits on sessions keep from the next choice."""
 
     def __init__(
-        self, candidates: Candidates, rows: NDArray[np.int64], profile: Profile, top_k: int
+        self,
+        candidates: Candidates,
+        rows: NDArray[np.int64],
+        profile: Profile,
+        top_k: int,
+        eligible: int | None,
     ) -> None:
         self._size = len(rows)
         self._is_on = bool(self._size and (profile.max_per_session or profile.min_sessions))
@@ -146,7 +154,8 @@ class _SessionLimits:
             self._counts = np.zeros(numbers.max() + 1, dtype=np.int64)
             self._most = profile.max_per_session or top_k
             self._places = top_k
-            self._wanted = min(profile.min_sessions, len(set(self._sessions.tolist())), top_k)
+            reachable = set(self._sessions[:eligible].tolist())
+            self._wanted = min(profile.min_sessions, len(reachable), top_k)
 
     def count(self, place: int) -> None:
         """Take note of a choice."""

@@ -99,7 +99,8 @@ class Ranking:
 
     `entries` are in the order of their scores; the arrays have one value for each, (n,).
     One entry stands for each session where `sessions` are ranked, else for each exchange, unless
-    every part of one may be a hit.
+    every part of one may be a hit. The first `eligible` of them may be chosen: those that score
+    at least `min_score`, where there is one.
     `against` is the place in `entries` of the chosen one that an entry is closest to, -1 for
     none; `duplicates` says which duplicate a chosen one, `barred` what a limit on sessions kept out
     of that choice; `picks` are the chosen places with their steps, in order.
@@ -110,6 +111,8 @@ class Ranking:
     terms: ScoreTerms
     entries: Sequence[Entry]
     sessions: bool
+    min_score: float | None
+    eligible: int
     picks: Sequence[tuple[int, Selection]]
     relevance: NDArray[np.float64]
     redundancy: NDArray[np.float64]
@@ -173,13 +176,14 @@ def rank_candidates(
     added: Mapping[int, Term] = NO_TERMS,
     differing: Differing = NO_DIFFERING,
     tokens: QuestionTokens | None = None,
+    min_score: float | None = None,
 ) -> Ranking:
     """The final list: at most `top_k` chunks, or sessions when `sessions`.
 
     `added` holds a further term for some chunks, such as a reranker's; `differing` says whose texts
     make them no duplicates; `tokens` are the question's, where the candidates have come with
-    theirs. Deterministic: equal scores
-    go to the lower chunk id.
+    theirs. What scores below `min_score` is ranked, but not chosen. Deterministic: equal scores go
+    to the lower chunk id.
     """
     terms = score_terms(
         candidates,
@@ -203,13 +207,18 @@ def rank_candidates(
             rows = best_parts(candidates, rows)
         scores = scores[rows]
         entries = ChunkEntries(rows.tolist(), scores.tolist())
-    choice = diversify(candidates, rows, scores, profile, top_k, differing=differing)
+    eligible = len(rows) if min_score is None else int(np.count_nonzero(scores >= min_score))
+    choice = diversify(
+        candidates, rows, scores, profile, top_k, differing=differing, eligible=eligible
+    )
     return Ranking(
         candidates=candidates,
         profile=profile,
         terms=terms,
         entries=entries,
         sessions=sessions,
+        min_score=min_score,
+        eligible=eligible,
         **choice._asdict(),
     )
 
