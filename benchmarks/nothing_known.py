@@ -1,0 +1,261 @@
+"""How well the best hit's score tells questions about known things from those about unknown ones.
+
+    python -m benchmarks.nothing_known --locomo locomo10.json --beam beam100k.jsonl
+
+Each gold question is asked twice for exchanges: of the whole memory (known), and with the
+exchanges that hold its answer left out by `exclude` (removed). That does what taking them out of a
+copy of the store would do, at a fraction of the cost, but for two traces that they leave: they
+still count in the lexical statistics, and their neighbours keep their ends as context.
+
+Printed are the area under the ROC curve by file, split and category (the share of pairs, one known
+and one removed question, of which the known one has the better best hit), and, for thresholds that
+leave 99, 95, 90 and 80% of the known questions their best hit, how many removed ones get none. A
+threshold is of all questions of a file, and of both files together with equal weight.
+
+Files are stored once, in namespaces of their own, which `memsense eval compare` shares; with
+--namespace they are expected in that one (memsense ingest), and nothing is stored.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense import MemSense
+from memsense.cli.gold_kinds import own_place
+from memsense.cli.target import Target
+from memsense.evaluation import GoldSet, gold_set, ingest_gold, read_beam, read_locomo
+from memsense.evaluation.gold import GoldQuestion
+from memsense.ingest import ReadOptions
+
+KEPT = (0.99, 0.95, 0.90, 0.80)
+"""Shares of the known questions that are to keep their best hit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The best exchange's score of one question; None where nothing at all was found."""
+
+    kind: str
+    split: str
+    category: str
+    question_id: str
+    known: float | None
+    removed: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """How well best scores tell the questions of one group apart; 0.5 is chance, 1 perfect."""
+
+    kind: str
+    group: str
+    questions: int
+    area: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A min_score that leaves `wanted` of the known questions their best hit.
+
+    `kept` is what it leaves in fact, `emptied` the share of removed questions without a hit.
+    """
+
+    kind: str
+    group: str
+    wanted: float
+    min_score: float
+    kept: float
+    emptied: float
+
+
+def best_score(
+    memory: MemSense, question: GoldQuestion, profile: str, exclude: Sequence[str]
+) -> float | None:
+    """The score of the first hit, which is the best: so MMR begins.
+
+    One hit is as good as eight: the pools of so few are of one size.
+    """
+    result = memory.search(
+        question.question,
+        user_id=question.user_id,
+        top_k=1,
+        granularity="turn",
+        exclude=exclude,
+        asked_at=question.asked_at,
+        profile=profile,
+    )
+    return result[0].score if len(result) else None
+
+
+def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterator[Asked]:
+    """Each question's best scores, with everything and without its gold."""
+    for question in gold.questions:
+        without = sorted(question.gold_messages)
+        yield Asked(
+            kind=kind,
+            split=question.split,
+            category=question.category,
+            question_id=question.question_id,
+            known=best_score(memory, question, profile, ()),
+            removed=best_score(memory, question, profile, without),
+        )
+
+
+def scores_of(asked: Sequence[Asked], side: str) -> NDArray[np.float64]:
+    """The best scores of the known or the removed questions, (n,); nothing found is below all."""
+    found = [getattr(item, side) for item in asked]
+    return np.array([-np.inf if score is None else score for score in found], dtype=np.float64)
+
+
+def area_under_roc(known: NDArray[np.float64], removed: NDArray[np.float64]) -> float:
+    """The share of pairs of which the known one scores higher; ties count half."""
+    below = np.searchsorted(ordered := np.sort(removed), known, side="left")
+    not_above = np.searchsorted(ordered, known, side="right")
+    return float((below + not_above).mean() / (2 * len(removed)))
+
+
+def groups(asked: Sequence[Asked]) -> Iterator[tuple[str, str, list[Asked]]]:
+    """Kind, name and questions of every group: all of a file, its splits, its categories."""
+    for kind in dict.fromkeys(item.kind for item in asked):
+        members = [item for item in asked if item.kind == kind]
+        yield kind, "all", members
+        for field, heading in (("split", "conversations"), ("category", "category")):
+            for name in sorted({getattr(item, field) for item in members}):
+                named = [item for item in members if getattr(item, field) == name]
+                yield kind, f"{heading} {name}", named
+
+
+def areas(asked: Sequence[Asked]) -> list[Area]:
+    """The area of every group."""
+    return [
+        Area(
+            kind=kind,
+            group=group,
+            questions=len(members),
+            area=area_under_roc(scores_of(members, "known"), scores_of(members, "removed")),
+        )
+        for kind, group, members in groups(asked)
+    ]
+
+
+def choose_threshold(
+    known: NDArray[np.float64], wanted: float, shares: NDArray[np.float64]
+) -> float:
+    """The largest score that at least `wanted` of the known questions reach, each counting with its
+    share."""
+    order = np.argsort(-known, kind="stable")
+    reached = np.cumsum(shares[order]) / shares.sum()
+    return float(known[order][np.searchsorted(reached, wanted - 1e-12)])
+
+
+def equal_shares(asked: Sequence[Asked]) -> NDArray[np.float64]:
+    """What each question counts, (n,), so that every file counts alike."""
+    kinds = [item.kind for item in asked]
+    return np.array([1 / kinds.count(kind) for kind in kinds])
+
+
+def thresholds(asked: Sequence[Asked]) -> list[Threshold]:
+    """Every threshold of each file, and of all files together, with what it does to each group."""
+    found: list[Threshold] = []
+    kinds = list(dict.fromkeys(item.kind for item in asked))
+    for chosen in [[kind] for kind in kinds] + ([kinds] if len(kinds) > 1 else []):
+        basis = [item for item in asked if item.kind in chosen]
+        for wanted in KEPT:
+            least = choose_threshold(scores_of(basis, "known"), wanted, equal_shares(basis))
+            found += judge_threshold(basis, " and ".join(chosen), wanted, least)
+    return found
+
+
+def judge_threshold(
+    basis: Sequence[Asked], kind: str, wanted: float, least: float
+) -> Iterator[Threshold]:
+    """What the threshold does to each file and each split that it was chosen on."""
+    for of, group, members in groups(basis):
+        if group.startswith("category"):
+            continue
+        yield Threshold(
+            kind=kind,
+            group=f"{of}, {group}",
+            wanted=wanted,
+            min_score=least,
+            kept=float(np.mean(scores_of(members, "known") >= least)),
+            emptied=float(np.mean(scores_of(members, "removed") < least)),
+        )
+
+
+def read_kind(kind: str, file: Path) -> tuple[GoldSet, Callable[[MemSense], object]]:
+    """The questions of a file, and how to store its conversations."""
+    if kind == "LoCoMo":
+        options = ReadOptions(format="locomo")
+        return read_locomo(file), lambda memory: memory.ingest(file, options=options)
+    conversations = read_beam(file)
+    return gold_set(conversations, file.stem), lambda memory: ingest_gold(memory, conversations)
+
+
+def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Asked]:
+    """The best scores of every n-th question of each file."""
+    found: list[Asked] = []
+    for kind, file in files.items():
+        gold, store = read_kind(kind, file)
+        every = GoldSet(name=gold.name, questions=gold.questions[:: options.every], skipped={})
+        target = Target(database_url=options.database_url, namespace=options.namespace)
+        with own_place(target, file).open() as memory:
+            if options.namespace is None:
+                store(memory)
+            found += ask_all(memory, kind, every, options.profile)
+    return found
+
+
+def print_tables(asked: Sequence[Asked]) -> None:
+    """Both tables, as Markdown."""
+    print("| questions of | | questions | area under ROC |\n| --- | --- | --- | --- |")
+    for area in areas(asked):
+        print(f"| {area.kind} | {area.group} | {area.questions} | {area.area:.3f} |")
+    print("\n| threshold of | known kept | min_score | in | known kept | removed without a hit |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for found in thresholds(asked):
+        print(
+            f"| {found.kind} | {100 * found.wanted:.0f}% | {found.min_score:.4f} | {found.group}"
+            f" | {100 * found.kept:.1f}% | {100 * found.emptied:.1f}% |"
+        )
+
+
+def as_dict(asked: Sequence[Asked], profile: str) -> dict[str, Any]:
+    """Everything as plain values, ready for JSON."""
+    return {
+        "profile": profile,
+        "areas": [asdict(area) for area in areas(asked)],
+        "thresholds": [asdict(found) for found in thresholds(asked)],
+        "questions": [asdict(item) for item in asked],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--locomo", type=Path, help="locomo10.json")
+    parser.add_argument("--beam", type=Path, help="BEAM as JSON Lines")
+    parser.add_argument("--database-url", help="default: the settings', else the embedded server")
+    parser.add_argument("--namespace", help="where both files are stored already")
+    parser.add_argument("--profile", default="balanced", help="shipped or stored")
+    parser.add_argument("--every", type=int, default=1, help="ask every n-th question")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    files = {"LoCoMo": options.locomo, "BEAM": options.beam}
+    given = {kind: file for kind, file in files.items() if file}
+    if not given:
+        parser.error("give --locomo FILE, --beam FILE, or both")
+    asked = measure(given, options)
+    if options.json:
+        print(json.dumps(as_dict(asked, options.profile)))
+    else:
+        print_tables(asked)
+
+
+if __name__ == "__main__":
+    main()
