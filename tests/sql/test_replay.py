@@ -7,6 +7,7 @@ from traced import fill, random_searches
 
 from memsense import MemSense
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
+from memsense.search.profiles import PROFILES
 
 OpenMemory = Callable[..., MemSense]
 
@@ -29,7 +30,11 @@ def test_what_changed_is_named_and_accounts_for_the_score(memory: MemSense) -> N
     fill(memory)
     result = memory.search("apple river tea garden", user_id="ada", trace=True, top_k=5)
     found = memory.traces.replay(result.trace_id or "", lexical=0.5, vec_user=0.0)
-    assert found.changed == {"lexical": (2.0, 0.5), "vec_user": (0.5, 0.0)}
+    shipped = PROFILES["balanced"].weights
+    assert found.changed == {
+        "lexical": (shipped["lexical"], 0.5),
+        "vec_user": (shipped["vec_user"], 0.0),
+    }
     assert not found.is_unchanged
     assert {move.chunk_id for move in found.moves if move.new_rank} == {
         hit.chunk_id for hit in found.new
