@@ -65,8 +65,9 @@ class Writes:
         vectors: BatchVectors,
         joined: psycopg.Connection | None = None,
     ) -> T:
-        if joined is None:
-            return vectors.complete(lambda: run_transaction(self._context.pool, work))
+        if joined is None:  # what is stored already is known by its content or its keys
+            pool = self._context.pool
+            return vectors.complete(lambda: run_transaction(pool, work, is_idempotent=True))
         self._begin(joined)
 
         def write() -> T:

@@ -5,8 +5,9 @@ import selectors
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from threading import Lock
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import psycopg
 from pgvector.psycopg import register_vector
@@ -236,22 +237,25 @@ def run_read(pool: Pool, work: Work[T]) -> T:
         return _repeat(attempt)
 
 
-def run_transaction(pool: Pool, work: Work[T]) -> T:
+def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -> T:
     """What `work` gives, in one transaction that is committed once.
 
     It is run again after a deadlock, a failure to serialise, or the loss of its connection. If
-    that is lost while it commits, the server is asked what became of the transaction. Raises
-    OutcomeUnknownError where that can't be found out.
+    that is lost while it commits, the server is asked what became of the transaction. Where that
+    can't be found out, as after a crash of the server, work that `is_idempotent` is run again;
+    else this raises OutcomeUnknownError.
     """
 
     def attempt() -> T:
-        done: tuple[T, int] | None = None
+        done: tuple[T, _Number] | None = None
         try:
             with pool.connection() as connection, connection.transaction():
                 result = work(connection)
-                done = result, _ask(connection, "fetch_transaction")
+                done = result, _Number(*_ask(connection, "fetch_transaction"))
         except psycopg.OperationalError as error:
-            if done is None or not is_lost(error) or not _was_committed(pool, done[1], error):
+            if done is None or not is_lost(error):
+                raise
+            if not _was_committed(pool, done[1], error, is_idempotent=is_idempotent):
                 raise
             return done[0]
         return result
@@ -260,9 +264,17 @@ def run_transaction(pool: Pool, work: Work[T]) -> T:
         return _repeat(attempt)
 
 
-def _ask(connection: Connection, name: str, values: Mapping[str, Any] | None = None) -> Any:
+class _Number(NamedTuple):
+    """A transaction's number, and since when the memory of the server lives that gave it."""
+
+    number: int
+    life: datetime | None
+
+
+def _ask(connection: Connection, name: str, values: Mapping[str, Any] | None = None) -> TupleRow:
     found = connection.execute(queries.query(name, "transactions.sql"), values).fetchone()
-    return found[0] if found else None
+    assert found is not None
+    return found
 
 
 def _repeat(attempt: Callable[[], T]) -> T:
@@ -280,18 +292,26 @@ def _repeat(attempt: Callable[[], T]) -> T:
                 raise
 
 
-def _was_committed(pool: Pool, number: int, lost: psycopg.OperationalError) -> bool:
-    """What became of a transaction whose connection was lost while it committed."""
+def _was_committed(
+    pool: Pool, number: _Number, lost: psycopg.OperationalError, *, is_idempotent: bool
+) -> bool:
+    """What became of a transaction whose connection was lost while it committed; False, too, if
+    nobody knows and it may be run again."""
     outcome = None
     try:
         for _ in range(_OUTCOME_LOOKS):
-            outcome = run_read(pool, lambda it: _ask(it, "fetch_outcome", {"number": number}))
+            (outcome,) = run_read(pool, lambda it: _ask(it, "fetch_outcome", number._asdict()))
             if outcome in {"committed", "aborted"}:
                 return outcome == "committed"
+            if outcome == "crashed":
+                break
             time.sleep(_OUTCOME_PAUSE)
     except DatabaseError as error:
         raise OutcomeUnknownError(_unknown(f"{first_line(lost)}, and then {error}")) from error
-    raise OutcomeUnknownError(_unknown(f"{first_line(lost)}; it is {outcome}")) from lost
+    if outcome == "crashed" and is_idempotent:
+        return False
+    what = "the server crashed" if outcome == "crashed" else f"it is {outcome}"
+    raise OutcomeUnknownError(_unknown(f"{first_line(lost)}; {what}")) from lost
 
 
 def _unknown(reason: str) -> str:

@@ -195,6 +195,42 @@ def test_what_was_rolled_back_unheard_is_run_again(open_memory: OpenMemory, data
     assert len(tries) == 2
 
 
+@pytest.mark.parametrize("is_idempotent", [True, False])
+def test_after_a_crash_nobody_trusts_the_number_of_a_transaction(
+    open_memory: OpenMemory, data_dir: Path, *, is_idempotent: bool
+) -> None:
+    open_memory()
+    with connect(data_dir) as connection:
+        connection.execute(
+            "CREATE TABLE public.witness (n int);"
+            " CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;"
+            " CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON public.witness"
+            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.linger()"
+        )
+    tries: list[int] = []
+
+    def work(connection: Connection) -> str:
+        tries.append(connection.info.backend_pid)
+        connection.execute("INSERT INTO public.witness VALUES (1)")
+        if len(tries) == 1:  # while it commits; the server then throws its memory away
+            threading.Timer(0.5, os.kill, (tries[0], signal.SIGKILL)).start()
+        return "done"
+
+    url = EmbeddedServer(data_dir).url
+    with open_pool(url, min_size=1, max_size=2, timeout=PATIENCE) as pool:
+        if is_idempotent:
+            assert run_transaction(pool, work, is_idempotent=True) == "done"
+        else:
+            with pytest.raises(OutcomeUnknownError, match="the server crashed"):
+                run_transaction(pool, work)
+    with connect(data_dir) as connection:
+        stored = connection.execute("SELECT count(*) FROM public.witness").fetchone()
+        connection.execute("DROP TABLE public.witness; DROP FUNCTION public.linger")
+    assert stored == (1 if is_idempotent else 0,)
+    assert len(tries) == (2 if is_idempotent else 1)
+
+
 def test_an_outcome_that_nobody_can_tell_is_said(open_memory: OpenMemory, data_dir: Path) -> None:
     open_memory()
     tries: list[None] = []
