@@ -431,8 +431,12 @@ def test_a_log_that_can_not_be_stored_stops_no_other(
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(said))
     memory = open_memory()
     with psycopg.connect(database_url) as connection:  # an index of the owner's own
-        connection.execute("CREATE INDEX ON memsense.chunks (user_text)")
-    report = memory.ingest(tmp_path, user_id="ada")
+        connection.execute("CREATE INDEX of_owner ON memsense.chunks (user_text)")
+    try:
+        report = memory.ingest(tmp_path, user_id="ada")
+    finally:
+        with psycopg.connect(database_url) as connection:
+            connection.execute("DROP INDEX memsense.of_owner")
     stored = {chunk.user_text for chunk in memory.recent(user_id="ada")}
     assert stored == {"Tea a.", "Tea c."}
     [failure] = report.failed
