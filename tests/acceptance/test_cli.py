@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -448,23 +447,6 @@ def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_a_search_costs_little_more_than_importing_its_libraries(url: str) -> None:
-    """Beside them in processor time, as a second has no meaning on a busy machine."""
-    libraries = "import numpy, onnxruntime, tokenizers, psycopg_pool, typer, pydantic.main"
-    bare = [sys.executable, "-c", f"{libraries}, rich.console"]
-    search = [*COMMAND, "search", "walnuts"]
-    taken = [(processor_time(url, bare), processor_time(url, search)) for _ in range(5)]
-    assert min(whole for _, whole in taken) < 2.5 * min(imports for imports, _ in taken)
-
-
-def processor_time(url: str, command: Sequence[str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    limited = {**environment(url), "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run(command, env=limited, check=True, capture_output=True, timeout=PATIENCE)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_the_text_index_can_be_made_anew_in_another_language(url: str) -> None:
