@@ -14,7 +14,7 @@ from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
 from memsense.doctor.plan import examine_plan, find_largest_scope
 from memsense.doctor.server import examine_server
-from memsense.embed import Embedder, TokenEmbedder
+from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
 from memsense.search.recall.optional import ask_optional
@@ -74,9 +74,9 @@ def _examine(
         dimension=embedder.dimension,
         trace_days=settings.trace_days,
         index_threshold=settings.index_threshold,
-        tokens=settings.token_vectors and isinstance(embedder, TokenEmbedder),
+        tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
     )
-    if not isinstance(embedder, TokenEmbedder):
+    if find_token_embedder(embedder) is None:
         text = f"{embedder.model} gives no token vectors: searches go without terms of tokens"
         yield Finding(check="tokens", severity="info", text=text)
     with read(pool) as connection:

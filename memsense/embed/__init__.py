@@ -22,6 +22,7 @@ from memsense.embed.tokens import (
     Vocabulary,
     cache_queries,
     check_embedder,
+    find_token_embedder,
 )
 from memsense.errors import ConfigurationError
 
@@ -41,6 +42,7 @@ __all__ = [
     "check_texts",
     "check_vectors",
     "embed_distinct",
+    "find_token_embedder",
     "is_embeddable",
     "open_embedder",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeAlias, overload, runtime_checkable
+from typing import Protocol, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,6 @@ class QuestionTokens:
     weights: NDArray[np.float64]
 
 
-@runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
     """An embedder whose vectors are made of token vectors, which it gives too.
 
@@ -105,6 +104,15 @@ class TokenEmbedder(Embedder, Protocol):
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """As `embed_query`, and the question's tokens."""
         ...
+
+
+def find_token_embedder(embedder: Embedder) -> TokenEmbedder | None:
+    """The embedder, if it gives tokens.
+
+    Its class is looked at, not the embedder: what it has may have to be asked of a server.
+    """
+    has_tokens = hasattr(type(embedder), "embed_with_tokens")
+    return cast("TokenEmbedder", embedder) if has_tokens else None
 
 
 def pack_signs(vectors: Vectors, mean: Vectors) -> Signs:
@@ -144,9 +152,8 @@ class CheckedTokenEmbedder(CheckedEmbedder):
 
 def check_embedder(embedder: Embedder) -> CheckedEmbedder:
     """The embedder with its answers checked, which gives tokens if the embedder does."""
-    if isinstance(embedder, TokenEmbedder):
-        return CheckedTokenEmbedder(embedder)
-    return CheckedEmbedder(embedder)
+    giving = find_token_embedder(embedder)
+    return CheckedTokenEmbedder(giving) if giving else CheckedEmbedder(embedder)
 
 
 class CachedTokenQueries(CachedQueries):
@@ -188,6 +195,5 @@ class CachedTokenQueries(CachedQueries):
 
 def cache_queries(embedder: Embedder, size: int) -> CachedQueries:
     """The embedder with a cache of questions, which gives tokens if the embedder does."""
-    if isinstance(embedder, TokenEmbedder):
-        return CachedTokenQueries(embedder, size)
-    return CachedQueries(embedder, size)
+    giving = find_token_embedder(embedder)
+    return CachedTokenQueries(giving, size) if giving else CachedQueries(embedder, size)

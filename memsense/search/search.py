@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
-from memsense.embed import Embedder, QuestionTokens, TokenEmbedder
+from memsense.embed import Embedder, QuestionTokens, find_token_embedder
 from memsense.search.explanation import Term
 from memsense.search.hits import SearchResult
 from memsense.search.presenting import HitMaker
@@ -123,8 +123,8 @@ def embed_question(
     and the embedder has them."""
     is_routed = any(profile.weights[route] for route in VECTOR_ROUTES)
     found = None
-    if tokens and isinstance(embedder, TokenEmbedder):
-        vector, found = embedder.embed_question(question.search_text)
+    if tokens and (giving := find_token_embedder(embedder)):
+        vector, found = giving.embed_question(question.search_text)
     elif is_routed:
         vector = embedder.embed_query(question.search_text)
     else:

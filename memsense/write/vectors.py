@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.embed import Embedder, TokenEmbedder, Tokens
+from memsense.embed import Embedder, TokenEmbedder, Tokens, find_token_embedder
 from memsense.errors import EmbeddingError
 from memsense.types import ChunkDraft, SessionDraft
 
@@ -61,7 +61,7 @@ class BatchVectors:
 
     def __init__(self, embedder: Embedder, *, tokens: bool = True) -> None:
         self._embedder = embedder
-        self._token_embedder = embedder if tokens and isinstance(embedder, TokenEmbedder) else None
+        self._token_embedder = find_token_embedder(embedder) if tokens else None
         self._known: dict[str, NDArray[np.float32]] = {}
         self._tokens: dict[TokenText, Tokens] = {}
         self._may_lack = False

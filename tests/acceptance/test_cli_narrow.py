@@ -49,7 +49,7 @@ COMMANDS = (
 )
 """What prints the same when it is asked again."""
 
-UNTIMED = re.compile(r"\d+(?:\.\d+)? ms|\d+\.\d+ of \d+ ms")
+UNTIMED = re.compile(r"\d+(?:\.\d+)?\s+ms|\d+\.\d+ of \d+\s+ms")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 CONSTANTS = {"15"}
 """k of the fusion, which stands in every formula and is no field of a hit."""
