@@ -5,7 +5,7 @@ created after it, at the newest revision.
 from sqlalchemy import create_engine, pool, text
 
 from alembic import context
-from memsense.db.migrate import load_views, run_text
+from memsense.db.migrate import drop_policies, lift_policies, load_views, run_text, secure
 from memsense.search.recall.statement import load_functions
 
 LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number serves
@@ -25,13 +25,15 @@ FUNCTIONS = """
 
 
 def run() -> None:
-    """Drop the views and functions, migrate, create them again: all or nothing."""
+    """Drop the views and functions, migrate, create and secure all again: all or nothing."""
     url = context.config.get_main_option("sqlalchemy.url")
     assert url is not None
-    engine = create_engine(url, poolclass=pool.NullPool)
+    # Prepared is nothing: a pooler would leave it to the next client.
+    engine = create_engine(url, poolclass=pool.NullPool, connect_args={"prepare_threshold": None})
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
         run_text(connection, "CREATE SCHEMA IF NOT EXISTS memsense")
+        lift_policies(connection)
         for view in list(connection.execute(text(VIEWS)).scalars()):
             run_text(connection, f'DROP VIEW IF EXISTS memsense."{view}" CASCADE')
         for function in list(connection.execute(text(FUNCTIONS)).scalars()):
@@ -43,6 +45,9 @@ def run() -> None:
         if context.get_context().get_current_revision() == context.get_head_revision():
             run_text(connection, load_views())
             run_text(connection, load_functions())
+            secure(connection)
+        else:  # an older memsense names no tenant to the server
+            drop_policies(connection)
 
 
 run()

@@ -10,18 +10,20 @@ SELECT
     (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS pgvector_available;
 
 -- name: fetch_settings
--- Sizes in bytes. work_mem is given in kB and shared_buffers in pages by pg_settings. huge_pages is null
--- before PostgreSQL 17, huge_pages_needed where the system has none.
+-- Sizes in bytes. work_mem and maintenance_work_mem are given in kB and shared_buffers in pages by pg_settings.
+-- huge_pages is null before PostgreSQL 17, huge_pages_needed where the system has none.
 SELECT
     (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'work_mem') AS work_mem,
+    (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'maintenance_work_mem') AS maintenance_work_mem,
     (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')
         AS shared_buffers,
     current_setting('huge_pages_status', true) AS huge_pages,
     nullif(current_setting('shared_memory_size_in_huge_pages', true)::integer, -1) AS huge_pages_needed,
-    current_setting('autovacuum') AS autovacuum,
-    current_setting('jit') AS jit,
-    current_setting('plan_cache_mode') AS plan_cache_mode,
-    current_setting('max_parallel_workers_per_gather')::integer AS parallel_workers;
+    current_setting('autovacuum') AS autovacuum;
+
+-- name: are_words_indexed
+-- Whether this transaction has scanned the text index: of what functions do, EXPLAIN tells nothing.
+SELECT pg_stat_get_xact_numscans('memsense.chunks_scope_lexemes'::regclass) > 0;
 
 -- name: sum_sizes
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
@@ -43,22 +45,71 @@ ORDER BY c.relname;
 SELECT index_name, table_name, is_usable, method, coalesce(predicate, '') AS predicate FROM memsense.index_health;
 
 -- name: list_indexed
-SELECT s.scope_id, s.user_id FROM memsense.scopes AS s WHERE s.indexed ORDER BY s.scope_id;
+SELECT s.scope_id, s.user_id, n.model_id
+FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+WHERE s.indexed
+ORDER BY s.scope_id;
 
 -- name: list_large_unindexed
-SELECT s.user_id, sum(t.chunk_count)::bigint AS chunks
+-- Of a namespace with a model: without one it has no vectors.
+SELECT s.user_id, m.dimension, sum(t.chunk_count)::bigint AS chunks
 FROM memsense.scopes AS s
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+JOIN memsense.models AS m ON m.model_id = n.model_id
 JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
 WHERE NOT s.indexed
-GROUP BY s.tenant_id, s.scope_id, s.user_id
+GROUP BY s.tenant_id, s.scope_id, s.user_id, m.dimension
 HAVING sum(t.chunk_count) >= %(threshold)s
 ORDER BY chunks DESC;
 
+-- name: list_old_kind
+-- Memories whose HNSW indexes an earlier version built, which take every vector in at once.
+SELECT user_id FROM memsense.scopes WHERE indexed AND NOT keeps_fresh ORDER BY scope_id;
+
+-- name: list_unsettled
+-- Memories of which many vectors wait to be taken into the HNSW indexes, and nobody does it.
+SELECT s.user_id, f.chunks
+FROM memsense.jobs AS j
+JOIN memsense.scopes AS s ON s.tenant_id = j.tenant_id AND s.scope_id = j.scope_id
+CROSS JOIN LATERAL (
+    SELECT count(DISTINCT e.chunk_id) AS chunks
+    FROM memsense.embeddings_full AS e
+    WHERE e.tenant_id = s.tenant_id AND e.scope_id = s.scope_id AND e.fresh
+) AS f
+WHERE j.kind = 'settle' AND j.dead_at IS NULL AND greatest(j.run_at, j.leased_until) < now() - interval '1 minute'
+  AND s.keeps_fresh AND f.chunks >= %(least)s
+ORDER BY f.chunks DESC, s.scope_id;
+
 -- name: count_pending
-SELECT tenant, namespace, route, count(*) AS chunks, (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
-FROM memsense.pending_embeddings
-GROUP BY tenant, namespace, route
-ORDER BY tenant, namespace, route;
+-- Chunks that lack a vector, and no job will make it.
+SELECT
+    tenant, namespace, model, is_current, route, count(*) AS chunks,
+    (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
+FROM memsense.pending_embeddings AS p
+WHERE NOT EXISTS (
+    SELECT FROM memsense.jobs AS j
+    WHERE j.tenant_id = p.tenant_id AND j.scope_id = p.scope_id AND j.kind IN ('embed', 'fill')
+      AND coalesce(j.chunk_id, p.chunk_id) = p.chunk_id AND coalesce(j.model_id, p.model_id) = p.model_id)
+GROUP BY tenant, namespace, model, is_current, route
+ORDER BY tenant, namespace, is_current DESC, model, route;
+
+-- name: count_all_jobs
+-- By namespace and kind: the dead ones, and those that nobody has taken for a minute, but for what
+-- may wait as long as it is not much: list_unsettled.
+SELECT
+    t.name AS tenant, n.name AS namespace, j.kind,
+    count(*) FILTER (WHERE j.dead_at IS NOT NULL) AS dead,
+    (array_agg(j.last_error ORDER BY j.dead_at DESC NULLS LAST))[1] AS last_error,
+    count(*) FILTER (WHERE j.dead_at IS NULL AND greatest(j.run_at, j.leased_until) < now() - interval '1 minute'
+                     AND j.kind <> 'settle') AS overdue,
+    min(CASE WHEN j.kind = 'expire' THEN greatest(j.recorded_at, j.run_at) ELSE j.recorded_at END)
+        FILTER (WHERE j.dead_at IS NULL) AT TIME ZONE 'UTC' AS oldest_at
+FROM memsense.jobs AS j
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+JOIN memsense.tenants AS t USING (tenant_id)
+GROUP BY t.name, n.name, j.kind
+ORDER BY t.name, n.name, j.kind;
 
 -- name: count_bare
 -- Active exchanges without token vectors, by namespace, where the model is one that gives them.
@@ -71,7 +122,11 @@ JOIN memsense.models AS m ON m.model_id = n.model_id
 WHERE c.granularity = 'turn' AND c.status = 'active' AND m.name = %(model)s AND m.dimension = %(dimension)s
   AND NOT EXISTS (
       SELECT FROM memsense.token_vectors AS v
-      WHERE v.tenant_id = c.tenant_id AND v.scope_id = c.scope_id AND v.chunk_id = c.chunk_id)
+      WHERE v.tenant_id = c.tenant_id AND v.scope_id = c.scope_id AND v.chunk_id = c.chunk_id
+        AND v.model_id = n.model_id)
+  AND NOT EXISTS (
+      SELECT FROM memsense.jobs AS j
+      WHERE j.tenant_id = c.tenant_id AND j.scope_id = c.scope_id AND j.chunk_id = c.chunk_id AND j.kind = 'embed')
 GROUP BY t.name, n.name
 ORDER BY t.name, n.name;
 
@@ -135,6 +190,9 @@ ORDER BY tenant_id, scope_id;
 -- name: list_namespaces
 SELECT
     t.name AS tenant, n.tenant_id, n.namespace_id, n.name AS namespace, n.language, m.name AS model, m.dimension,
+    EXISTS (SELECT FROM memsense.namespace_models AS k
+            WHERE k.tenant_id = n.tenant_id AND k.namespace_id = n.namespace_id AND k.model_id = n.model_id
+              AND k.embedder <> '{}') AS opens_itself,
     EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language) AS has_configuration
 FROM memsense.namespaces AS n
 JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
@@ -158,23 +216,25 @@ WHERE tsvector_to_array(ts_filter(c.tsv, '{a}'))
       IS DISTINCT FROM tsvector_to_array(to_tsvector(%(language)s::regconfig, w.text));
 
 -- name: list_foreign_vectors
-SELECT tenant, namespace, model, dimension, sum(vectors)::bigint AS vectors, sum(wrong_width)::bigint AS wrong_width
+SELECT
+    tenant, namespace, model, dimension, state, sum(vectors)::bigint AS vectors,
+    sum(wrong_width)::bigint AS wrong_width
 FROM memsense.embedding_versions
-WHERE NOT coalesce(is_current, false) OR wrong_width > 0
-GROUP BY tenant, namespace, model, dimension
+WHERE state <> 'kept' OR wrong_width > 0
+GROUP BY tenant, namespace, model, dimension, state
 ORDER BY tenant, namespace, model;
 
 -- name: find_largest_scope
 -- The largest memory, with a text and a vector of its own to try recall with.
 SELECT
-    s.tenant_id, n.name AS namespace, s.user_id, s.scope_id, s.indexed, m.dimension, c.user_text, e.embedding
+    s.tenant_id, n.name AS namespace, s.user_id, s.scope_id, s.indexed, n.model_id, m.dimension, c.user_text, e.embedding
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
 JOIN memsense.models AS m ON m.model_id = n.model_id
 JOIN memsense.scope_statistics AS k ON k.tenant_id = s.tenant_id AND k.scope_id = s.scope_id
 JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.status = 'active'
 JOIN memsense.embeddings_full AS e
-  ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
+  ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.model_id = n.model_id
 WHERE EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language)
 ORDER BY k.chunk_count DESC, s.tenant_id, s.scope_id, (c.user_text = ''), c.chunk_id
 LIMIT 1;
@@ -210,3 +270,12 @@ WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = ANY (%(scope_ids)s::integer[]
 UPDATE memsense.chunks
 SET tsv = NULL, user_length = 0, assistant_length = 0, tag_length = 0, context_length = 0
 WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status <> 'active' AND tsv IS NOT NULL;
+
+-- name: list_sizes
+SELECT
+    c.relname::text AS name, CASE WHEN c.relkind = 'i' THEN 'index' ELSE 'table' END AS kind,
+    pg_relation_size(c.oid) AS bytes
+FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'i') AND pg_relation_size(c.oid) > 0
+ORDER BY bytes DESC, name
+LIMIT 20;

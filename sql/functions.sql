@@ -1,11 +1,14 @@
 -- Functions for people at psql; memsense itself calls none of them. Every migration creates them
--- anew, after the views.
+-- anew, after the views. In PL/pgSQL, since Citus plans no SQL function's statement by its arguments.
 
 CREATE FUNCTION memsense.explain(trace_id uuid)
 RETURNS TABLE (
     hit_rank integer, chunk_id bigint, part text, value double precision, running_total double precision, detail text
 )
-LANGUAGE sql STABLE AS $$
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH hit AS (
         SELECT c.*
         FROM memsense.trace_candidates AS c
@@ -51,8 +54,8 @@ LANGUAGE sql STABLE AS $$
             NULL
         FROM hit
     ) AS line (hit_rank, chunk_id, step, part, value, detail, running_total)
-    ORDER BY hit_rank, step, part
-$$;
+    ORDER BY hit_rank, step, part;
+END $$;
 
 COMMENT ON FUNCTION memsense.explain(uuid) IS 'The arithmetic of every hit of a recorded search, one line a part, with a running total that ends at its score.';
 
@@ -67,7 +70,10 @@ CREATE FUNCTION memsense.recall_lexical(
     weight_assistant double precision DEFAULT 1
 )
 RETURNS TABLE (rank bigint, chunk_id bigint, kind text, score double precision)
-LANGUAGE sql STABLE AS $$
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH {steps},
     best AS (
         SELECT chunk_id, granularity, score
@@ -79,7 +85,7 @@ LANGUAGE sql STABLE AS $$
         row_number() OVER (PARTITION BY best.granularity ORDER BY best.score DESC, best.chunk_id),
         best.chunk_id, best.granularity, best.score
     FROM best
-    ORDER BY best.score DESC, best.chunk_id
-$$;
+    ORDER BY best.score DESC, best.chunk_id;
+END $$;
 
 COMMENT ON FUNCTION memsense.recall_lexical(text, text, text, text, integer, text, double precision, double precision, double precision, double precision, integer, double precision, double precision) IS 'The lexical route alone, no vector needed: the chunks by BM25F, with their rank among their granularity. A null user_id searches every user.';

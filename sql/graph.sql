@@ -133,12 +133,17 @@ CROSS JOIN LATERAL (
         count(*) AS chunks
     FROM memsense.mentions AS m
     WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = e.scope_id AND m.entity_id = e.entity_id
+      AND NOT EXISTS (
+          SELECT FROM memsense.chunks AS x
+          WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = m.scope_id AND x.chunk_id = m.chunk_id
+            AND x.expires_at <= now())
 ) AS named
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND e.tenant_id = %(tenant_id)s
   AND n.name = %(namespace)s
   AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
   AND (%(keys)s::text[] IS NULL OR e.key = ANY (%(keys)s))
   AND (%(kind)s::text IS NULL OR named.kind = %(kind)s)
+  AND named.chunks > 0
 ORDER BY e.mention_count DESC, e.key, s.user_id
 LIMIT %(limit)s;
 
@@ -150,11 +155,17 @@ FROM (
     SELECT DISTINCT e.key
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-    JOIN memsense.entities AS e ON e.tenant_id = s.tenant_id AND e.scope_id = s.scope_id
-    WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND e.tenant_id = %(tenant_id)s
+    {entities}
+    WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
       AND n.name = %(namespace)s
       AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
-      AND memsense.scope_spellings(e.scope_id, e.key) && memsense.scope_spellings(s.scope_id, %(key)s)
+      AND EXISTS (
+          SELECT
+          FROM memsense.mentions AS m
+          JOIN memsense.chunks AS x
+            ON x.tenant_id = %(tenant_id)s AND x.scope_id = m.scope_id AND x.chunk_id = m.chunk_id
+          WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = e.scope_id AND m.entity_id = e.entity_id
+            AND (x.expires_at IS NULL OR x.expires_at > now()))
 ) AS near
 CROSS JOIN LATERAL unnest(memsense.spellings(near.key)) AS shared
 WHERE shared = ANY (memsense.spellings(%(key)s))
@@ -162,6 +173,17 @@ GROUP BY near.key
 HAVING max(2.0 * length(shared) / (length(near.key) + length(%(key)s))) > %(least)s
 ORDER BY similarity DESC, near.key
 LIMIT %(limit)s;
+
+-- name: similar_entities
+JOIN memsense.entities AS e
+  ON e.tenant_id = %(tenant_id)s AND e.tenant_id = s.tenant_id AND e.scope_id = s.scope_id
+ AND memsense.scope_spellings(e.scope_id, e.key) && memsense.scope_spellings(s.scope_id, %(key)s)
+
+-- name: similar_entities_looked_up
+-- The same where policies leave the index to a function (lookups.sql).
+CROSS JOIN LATERAL memsense.find_entities(
+    ARRAY[s.scope_id],
+    CASE WHEN memsense.scope_spellings(s.scope_id, %(key)s) IS NOT NULL THEN memsense.spellings(%(key)s) END) AS e
 
 -- name: list_neighbours
 -- The entities mentioned together with one, by the number of chunks that mention both.
@@ -183,7 +205,12 @@ CROSS JOIN LATERAL (
         mode() WITHIN GROUP (ORDER BY m.kind) AS kind
     FROM memsense.mentions AS m
     WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = near.scope_id AND m.entity_id = near.entity_id
+      AND NOT EXISTS (
+          SELECT FROM memsense.chunks AS x
+          WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = m.scope_id AND x.chunk_id = m.chunk_id
+            AND x.expires_at <= now())
 ) AS named
+WHERE named.name IS NOT NULL
 ORDER BY near.weight DESC, near.entity_id;
 
 -- name: list_edges_among
@@ -198,6 +225,10 @@ ORDER BY entity_a, entity_b;
 SELECT m.chunk_id, m.name, m.mention_count AS mentions
 FROM memsense.mentions AS m
 WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.entity_id = %(entity_id)s
+  AND NOT EXISTS (
+      SELECT FROM memsense.chunks AS x
+      WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = m.scope_id AND x.chunk_id = m.chunk_id
+        AND x.expires_at <= now())
 ORDER BY m.mention_count DESC, m.chunk_id
 LIMIT %(limit)s;
 
@@ -232,20 +263,26 @@ graph_linked AS MATERIALIZED (
     SELECT scope_id, entity_id FROM graph_named
     UNION
     SELECT near.scope_id, near.entity_id
-    FROM (
-        SELECT scope_id, entity_id, key
-        FROM memsense.entities
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-          AND memsense.scope_spellings(scope_id, key)
-              && ARRAY(SELECT scope.scope_id || ':' || spelling FROM scope CROSS JOIN graph_spellings)
-        OFFSET 0
-    ) AS near
+    FROM {near} AS near
     CROSS JOIN LATERAL unnest(memsense.spellings(near.key)) AS shared
     JOIN graph_spellings AS asked ON asked.spelling = shared
     GROUP BY near.scope_id, near.entity_id, near.key, asked.key
     HAVING 2.0 * max(length(shared)) / (length(near.key) + length(asked.key)) > %(graph_similarity)s
 )
+
+-- name: graph_near
+(
+    SELECT scope_id, entity_id, key
+    FROM memsense.entities
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND memsense.scope_spellings(scope_id, key)
+          && ARRAY(SELECT scope.scope_id || ':' || spelling FROM scope CROSS JOIN graph_spellings)
+    OFFSET 0
+)
+
+-- name: graph_near_looked_up
+memsense.find_entities(ARRAY(SELECT scope_id FROM scope), ARRAY(SELECT spelling FROM graph_spellings))
 
 -- name: graph_reached
 -- What is mentioned beside them, over the strongest edges, a few hops far.

@@ -5,16 +5,11 @@
 -- session for what stands for its session; best_ids are the exchanges that brought it in, and
 -- best_ordinals where they are. relation: hit, previous, next, or exchange: a turn of the session, with its number among
 -- all of them that pass the filters.
--- The chunk's columns are in the order of Chunk's fields.
 -- OFFSET 0 and LIMIT 1 keep a planner without statistics from joining the other way round.
-{scope}
+WITH {steps}
 SELECT
     w.position, w.relation, w.number, w.total,
-    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
-    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
-    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
-    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata, c.part_count, c.opening_length
+    {columns}
 FROM (
   SELECT w.position, w.scope_id, found.relation, found.chunk_id, found.number, found.total
   FROM unnest(%(scope_ids)s::integer[], %(chunk_ids)s::bigint[], %(session_ids)s::text[], %(ordinals)s::integer[],
@@ -47,7 +42,18 @@ CROSS JOIN LATERAL (
 ) AS c
 JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = w.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+WHERE {is_shown}
 ORDER BY w.position
+
+-- name: columns
+-- A chunk c as it is shown, of scope s: in the order of Chunk's fields.
+c.chunk_id, {namespace} AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
+c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker,
+CASE WHEN NOT {is_bereft} THEN c.next_user_text END AS next_user_text,
+CASE WHEN {is_bereft} THEN '' ELSE c.context END AS context,
+c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
+c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
+c.source, c.metadata, c.part_count, c.opening_length, c.expires_at
 
 -- name: session_chunk
 -- The session chunk that holds a turn.
@@ -55,11 +61,12 @@ SELECT h.chunk_id FROM memsense.chunks AS h
 WHERE w.wanted = 'session' AND h.tenant_id = %(tenant_id)s AND h.scope_id = w.scope_id
   AND h.session_id = w.session_id AND h.granularity = 'session' AND h.status = 'active'
   AND (h.ordinal, h.part) <= (w.ordinal, w.part) AND h.last_ordinal >= w.ordinal
+  AND {is_shown}
 ORDER BY h.ordinal DESC, h.part DESC LIMIT 1
 
 -- name: scope_of_hits
 -- The memories of the hits, as conditions of filters ask for them.
-WITH scope AS MATERIALIZED (
+scope AS MATERIALIZED (
     SELECT s.scope_id, s.user_id, n.namespace_id, n.language
     FROM memsense.scopes AS s
     JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
@@ -94,3 +101,26 @@ SELECT chunk_id, concat_ws(E'\n', session_text, substr(user_text, opening_length
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[])
   AND chunk_id = ANY (%(chunk_ids)s::bigint[])
+
+-- name: fetch_chunks
+-- The chunks of these ids, whatever their status, and whether they have expired.
+WITH found AS MATERIALIZED (
+    SELECT c.scope_id, c.chunk_id
+    FROM memsense.chunks AS c
+    JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+    JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+    WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+      AND n.name = %(namespace)s AND c.chunk_id = ANY (%(chunk_ids)s)
+),
+scope AS MATERIALIZED (
+    SELECT DISTINCT scope_id FROM found
+),
+{steps}
+SELECT
+    NOT ({is_shown}) AS has_expired,
+    {columns}
+FROM found
+JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = found.scope_id AND c.chunk_id = found.chunk_id
+JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = found.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = %(tenant_id)s AND n.namespace_id = s.namespace_id
+ORDER BY c.chunk_id

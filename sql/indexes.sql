@@ -1,24 +1,27 @@
--- A large scope gets HNSW indexes of its own, one a route, over its rows alone.
--- {table}, {index}, {scope_id} and {dimension} are filled in by memsense/store/indexes.py, because
--- CREATE INDEX takes no parameters. scope_id is unique over all tenants, and recall names it as a
--- literal, which is how the planner knows that the partial index serves the query.
+-- A large scope gets HNSW indexes of its own, one a route and model, over its rows alone.
+-- {table}, {index}, {scope_id}, {model_id} and {dimension} are filled in by memsense/store/indexes.py, because
+-- CREATE INDEX takes no parameters. scope_id is unique over all tenants, and recall names both as
+-- literals, which is how the planner knows that the partial index serves the query.
+--
+-- What such an index takes for one vector is most of a write. So a write leaves its vectors fresh,
+-- which no index has and recall compares one by one; settling them is a job's. Either way every
+-- vector is found: nothing has to be in step but the row itself.
 
 -- name: list_scopes
 -- The scopes of a namespace with their count of active chunks, the largest first.
-SELECT s.scope_id, s.user_id, s.indexed, coalesce(sum(t.chunk_count), 0)::bigint AS chunks
+SELECT s.scope_id, s.user_id, s.indexed, s.keeps_fresh, coalesce(sum(t.chunk_count), 0)::bigint AS chunks
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
 LEFT JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
-GROUP BY s.scope_id, s.user_id, s.indexed
+GROUP BY s.scope_id, s.user_id, s.indexed, s.keeps_fresh
 ORDER BY chunks DESC, s.scope_id;
 
 -- name: lock_indexing
 -- One optimisation at a time in a database: two concurrent index builds would wait for each other.
-SELECT pg_try_advisory_lock(hashtext('memsense indexing'));
-
--- name: unlock_indexing
-SELECT pg_advisory_unlock(hashtext('memsense indexing'));
+-- It holds until the transaction ends, however long that has nothing else to do.
+SELECT pg_try_advisory_xact_lock(hashtext('memsense indexing'))
+FROM set_config('idle_in_transaction_session_timeout', '0', true);
 
 -- name: list_scope_indexes
 -- The HNSW indexes of one scope, and whether each is complete.
@@ -43,15 +46,56 @@ ORDER BY s.scope_id;
 -- ef_construction 200 takes three times as long to build as 64, once, and finds more at every search.
 CREATE INDEX CONCURRENTLY {index} ON memsense.{table}
 USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_construction = 200)
-WHERE scope_id = {scope_id};
+WHERE scope_id = {scope_id} AND model_id = {model_id} AND NOT fresh;
+
+-- name: settle_vectors
+-- Takes some fresh vectors of a memory, the oldest first, into its HNSW indexes, where it has any.
+-- Waits for nobody: what somebody is changing is left for another time.
+UPDATE memsense.embeddings AS e
+SET fresh = false
+FROM (
+    SELECT chunk_id, model_id, route
+    FROM memsense.embeddings
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND fresh
+    ORDER BY chunk_id
+    LIMIT %(limit)s
+    FOR NO KEY UPDATE SKIP LOCKED
+) AS oldest
+WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.fresh
+  AND e.chunk_id = oldest.chunk_id AND e.model_id = oldest.model_id AND e.route = oldest.route;
+
+-- name: count_fresh
+SELECT count(*) FROM memsense.embeddings WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND fresh;
+
+-- name: list_uneased
+-- The complete HNSW indexes of one scope that still build as carefully at each write.
+SELECT c.relname::text
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'memsense' AND c.relname LIKE 'embeddings\_%%\_scope\_' || %(scope_id)s::integer
+  AND i.indisvalid AND i.indisready
+  AND NOT coalesce(c.reloptions, '{}') @> '{ef_construction=64}'
+ORDER BY c.relname;
+
+-- name: ease_scope_index
+-- What is built is built; from here on it is what each write takes to find a vector's neighbours.
+-- docs/benchmarks.md has what that saves, and what it finds less.
+ALTER INDEX memsense.{index} SET (ef_construction = 64);
+
+-- name: wait_briefly
+-- The index is locked for a moment: behind somebody's long transaction, all others would wait too.
+SELECT set_config('lock_timeout', '1s', true);
 
 -- name: drop_scope_index
 DROP INDEX CONCURRENTLY IF EXISTS memsense.{index};
 
 -- name: set_indexed
+-- All its indexes leave fresh vectors out, so that a write may do so too.
 UPDATE memsense.scopes
-SET indexed = %(indexed)s
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND indexed <> %(indexed)s;
+SET indexed = %(indexed)s, keeps_fresh = %(indexed)s
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+  AND (indexed, keeps_fresh) <> (%(indexed)s, %(indexed)s);
 
 -- name: analyse_scope_table
 ANALYZE memsense.{table};

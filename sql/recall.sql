@@ -13,11 +13,11 @@
 --   tenant_id, namespace, user_id        whose memory
 --   granularities                        'turn', 'session' or both
 --   query_vector                         unit-length halfvec, null when no vector route has weight
+--   model_id                             the model that query_vector is of: no other's are read
 --   terms                                the question as the lexical route reads it
 --   route_limit, candidate_limit         rows kept per route, and after fusion
 --   token_limit                          how many candidates' tokens are read
 --   few_share, few_least                 so many chunks, and this share of all, are still few
---   ef_search_<route>                    how many chunks an HNSW scan keeps in view, as text
 --   rrf_k                                the constant of reciprocal rank fusion (15)
 --   weight_<route>                       one per route
 --   k1, b, weight_user, weight_assistant, weight_tag, weight_context
@@ -93,6 +93,25 @@ filtered AS {kept} (
 memsense.scope_lexemes(c.scope_id, c.tsv)
     @> ARRAY(SELECT scope_id || ':' || lexeme FROM scope CROSS JOIN quoted)
 
+-- name: quoting
+-- The same where policies leave the index to a function.
+quoting AS MATERIALIZED (
+    SELECT chunk_id
+    FROM memsense.find_chunks(ARRAY(SELECT scope_id FROM scope), ARRAY(SELECT lexeme FROM quoted))
+)
+
+-- name: is_quoting
+c.chunk_id IN (SELECT chunk_id FROM quoting)
+
+-- name: tagged
+tagged AS MATERIALIZED (
+    SELECT chunk_id
+    FROM memsense.find_tagged(ARRAY(SELECT scope_id FROM scope), %(tags)s::text[])
+)
+
+-- name: is_tagged
+c.chunk_id IN (SELECT chunk_id FROM tagged)
+
 -- name: exchanges
 -- A session chunk takes part only where each exchange that it holds, and that is stored as a turn
 -- chunk, passes too: what a search must not show does not rank either.
@@ -135,6 +154,7 @@ near AS MATERIALIZED (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND chunk_id = f.chunk_id
+          AND model_id = %(model_id)s
           AND {of_granularity}
         OFFSET 0
     ) AS e
@@ -166,6 +186,7 @@ SELECT {chunk} AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec
 FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s
   AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+  AND model_id = %(model_id)s
   AND {weight} > 0
   AND {takes_part}
 ORDER BY distance, {chunk}
@@ -174,15 +195,39 @@ LIMIT %(route_limit)s
 -- name: scan_hnsw
 -- A partial index serves a query only where its predicate and its width stand in the text as
 -- literals. Each route sets its own breadth before its scan starts, for this statement alone.
-SELECT {chunk} AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
-FROM memsense.{table}
-WHERE tenant_id = %(tenant_id)s
-  AND scope_id = {scope_id}
-  AND (SELECT set_config('hnsw.ef_search', {ef_search}, true)) IS NOT NULL
-  AND {weight} > 0
-  AND {takes_part}
-ORDER BY distance, {chunk}
-LIMIT %(route_limit)s
+-- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
+-- order: filters, which cost more than a comparison, are asked of the nearest alone.
+(SELECT {chunk} AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
+ FROM memsense.{table}
+ WHERE tenant_id = %(tenant_id)s
+   AND scope_id = {scope_id}
+   AND model_id = {model_id}
+   AND NOT fresh
+   AND (SELECT set_config('hnsw.ef_search', {ef_search}, true)) IS NOT NULL
+   AND {weight} > 0
+   AND {takes_part}
+ ORDER BY distance, {chunk}
+ LIMIT %(route_limit)s)
+UNION ALL
+(SELECT {chunk} AS chunk_id, granularity, distance
+ FROM (
+     SELECT chunk_id, previous_chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+     FROM memsense.{table}
+     WHERE tenant_id = %(tenant_id)s
+       AND scope_id = {scope_id}
+       AND model_id = {model_id}
+       AND fresh
+       AND {weight} > 0
+     ORDER BY distance, {chunk}
+     OFFSET 0
+ ) AS {table}
+ WHERE {takes_part}
+ LIMIT %(route_limit)s)
+
+-- name: ef_search
+-- How many chunks an HNSW scan keeps in view: the more, the larger the memory. pgvector allows 1,000.
+(SELECT least(1000, ceil(%(route_limit)s * greatest(1, {share} * power(sum(chunk_count) / 100000, {growth}))))::integer::text
+ FROM statistics)
 
 -- name: unless_few
 (
@@ -205,19 +250,22 @@ UNION ALL
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
+   AND model_id = {model_id}
    AND {weight} > 0
    AND (SELECT are_few FROM few)
    AND (previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
+   AND {is_shown}
  ORDER BY distance, previous_chunk_id
  LIMIT %(route_limit)s)
 
 -- name: in_order
--- An HNSW scan may give its rows slightly out of order.
+-- An HNSW scan may give its rows slightly out of order, and fresh ones come behind them.
 SELECT *
 FROM (
     {scan}
 ) AS relaxed
 ORDER BY distance + 0, chunk_id
+LIMIT %(route_limit)s
 
 -- name: terms
 -- BM25F: the question's words with their idf, and what a chunk's fields count for.
@@ -297,6 +345,24 @@ postings AS (
     OFFSET 0
 )
 
+-- name: postings_looked_up
+-- The same where policies leave the text index to a function (lookups.sql).
+postings AS (
+    SELECT
+        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
+        t.assistant_weight, t.context_weight,
+        c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length, c.code
+    FROM memsense.find_postings(
+        ARRAY(SELECT scope_id FROM scope),
+        ARRAY(SELECT lexeme FROM terms WHERE document_frequency > 0 ORDER BY lexeme, granularity),
+        ARRAY(SELECT granularity FROM terms WHERE document_frequency > 0 ORDER BY lexeme, granularity),
+        ARRAY(SELECT lexeme FROM drivers)) AS c
+    JOIN terms AS t ON t.lexeme = c.lexeme AND t.granularity = c.granularity
+    WHERE %(weight_lexical)s > 0
+      AND {takes_part}
+    OFFSET 0
+)
+
 -- name: frequencies
 -- The word's frequency in the chunk: each field's count by its weight and length. Where b is 1, an
 -- empty field has a length of nothing: what it holds, nothing, is divided by next to nothing.
@@ -316,7 +382,8 @@ frequencies AS (
                ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
         * %(weight_tag)s / greatest(base + tag_slope * tag_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
+        + CASE WHEN {is_bereft} THEN 0
+               WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
                ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
         * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
@@ -325,8 +392,9 @@ frequencies AS (
 )
 
 -- name: words
+-- What a plan sums first moves the last bits of a sum; rounded, what ties still ties.
 words AS (
-    SELECT chunk_id, granularity, (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s)) AS score
+    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
     GROUP BY chunk_id, granularity
@@ -360,6 +428,18 @@ words AS (
       AND {takes_part}
 )
 
+-- name: words_by_ts_rank_looked_up
+words AS (
+    SELECT c.chunk_id, c.granularity, c.score
+    FROM memsense.find_ranked(
+        ARRAY(SELECT scope_id FROM scope),
+        ARRAY(SELECT lexeme FROM question),
+        websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s)) AS c
+    WHERE c.granularity = ANY (%(granularities)s::text[])
+      AND %(weight_lexical)s > 0
+      AND {takes_part}
+)
+
 -- name: identifiers
 -- Tickets, versions, file names that the question names: a field of their own.
 identifiers AS MATERIALIZED (
@@ -377,6 +457,14 @@ identifier_matches AS MATERIALIZED (
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           && ARRAY(SELECT scope.scope_id || ':' || identifiers.identifier FROM scope CROSS JOIN identifiers)
       AND {of_granularity}
+)
+
+-- name: identifier_matches_looked_up
+identifier_matches AS MATERIALIZED (
+    SELECT c.chunk_id, c.granularity, i.position
+    FROM identifiers AS i
+    CROSS JOIN LATERAL memsense.find_chunks(ARRAY(SELECT scope_id FROM scope), ARRAY[i.identifier]) AS c
+    WHERE {of_granularity}
 )
 
 -- name: identifier_weights
@@ -397,7 +485,7 @@ identifier_weights AS MATERIALIZED (
 -- name: identified
 identified AS MATERIALIZED (
     SELECT
-        m.chunk_id, m.granularity, sum(w.idf) AS score,
+        m.chunk_id, m.granularity, round(1e9 * sum(w.idf)) / 1e9 AS score,
         sum(w.idf) / (SELECT sum(idf) FROM identifier_weights AS a WHERE a.granularity = m.granularity) AS share,
         array_agg(m.position ORDER BY m.position) AS positions
     FROM identifier_matches AS m
@@ -460,7 +548,7 @@ ranked AS (
 
 -- name: fused
 fused AS MATERIALIZED (
-    SELECT chunk_id, sum(share) AS rrf_score
+    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
     FROM ranked
     GROUP BY chunk_id
     ORDER BY rrf_score DESC, chunk_id
@@ -530,6 +618,7 @@ vectors AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
+      AND model_id = %(model_id)s
       AND route = 'full'
 )
 
@@ -547,6 +636,7 @@ tokens AS (
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND chunk_id = ANY (ARRAY(
           SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+      AND model_id = %(model_id)s
 )
 
 -- name: state
@@ -558,11 +648,16 @@ state AS (
 
 -- name: facts
 'scopes', (SELECT count(*) FROM scope),
+'recalled_at', statement_timestamp(),
 'model_id', (SELECT max(model_id) FROM scope),
 'settings_version', (SELECT max(settings_version) FROM scope),
 'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
 'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
-'matches', (SELECT count(*) FROM matched)
+'matches', (SELECT count(*) FROM matched),
+'waiting', EXISTS (
+    SELECT FROM memsense.jobs
+    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+      AND coalesce(model_id = %(model_id)s, true))
 
 -- name: facts_of_one_user
 'speakers', (SELECT speakers FROM scope),

@@ -1,9 +1,89 @@
--- What memsense needs of a connection; run once when the pool opens one.
--- Exact scans gain nothing from parallel workers or just-in-time compilation at these sizes, and
--- planning a recall costs more than running a stale plan; hnsw.* matters to scopes with HNSW indexes only.
-SET jit = off;
-SET max_parallel_workers_per_gather = 0;
-SET plan_cache_mode = force_generic_plan;
-SET hnsw.iterative_scan = relaxed_order;
--- Whatever the database's default: writers lock a scope and then read what the one before has written.
-SET default_transaction_isolation = 'read committed';
+-- What the server is told ahead of a statement or a transaction, in the same round trip and until its
+-- end alone: a connection that a pooler lends to others keeps nothing of it.
+
+-- name: announce
+-- As which role, whose rows may be seen (policies compare them with memsense.tenant_id; a tenant that
+-- is not numbered yet is found by its name), and how to plan. Exact scans gain nothing from parallel
+-- workers or just-in-time compilation at these sizes; planning a recall costs more than running a
+-- stale plan, so that what is read has generic plans; hnsw.* matters to scopes with HNSW indexes
+-- only. A limit of time that is stricter, of the role or of the database, stays.
+-- Parameters:
+--   tenant, tenant_id   the tenant by name and by number, as texts; empty where there is none
+--   role                what to run as; null for the user of the connection
+--   plan_cache_mode     how prepared statements are planned; null for the server's way
+--   timeout             such as '30000ms'; null for none
+SELECT
+    set_config('memsense.tenant', %(tenant)s::text, true),
+    set_config('memsense.tenant_id', %(tenant_id)s::text, true),
+    set_config('jit', 'off', true),
+    set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    CASE WHEN %(plan_cache_mode)s::text IS NOT NULL THEN set_config('plan_cache_mode', %(plan_cache_mode)s::text, true) END,
+    CASE WHEN %(timeout)s::text IS NOT NULL
+              AND current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %(timeout)s::interval
+         THEN set_config('statement_timeout', %(timeout)s::text, true) END,
+    CASE WHEN %(role)s::text IS NOT NULL THEN set_config('role', %(role)s::text, true) END;
+
+-- name: name_tenant
+-- The same of the tenant alone, within a transaction of somebody else's.
+SELECT
+    set_config('memsense.tenant', %(tenant)s::text, true),
+    set_config('memsense.tenant_id', %(tenant_id)s::text, true);
+
+-- name: find_standing
+-- What to run as: the app's role, where there is one with rights here and this user may take it. And
+-- whether it asks the GIN indexes through the functions of lookups.sql: where these run as
+-- memsense_index, no index serves it beneath the policies otherwise.
+SELECT
+    found.role,
+    EXISTS (
+        SELECT
+        FROM pg_proc AS p
+        JOIN pg_roles AS u ON u.rolname = coalesce(found.role, current_user::text)
+        WHERE p.pronamespace = 'memsense'::regnamespace
+          AND p.proname = 'find_postings'
+          AND p.prosecdef
+          AND NOT (u.rolsuper OR u.rolbypassrls)
+          AND has_function_privilege(u.oid, p.oid, 'EXECUTE')
+    ) AS lookups
+FROM (SELECT (
+    SELECT a.rolname::text
+    FROM pg_roles AS a
+    WHERE a.rolname = 'memsense_app'
+      AND a.rolname <> current_user
+      AND NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')
+      AND has_schema_privilege(a.oid, 'memsense', 'USAGE')
+      AND pg_has_role(
+          current_user, a.oid,
+          CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+) AS role) AS found;
+
+-- name: fetch_user
+-- Who runs statements here, and whether policies hold for them.
+SELECT u.rolname::text AS name, u.rolsuper OR u.rolbypassrls AS bypasses
+FROM pg_roles AS u
+WHERE u.rolname = current_user;
+
+-- name: list_unguarded
+-- The tables whose policies do not hold for who runs statements. The owner of a table is exempt unless
+-- they are forced.
+SELECT c.relname::text
+FROM pg_class AS c
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
+  AND NOT (c.relrowsecurity
+           AND (c.relforcerowsecurity
+                OR NOT pg_has_role(coalesce(%(role)s::text, current_user::text), c.relowner, 'USAGE'))
+           AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid AND p.polname = 'one_tenant'))
+ORDER BY c.relname;
+
+-- name: list_leaky
+-- Where there are policies: the functions that keep a GIN index from serving beneath them.
+SELECT p.proname::text
+FROM pg_proc AS p
+WHERE NOT p.proleakproof
+  AND (p.oid = 'pg_catalog.arrayoverlap(anyarray,anyarray)'::regprocedure
+       OR p.oid = 'pg_catalog.arraycontains(anyarray,anyarray)'::regprocedure
+       OR p.pronamespace = 'memsense'::regnamespace AND p.proname LIKE 'scope\_%%')
+  AND EXISTS (SELECT FROM pg_class AS c WHERE c.oid = 'memsense.chunks'::regclass AND c.relrowsecurity)
+ORDER BY p.proname;

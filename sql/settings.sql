@@ -70,6 +70,25 @@ WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
   AND (%(name)s::text IS NULL OR p.name = %(name)s)
 ORDER BY p.name;
 
+-- name: list_projects_of
+-- The projects that hold sessions of one user's, with those sessions alone.
+SELECT p.name, p.created_at, array_agg(s.session_id ORDER BY s.session_id) AS session_ids
+FROM memsense.projects AS p
+JOIN memsense.project_sessions AS s
+  ON s.tenant_id = p.tenant_id AND s.namespace_id = p.namespace_id AND s.project = p.name
+WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
+  AND (%(name)s::text IS NULL OR p.name = %(name)s)
+  AND EXISTS (
+      SELECT
+      FROM memsense.chunks AS c
+      WHERE c.tenant_id = %(tenant_id)s AND c.session_id = s.session_id
+        AND c.scope_id = (
+            SELECT o.scope_id
+            FROM memsense.scopes AS o
+            WHERE o.tenant_id = %(tenant_id)s AND o.namespace_id = %(namespace_id)s AND o.user_id = %(user_id)s))
+GROUP BY p.name, p.created_at
+ORDER BY p.name;
+
 -- name: insert_project
 INSERT INTO memsense.projects (tenant_id, namespace_id, name)
 VALUES (%(tenant_id)s, %(namespace_id)s, %(name)s)

@@ -21,9 +21,16 @@ ON CONFLICT (tenant_id, name) DO UPDATE SET model_id = EXCLUDED.model_id
 WHERE namespaces.model_id IS NULL AND EXCLUDED.model_id IS NOT NULL;
 
 -- name: find_namespace
--- With its settings and stored profiles, as of one moment.
+-- With its models, its settings and stored profiles, as of one moment.
 SELECT
     n.namespace_id, n.language, n.model_id, m.name AS model, m.dimension, n.settings_version,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object(
+         'model_id', x.model_id, 'name', x.name, 'dimension', x.dimension,
+         'embedder', coalesce(k.embedder, '{}')) ORDER BY x.model_id <> n.model_id, x.model_id), '[]')
+     FROM memsense.models AS x
+     LEFT JOIN memsense.namespace_models AS k
+       ON k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.model_id = x.model_id
+     WHERE x.model_id = n.model_id OR k.state = 'kept') AS models,
     (SELECT coalesce(jsonb_object_agg(s.name, s.value), '{}') FROM memsense.settings AS s
      WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = n.namespace_id) AS settings,
     (SELECT coalesce(jsonb_object_agg(p.name, p.constants), '{}') FROM memsense.profiles AS p
@@ -47,16 +54,30 @@ FOR NO KEY UPDATE;
 -- name: fetch_language
 SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
+-- name: fetch_writing
+-- What a write must know of its namespace as it is now: the language, the model that searches use,
+-- the models that it has vectors of, and how long what is written is kept.
+SELECT
+    n.language, n.model_id,
+    ARRAY(SELECT k.model_id FROM memsense.namespace_models AS k
+          WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.state = 'kept') AS kept,
+    (SELECT x.value FROM memsense.settings AS x
+     WHERE x.tenant_id = %(tenant_id)s AND x.namespace_id = n.namespace_id AND x.name = 'ttl') AS ttl,
+    EXISTS (SELECT FROM memsense.settings AS x
+            WHERE x.tenant_id = %(tenant_id)s AND x.namespace_id = n.namespace_id
+              AND x.name = 'history' AND x.value = '"on"') AS history
+FROM memsense.namespaces AS n
+WHERE n.tenant_id = %(tenant_id)s AND n.namespace_id = %(namespace_id)s;
+
 -- name: find_scope
 SELECT
-    s.scope_id, s.speakers, s.indexed, n.language, n.model_id, m.name AS model, m.dimension,
+    s.scope_id, s.speakers, s.indexed, n.language,
     EXISTS (
         SELECT FROM memsense.scope_statistics AS x
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id
           AND x.granularity = 'session' AND x.chunk_count > 0) AS has_sessions
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
 WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
   AND n.name = %(namespace)s AND s.user_id = %(user_id)s;
 
@@ -86,17 +107,24 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
   AND session_id = %(session_id)s AND format = %(format)s AND ordinal = ANY (%(ordinals)s::integer[]);
 
 -- name: next_ordinal
--- The next free ordinal of a session, counting inactive chunks too.
-SELECT coalesce(max(last_ordinal) + 1, 0)
-FROM memsense.chunks
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
+-- The next free ordinal of a session, counting inactive chunks and what the ledger alone remembers.
+SELECT coalesce(max(last) + 1, 0)
+FROM (
+    SELECT max(last_ordinal) AS last
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+    UNION ALL
+    SELECT max(ordinal)
+    FROM memsense.ingested_messages
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+) AS taken;
 
 -- name: fetch_last_turns
 -- The last two active turns of a session, the latest first.
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -105,24 +133,78 @@ LIMIT 2;
 
 -- name: find_repeats
 -- The chunks of the exchange with the same content within ten minutes of event time, whose first
--- part is not forgotten. Exchanges are known by the hash of that part.
-SELECT wanted.position, c.chunk_id
-FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[])
-    WITH ORDINALITY AS wanted (content_hash, occurred_at, position)
+-- part is not forgotten, and whether each has expired. Exchanges are known by the hash of that part;
+-- one that an answer completed, by the messages that `add` was given, each as the ledger knows it:
+-- HASH@WINDOW, at a time.
+SELECT wanted.position, c.chunk_id, coalesce(c.expires_at <= now(), false) AS has_expired
+FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[], %(windows)s::bigint[])
+    WITH ORDINALITY AS wanted (content_hash, occurred_at, dedup_window, position)
 CROSS JOIN LATERAL (
-    SELECT session_id, ordinal
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
-      AND content_hash = wanted.content_hash
-      AND part = 0 AND status <> 'deleted'
-      AND abs(extract(epoch FROM occurred_at - wanted.occurred_at)) < %(window_seconds)s
-    ORDER BY chunk_id
+    (SELECT session_id, ordinal
+     FROM memsense.chunks
+     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+       AND content_hash = wanted.content_hash
+       AND part = 0 AND status <> 'deleted'
+       AND abs(extract(epoch FROM occurred_at - wanted.occurred_at)) < %(window_seconds)s
+     ORDER BY chunk_id
+     LIMIT 1)
+    UNION ALL
+    (SELECT m.session_id, m.ordinal
+     FROM memsense.ingested_messages AS m
+     WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s
+       AND m.session_id = %(session_id)s AND m.format = ''
+       AND m.message_key = ANY (ARRAY(
+           SELECT wanted.content_hash || '@' || w
+           FROM generate_series(wanted.dedup_window - 1, wanted.dedup_window + 1) AS w))
+       AND CASE WHEN m.format = ''
+                THEN abs(extract(epoch FROM m.content_hash::timestamptz - wanted.occurred_at)) < %(window_seconds)s
+           END
+       AND NOT EXISTS (
+           SELECT FROM memsense.chunks AS c
+           WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = m.session_id
+             AND c.granularity = 'turn' AND c.ordinal = m.ordinal AND c.status = 'deleted')
+     LIMIT 1)
     LIMIT 1
 ) AS first
 JOIN memsense.chunks AS c
   ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = first.session_id
  AND c.granularity = 'turn' AND c.ordinal = first.ordinal
 ORDER BY wanted.position, c.part;
+
+-- name: set_aside
+-- What has expired does not stand in the way of who says it again.
+UPDATE memsense.chunks
+SET content_hash = content_hash || ':expired:' || chunk_id
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
+
+-- name: find_awaiting
+-- The last exchange of a session, whatever its status, and the one before it.
+SELECT
+    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
+    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
+    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
+    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
+    c.source, c.metadata, c.part_count, c.opening_length, c.expires_at
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND s.user_id = %(user_id)s
+  AND c.session_id = %(session_id)s AND c.granularity = 'turn' AND c.ordinal >= (
+      SELECT max(l.ordinal) - 1
+      FROM memsense.chunks AS l
+      WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = c.scope_id
+        AND l.session_id = %(session_id)s AND l.granularity = 'turn')
+ORDER BY c.ordinal, c.part;
+
+-- name: still_awaits
+SELECT coalesce(bool_and(
+        c.chunk_id = ANY (%(chunk_ids)s::bigint[]) AND c.status = 'active' AND c.assistant_text = ''), false)
+    AND coalesce(
+        string_agg(substr(c.user_text, c.opening_length + 1), '' ORDER BY c.part), '') = %(user_text)s
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = %(session_id)s
+  AND c.granularity = 'turn' AND c.ordinal >= %(ordinal)s;
 
 -- name: upsert_chunks
 -- A chunk at a taken place (session, granularity, ordinal, part) replaces what stood there and keeps its id.
@@ -133,14 +215,14 @@ INSERT INTO memsense.chunks (
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
     task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans,
     confidence, occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
-    part_count, opening_length, tsv, user_length, assistant_length, tag_length, context_length
+    part_count, opening_length, expires_at, tsv, user_length, assistant_length, tag_length, context_length
 )
 SELECT
     %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
     d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
     d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans,
     d.confidence, d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
-    d.part_count, d.opening_length,
+    d.part_count, d.opening_length, d.expires_at,
     setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
     || array_to_tsvector(d.identifiers),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
@@ -153,7 +235,7 @@ FROM jsonb_to_recordset(%(drafts)s) AS d (
     next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
     preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
     occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
-    dedup_window bigint, part_count integer, opening_length integer, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
+    dedup_window bigint, part_count integer, opening_length integer, expires_at timestamptz, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
 )
 CROSS JOIN LATERAL (
     SELECT
@@ -175,7 +257,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     occurred_zone_known = EXCLUDED.occurred_zone_known, message_ids = EXCLUDED.message_ids,
     source = EXCLUDED.source, metadata = EXCLUDED.metadata,
     content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,
-    part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length,
+    part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length, expires_at = EXCLUDED.expires_at,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
     tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
 RETURNING chunk_id, granularity, ordinal, part;
@@ -207,16 +289,31 @@ SET context_length = s.context_length + relinked.context_length - before.context
 FROM relinked, before
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.granularity = 'turn';
 
--- name: link_user_embedding
--- Says whose next-user vector the user vector of a chunk is.
-UPDATE memsense.embeddings_user
-SET previous_chunk_id = %(previous_chunk_id)s
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
-  AND previous_chunk_id IS DISTINCT FROM %(previous_chunk_id)s;
+-- name: link_user_embeddings
+-- Says whose next-user vector the user vector of each chunk is.
+UPDATE memsense.embeddings_user AS e
+SET previous_chunk_id = link.previous_chunk_id
+FROM unnest(%(chunk_ids)s::bigint[], %(previous_chunk_ids)s::bigint[]) AS link (chunk_id, previous_chunk_id)
+WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = link.chunk_id
+  AND e.previous_chunk_id IS DISTINCT FROM link.previous_chunk_id;
 
--- name: copy_embeddings
-COPY memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding)
-FROM STDIN (FORMAT BINARY);
+-- name: insert_embeddings
+-- Fresh where the memory's HNSW indexes leave fresh vectors out, until it has too many of them.
+INSERT INTO memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding, fresh)
+SELECT
+    %(tenant_id)s, %(scope_id)s, chunk_id, previous_chunk_id, route, granularity, %(model_id)s, embedding,
+    s.keeps_fresh AND (
+        SELECT count(*) <= %(fresh_room)s
+        FROM (
+            SELECT FROM memsense.embeddings_full
+            WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND model_id = %(model_id)s AND fresh
+            LIMIT greatest(%(fresh_room)s + 1, 0)
+        ) AS waiting)
+FROM memsense.scopes AS s
+CROSS JOIN unnest(%(chunk_ids)b::bigint[], %(previous_chunk_ids)b::bigint[], %(routes)b::text[], %(granularities)b::text[], %(embeddings)b::halfvec[])
+    AS vector (chunk_id, previous_chunk_id, route, granularity, embedding)
+WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
+RETURNING fresh;
 
 -- name: delete_embeddings
 DELETE FROM memsense.embeddings
@@ -263,17 +360,29 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     tag_length = scope_statistics.tag_length + EXCLUDED.tag_length,
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
 
+-- name: count_stored
+-- What a write does for chunks that it has stored, at once: count_lexemes and count_chunks add them
+-- to the statistics, insert_events begins or goes on with their history, unless it has no kind.
+WITH lexemes AS (
+    {lexemes}
+),
+chunks AS (
+    {chunks}
+)
+{events};
+
 -- name: insert_events
 INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail)
 SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(kind)s, %(detail)s
-FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id;
+FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id
+WHERE %(kind)s::text IS NOT NULL;
 
 -- name: fetch_turns
 -- The active turns of a session, in order.
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -322,7 +431,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
 -- name: fetch_session_chunks
 SELECT
     chunk_id, ordinal, last_ordinal, part, session_text, message_ids, status, agent_id,
-    occurred_at, occurred_zone_known, source, content_hash
+    occurred_at, occurred_zone_known, source, content_hash, expires_at
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'session'
@@ -363,7 +472,7 @@ RETURNING chunk_id, memory_score;
 
 -- name: lock_chunk
 -- Where a chunk stands, with its scope locked as every write locks it.
-SELECT c.scope_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.status
+SELECT c.scope_id, s.user_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.status
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
@@ -371,44 +480,19 @@ WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_i
   AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s
 FOR NO KEY UPDATE OF s;
 
+-- name: find_scope_of_chunk
+SELECT c.scope_id
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
+  AND n.name = %(namespace)s AND c.chunk_id = %(chunk_id)s;
+
 -- name: find_language
 SELECT 1 FROM pg_ts_config WHERE cfgname = %(language)s;
 
 -- name: list_languages
 SELECT cfgname::text FROM pg_ts_config ORDER BY cfgname;
-
--- name: fetch_chunks
-SELECT
-    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
-    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
-    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
-    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata, c.part_count, c.opening_length
-FROM memsense.chunks AS c
-JOIN memsense.scopes AS s USING (tenant_id, scope_id)
-JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
-WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
-  AND n.name = %(namespace)s AND c.chunk_id = ANY (%(chunk_ids)s)
-ORDER BY c.chunk_id;
-
--- name: fetch_recent
-SELECT
-    c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
-    c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
-    c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
-    c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata, c.part_count, c.opening_length
-FROM memsense.chunks AS c
-JOIN memsense.scopes AS s USING (tenant_id, scope_id)
-JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
-WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
-  AND n.name = %(namespace)s
-  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
-  AND (%(agent_id)s::text IS NULL OR c.agent_id = %(agent_id)s)
-  AND (%(session_id)s::text IS NULL OR c.session_id = %(session_id)s)
-  AND c.granularity = %(granularity)s AND c.status = 'active'
-ORDER BY c.occurred_at DESC NULLS LAST, c.chunk_id DESC
-LIMIT %(limit)s;
 
 -- name: fetch_history
 SELECT event_id, chunk_id, kind, detail, recorded_at
@@ -429,6 +513,10 @@ SELECT
            SELECT FROM memsense.chunks AS t
            WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = s.scope_id
              AND t.session_id = c.session_id AND t.granularity = 'turn'))) AS inactive,
+    (SELECT count(*) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.expires_at > now() AND c.status = 'active') AS expiring,
+    (SELECT count(*) FROM memsense.chunks AS c
+     WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.expires_at <= now()) AS expired,
     (SELECT min(c.occurred_at) FROM memsense.chunks AS c
      WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id) AS first_at,
     (SELECT max(c.occurred_at) FROM memsense.chunks AS c
@@ -439,8 +527,10 @@ LEFT JOIN memsense.models AS m USING (model_id)
 LEFT JOIN memsense.scope_statistics AS t USING (tenant_id, scope_id)
 WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
   AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+  AND (%(after_user)s::text IS NULL OR s.user_id > %(after_user)s)
 GROUP BY n.name, s.user_id, n.language, m.name, s.scope_id
-ORDER BY s.user_id;
+ORDER BY s.user_id
+LIMIT %(limit)s;
 
 -- name: find_session_kinds
 -- Whether a session holds turn chunks, and whether it holds session chunks, of any status.
@@ -463,6 +553,7 @@ WITH chunks AS (
     JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
     WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
       AND n.name = %(namespace)s AND c.status = 'active'
+      AND (c.expires_at IS NULL OR c.expires_at > now())
       AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
 )
 SELECT

@@ -1,15 +1,17 @@
 -- Token vectors of exchanges. Every statement names one tenant.
 
--- name: copy_tokens
-COPY memsense.token_vectors (tenant_id, scope_id, chunk_id, model_id, user_pieces, pieces, signs)
-FROM STDIN (FORMAT BINARY);
+-- name: insert_tokens
+INSERT INTO memsense.token_vectors (tenant_id, scope_id, chunk_id, model_id, user_pieces, pieces, signs)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(model_id)s, user_pieces, pieces, signs
+FROM unnest(%(chunk_ids)s::bigint[], %(user_pieces)s::smallint[], %(pieces)b::bytea[], %(signs)b::bytea[])
+    AS token (chunk_id, user_pieces, pieces, signs);
 
 -- name: delete_tokens
 DELETE FROM memsense.token_vectors
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: list_bare_scopes
--- The memories of a namespace that hold active exchanges without token vectors.
+-- The memories of a namespace that hold active exchanges without token vectors of a model.
 SELECT s.scope_id
 FROM memsense.scopes AS s
 WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
@@ -19,11 +21,12 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
         AND c.granularity = 'turn' AND c.status = 'active'
         AND NOT EXISTS (
             SELECT FROM memsense.token_vectors AS t
-            WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id))
+            WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id
+              AND t.model_id = %(model_id)s))
 ORDER BY s.scope_id;
 
 -- name: fetch_bare_chunks
--- The next active exchanges without token vectors, each with the exchange before it in its session.
+-- The next active exchanges without token vectors of a model, each with the exchange before it in its session.
 SELECT c.chunk_id, c.user_text, c.assistant_text, before.user_text AS user_before, before.assistant_text AS assistant_before
 FROM memsense.chunks AS c
 LEFT JOIN LATERAL (
@@ -39,7 +42,8 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
   AND c.granularity = 'turn' AND c.status = 'active' AND c.chunk_id > %(after)s
   AND NOT EXISTS (
       SELECT FROM memsense.token_vectors AS t
-      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id)
+      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id
+        AND t.model_id = %(model_id)s)
 ORDER BY c.chunk_id
 LIMIT %(limit)s;
 
@@ -50,7 +54,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 FOR NO KEY UPDATE;
 
 -- name: select_unchanged
--- Of some exchanges without token vectors, those that are still active, and as they were read.
+-- Of some exchanges without token vectors of a model, those that are still active, and as they were read.
 SELECT c.chunk_id
 FROM memsense.chunks AS c
 JOIN unnest(%(chunk_ids)s::bigint[], %(user_texts)s::text[], %(assistant_texts)s::text[])
@@ -59,14 +63,20 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
   AND c.status = 'active' AND c.user_text = read.user_text AND c.assistant_text = read.assistant_text
   AND NOT EXISTS (
       SELECT FROM memsense.token_vectors AS t
-      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id);
+      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id
+        AND t.model_id = %(model_id)s);
 
--- name: fetch_last_text
--- The last active exchange of a session.
-SELECT c.user_text, c.assistant_text
-FROM memsense.chunks AS c
-JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
-WHERE c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.user_id = %(user_id)s
-  AND c.session_id = %(session_id)s AND c.granularity = 'turn' AND c.status = 'active'
-ORDER BY c.ordinal DESC, c.part DESC
-LIMIT 1;
+-- name: fetch_last_texts
+-- The last active exchange of each of some sessions, by their place from 1.
+SELECT given.place::integer, last.user_text, last.assistant_text
+FROM unnest(%(user_ids)s::text[], %(session_ids)s::text[]) WITH ORDINALITY AS given (user_id, session_id, place)
+JOIN memsense.scopes AS s
+  ON s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.user_id = given.user_id
+CROSS JOIN LATERAL (
+    SELECT c.user_text, c.assistant_text
+    FROM memsense.chunks AS c
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.session_id = given.session_id
+      AND c.granularity = 'turn' AND c.status = 'active'
+    ORDER BY c.ordinal DESC, c.part DESC
+    LIMIT 1
+) AS last;

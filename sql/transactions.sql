@@ -1,4 +1,5 @@
--- What became of a transaction, asked by who lost its connection while it committed.
+-- What a connection asks by itself: what became of a transaction, by who lost its connection while it
+-- committed; which extensions there are.
 -- Parameters:
 --   number           the transaction's own number
 --   life             since when the server's memory lives
@@ -16,3 +17,21 @@ SELECT CASE
     THEN pg_xact_status(%(number)s::bigint::text::xid8)
     ELSE 'crashed'
 END;
+
+-- What a new connection is to know: whether there are vectors yet, whether this is Citus, and which
+-- process serves it: another than the client was told of where a pooler stands between.
+-- name: fetch_extensions
+SELECT
+    to_regtype('halfvec') IS NOT NULL,
+    EXISTS (SELECT FROM pg_extension WHERE extname = 'citus'),
+    pg_backend_pid();
+
+-- name: fetch_process
+SELECT pg_backend_pid();
+
+-- name: deallocate
+DEALLOCATE {name};
+
+-- Whether the server knows a prepared statement by the name that the client gave it.
+-- name: has_statement
+SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = %(name)s);

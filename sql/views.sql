@@ -29,7 +29,9 @@ JOIN (
     SELECT DISTINCT tenant_id, scope_id, chunk_id, NULL::integer, 'graph'
     FROM memsense.mentions
 ) AS found ON found.tenant_id = c.tenant_id AND found.scope_id = c.scope_id AND found.chunk_id = c.chunk_id
-LEFT JOIN memsense.models AS m ON m.model_id = found.model_id;
+LEFT JOIN memsense.models AS m ON m.model_id = found.model_id
+WHERE (found.model_id IS NULL OR found.model_id = n.model_id)
+  AND (c.expires_at IS NULL OR c.expires_at > now());
 
 COMMENT ON VIEW memsense.recall_routes IS 'Which chunk can be found by which recall route: one row per pair.';
 COMMENT ON COLUMN memsense.recall_routes.tenant IS 'Name of the tenant that owns the chunk.';
@@ -59,7 +61,7 @@ SELECT
     END AS content,
     c.task_tag, c.tags, c.personal_info, c.preferences, c.events,
     beside.previous_chunk_id, beside.next_chunk_id, c.next_user_text, c.context,
-    c.occurred_at, c.recorded_at, c.message_ids, c.source, c.metadata, c.tenant_id, c.scope_id
+    c.occurred_at, c.recorded_at, c.expires_at, c.message_ids, c.source, c.metadata, c.tenant_id, c.scope_id
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = c.tenant_id AND n.namespace_id = s.namespace_id
@@ -102,6 +104,7 @@ COMMENT ON COLUMN memsense.chunk_overview.next_user_text IS 'What the user said 
 COMMENT ON COLUMN memsense.chunk_overview.context IS 'The text around the chunk in its session, a weak field of the lexical route.';
 COMMENT ON COLUMN memsense.chunk_overview.occurred_at IS 'When it was said; null if the log does not tell.';
 COMMENT ON COLUMN memsense.chunk_overview.recorded_at IS 'When it was stored.';
+COMMENT ON COLUMN memsense.chunk_overview.expires_at IS 'From when on nothing shows it but this view; null: it never expires.';
 COMMENT ON COLUMN memsense.chunk_overview.message_ids IS 'The log''s own ids of the messages in the chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.source IS 'Where it came from: format and file, or the API.';
 COMMENT ON COLUMN memsense.chunk_overview.metadata IS 'Free fields of the log or the caller.';
@@ -118,8 +121,10 @@ SELECT
     count(*) FILTER (WHERE c.status <> 'active') AS inactive,
     coalesce(sum(length(c.user_text) - c.opening_length + length(c.assistant_text))
         FILTER (WHERE c.status = 'active' AND c.granularity = 'turn'), 0) AS turn_characters,
+    count(*) FILTER (WHERE c.expires_at > now() AND c.status = 'active') AS expiring,
+    count(*) FILTER (WHERE c.expires_at <= now()) AS expired,
     (array_agg(c.user_text ORDER BY c.ordinal, c.part)
-        FILTER (WHERE c.status = 'active' AND c.user_text <> ''))[1] AS opening,
+        FILTER (WHERE c.status = 'active' AND coalesce(c.expires_at > now(), true) AND c.user_text <> ''))[1] AS opening,
     c.tenant_id, c.scope_id
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
@@ -137,8 +142,10 @@ COMMENT ON COLUMN memsense.session_timeline.last_at IS 'Latest event time of its
 COMMENT ON COLUMN memsense.session_timeline.turns IS 'Active turn chunks.';
 COMMENT ON COLUMN memsense.session_timeline.session_chunks IS 'Active session chunks.';
 COMMENT ON COLUMN memsense.session_timeline.inactive IS 'Archived and deleted chunks of either granularity.';
+COMMENT ON COLUMN memsense.session_timeline.expiring IS 'Active chunks that expire some day.';
+COMMENT ON COLUMN memsense.session_timeline.expired IS 'Chunks that nothing shows any more, and that are not swept yet.';
 COMMENT ON COLUMN memsense.session_timeline.turn_characters IS 'Characters of both sides of the active turns.';
-COMMENT ON COLUMN memsense.session_timeline.opening IS 'The first user text of its active turns.';
+COMMENT ON COLUMN memsense.session_timeline.opening IS 'The first user text of its active turns that have not expired.';
 COMMENT ON COLUMN memsense.session_timeline.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.session_timeline.scope_id IS 'Number of the scope: tenant, namespace and user.';
 
@@ -181,15 +188,23 @@ COMMENT ON COLUMN memsense.route_coverage.scope_id IS 'Number of the scope: tena
 CREATE VIEW memsense.pending_embeddings AS
 SELECT
     t.name AS tenant, n.name AS namespace, s.user_id, c.session_id, c.chunk_id, c.granularity, wanted.route,
-    wanted.text, c.recorded_at, c.tenant_id, c.scope_id
+    wanted.text, m.name AS model, m.model_id = n.model_id AS is_current, c.recorded_at, c.tenant_id, c.scope_id,
+    m.model_id
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = c.tenant_id AND n.namespace_id = s.namespace_id
 JOIN memsense.tenants AS t ON t.tenant_id = c.tenant_id
+LEFT JOIN memsense.models AS m
+  ON m.model_id = n.model_id
+  OR EXISTS (
+      SELECT FROM memsense.namespace_models AS k
+      WHERE k.tenant_id = n.tenant_id AND k.namespace_id = n.namespace_id AND k.model_id = m.model_id
+        AND k.state = 'kept')
 CROSS JOIN LATERAL (
     VALUES
+        -- No concat_ws: only what is immutable may stand here on Citus.
         ('full', coalesce(nullif(c.session_text, ''),
-            concat_ws(E'\n', nullif(c.user_text, ''), nullif(c.assistant_text, '')))),
+            nullif(c.user_text, '') || E'\n' || nullif(c.assistant_text, ''), nullif(c.user_text, ''), c.assistant_text)),
         ('user', substr(c.user_text, c.opening_length + 1)),
         ('assistant', c.assistant_text),
         ('personal_info', c.personal_info),
@@ -198,9 +213,10 @@ CROSS JOIN LATERAL (
 ) AS wanted (route, text)
 LEFT JOIN memsense.embeddings AS e
   ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.route = wanted.route
+ AND e.model_id = m.model_id
 WHERE c.status = 'active' AND wanted.text ~ '\S' AND e.chunk_id IS NULL;
 
-COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector which their texts call for; empty unless something went wrong.';
+COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector which their texts call for: a job will make it (memsense jobs list), or something went wrong.';
 COMMENT ON COLUMN memsense.pending_embeddings.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.pending_embeddings.user_id IS 'Whose memory the chunk belongs to.';
@@ -209,6 +225,9 @@ COMMENT ON COLUMN memsense.pending_embeddings.chunk_id IS 'The chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.pending_embeddings.route IS 'Partition of embeddings that lacks the vector.';
 COMMENT ON COLUMN memsense.pending_embeddings.text IS 'What would be embedded.';
+COMMENT ON COLUMN memsense.pending_embeddings.model IS 'The embedding model that the vector is lacking of; null before the first.';
+COMMENT ON COLUMN memsense.pending_embeddings.is_current IS 'Whether it is the model that the namespace is searched with.';
+COMMENT ON COLUMN memsense.pending_embeddings.model_id IS 'Number of the model.';
 COMMENT ON COLUMN memsense.pending_embeddings.recorded_at IS 'When the chunk was stored.';
 COMMENT ON COLUMN memsense.pending_embeddings.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.pending_embeddings.scope_id IS 'Number of the scope: tenant, namespace and user.';
@@ -519,7 +538,8 @@ JOIN memsense.chunks AS a ON a.tenant_id = one.tenant_id AND a.scope_id = one.sc
 JOIN memsense.chunks AS b
   ON b.tenant_id = one.tenant_id AND b.scope_id = one.scope_id AND b.chunk_id = other.chunk_id
 JOIN memsense.scopes AS s ON s.tenant_id = one.tenant_id AND s.scope_id = one.scope_id
-JOIN memsense.namespaces AS p ON p.tenant_id = one.tenant_id AND p.namespace_id = s.namespace_id
+JOIN memsense.namespaces AS p
+  ON p.tenant_id = one.tenant_id AND p.namespace_id = s.namespace_id AND p.model_id = one.model_id
 JOIN memsense.tenants AS n ON n.tenant_id = one.tenant_id;
 
 COMMENT ON VIEW memsense.duplicate_chunks IS 'Pairs of active chunks of one memory that say nearly the same: cosine of 0.94 or more, at which MMR passes one over. Compares every pair of a memory: filter by user_id.';
@@ -539,13 +559,16 @@ CREATE VIEW memsense.embedding_versions AS
 SELECT
     n.name AS tenant, p.name AS namespace, m.name AS model, m.dimension, e.route, count(*) AS vectors,
     count(DISTINCT e.scope_id) AS memories, e.model_id = p.model_id AS is_current,
+    CASE WHEN e.model_id = p.model_id THEN 'kept' ELSE coalesce(k.state, 'foreign') END AS state,
     count(*) FILTER (WHERE vector_dims(e.embedding) <> m.dimension) AS wrong_width, p.tenant_id
 FROM memsense.embeddings AS e
 JOIN memsense.models AS m ON m.model_id = e.model_id
 JOIN memsense.scopes AS s ON s.tenant_id = e.tenant_id AND s.scope_id = e.scope_id
 JOIN memsense.namespaces AS p ON p.tenant_id = e.tenant_id AND p.namespace_id = s.namespace_id
 JOIN memsense.tenants AS n ON n.tenant_id = e.tenant_id
-GROUP BY n.name, p.tenant_id, p.name, m.name, m.dimension, e.route, is_current;
+LEFT JOIN memsense.namespace_models AS k
+  ON k.tenant_id = e.tenant_id AND k.namespace_id = p.namespace_id AND k.model_id = e.model_id
+GROUP BY n.name, p.tenant_id, p.name, p.model_id, m.name, m.dimension, e.route, e.model_id, k.state;
 
 COMMENT ON VIEW memsense.embedding_versions IS 'Which models the stored vectors were made with.';
 COMMENT ON COLUMN memsense.embedding_versions.tenant IS 'Name of the tenant that owns the vectors.';
@@ -556,6 +579,7 @@ COMMENT ON COLUMN memsense.embedding_versions.route IS 'Partition of embeddings:
 COMMENT ON COLUMN memsense.embedding_versions.vectors IS 'Vectors of this model and route.';
 COMMENT ON COLUMN memsense.embedding_versions.memories IS 'Users that have such vectors.';
 COMMENT ON COLUMN memsense.embedding_versions.is_current IS 'Whether it is the model that the namespace is searched with.';
+COMMENT ON COLUMN memsense.embedding_versions.state IS 'kept: writes make vectors of it; dropping: they are being deleted; foreign: nobody asked for them.';
 COMMENT ON COLUMN memsense.embedding_versions.wrong_width IS 'Vectors of another length than the model''s; 0 unless something went wrong.';
 COMMENT ON COLUMN memsense.embedding_versions.tenant_id IS 'Number of the tenant, the first column of every key.';
 

@@ -81,6 +81,11 @@ def _hide_port(shown: str, url: re.Match[str]) -> str:
     return f"{shown[: url.start('hosts')]}{host}:{HIDDEN}{shown[url.end('hosts') :]}"
 
 
+def holds_secret(given: str) -> bool:
+    """Whether a password stands in the address; raises ConfigurationError, as `read_address`."""
+    return not _SECRETS.isdisjoint(conninfo_to_dict(read_address(given)))
+
+
 def split_secrets(given: str) -> tuple[str, Mapping[str, str]]:
     """The address without its secrets, and the environment in which libpq finds the password.
 

@@ -1,22 +1,11 @@
 """Single connections: how one is opened, what it may take, and what its server must offer."""
 
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
-
 import psycopg
-from psycopg import RawCursor
-from psycopg import errors as pg
 from psycopg.rows import TupleRow
 
-from memsense.db import queries
 from memsense.db.address import SETTING, read_address
 from memsense.db.failures import first_line
-from memsense.errors import (
-    ConnectionFailedError,
-    RecallTimeoutError,
-    ServerTooOldError,
-)
+from memsense.errors import ConnectionFailedError, ServerTooOldError
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -29,38 +18,30 @@ def connect(url: str) -> Connection:
 
     Raises ConfigurationError for what is no address, and ConnectionFailedError.
     """
-    address = read_address(url)
+    return _connect(read_address(url))
+
+
+def connect_beside(connection: Connection) -> Connection:
+    """Another connection to where this one goes, in autocommit mode, outside any pool.
+
+    Raises ConnectionFailedError.
+    """
+    return _connect(connection.info.dsn, password=connection.info.password)
+
+
+def _connect(address: str, password: str | None = None) -> Connection:
     try:
-        return psycopg.connect(address, autocommit=True, connect_timeout=10)
+        # Prepared is nothing: a pooler would leave it to the next client.
+        return psycopg.connect(
+            address,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=10,
+            password=password,
+        )
     except psycopg.Error as error:
         raise ConnectionFailedError(
             f"cannot connect to the database: {first_line(error)}; check {SETTING}"
-        ) from error
-
-
-@contextmanager
-def limit_recall(connection: Connection, seconds: float) -> Generator[None]:
-    """Let a statement inside take so long, then raise RecallTimeoutError; 0 sets no limit.
-
-    The limit travels with the statement, and holds until the end of its transaction: a connection
-    in autocommit keeps nothing of it.
-    """
-    if not seconds:
-        yield
-        return
-    limit = queries.numbered_query("limit_statement", "timeout.sql")
-    started = time.monotonic()
-    try:
-        with connection.pipeline():
-            values = limit.arguments({"recall_timeout": f"{1000 * seconds:.0f}ms"})
-            RawCursor(connection).execute(limit.text, values, prepare=True)
-            yield
-    except pg.QueryCanceled as error:
-        if time.monotonic() - started < seconds:
-            raise  # by somebody else, or a stricter limit
-        raise RecallTimeoutError(
-            f"recall took longer than {seconds:g} seconds; raise MEMSENSE_RECALL_TIMEOUT,"
-            " or ask with filters or a shorter question"
         ) from error
 
 

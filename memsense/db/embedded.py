@@ -41,6 +41,7 @@ DATABASE = "memsense"
 _MAINTENANCE_DATABASE = "postgres"
 _START_SECONDS = 120
 _START_ATTEMPTS = 5
+_KILLS = 2
 _MUTEX_SECONDS = 300
 _POSTMASTER_FILE_LINES = 8
 # The text search parser asks LC_CTYPE what a letter is: under plain C a typographic quote is one.
@@ -129,8 +130,7 @@ class EmbeddedServer:
             try:
                 self._ensure_cluster()
                 self._shorten_log()
-                self._ensure_running()
-                self._ensure_database()
+                self._ensure_answering()
                 if keep:
                     self._keep_file.touch()
                 self._join()
@@ -314,6 +314,17 @@ class EmbeddedServer:
         if include not in main.read_text():
             with main.open("a") as file:
                 file.write(f"\n{include}")
+
+    def _ensure_answering(self) -> None:
+        """Have the server run with its database; one that is killed just then is started again."""
+        for left in reversed(range(_KILLS + 1)):
+            self._ensure_running()
+            try:
+                return self._ensure_database()
+            except ConnectionFailedError:
+                if not left:
+                    raise
+        return None
 
     def _ensure_database(self) -> None:
         try:

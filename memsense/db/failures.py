@@ -13,6 +13,7 @@ from memsense.errors import (
     DataRefusedError,
     DiskFullError,
     LockTimeoutError,
+    PoolerError,
     SchemaError,
     StatementTimeoutError,
     TransactionConflictError,
@@ -38,7 +39,16 @@ _OTHER_SCHEMA = (
     pg.UndefinedFunction,
     pg.UndefinedColumn,
 )
+_MISPLACED = pg.DuplicatePreparedStatement, pg.InvalidSqlStatementName
 _TOO_LARGE = pg.ProgramLimitExceeded, pg.StatementTooComplex
+
+_STATEMENT = '"_pg3_'
+"""How the driver's names of prepared statements begin, in a server's message of any language."""
+
+_POOLER = (
+    "{said}: a pooler gives this client's statements to other connections than they were prepared"
+    " on; set MEMSENSE_PREPARED_STATEMENTS=false, or leave it unset"
+)
 
 _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str], ...] = (
     (_OTHER_SCHEMA, SchemaError, "{said}; run 'memsense db upgrade'"),
@@ -62,6 +72,12 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str
         DataRefusedError,
         "PostgreSQL refused a value: {said}; shorten it, or mend it",
     ),
+    (
+        (pg.InsufficientPrivilege,),
+        DatabaseError,
+        "the database refuses this to its user: {said}; tables are changed as their owner alone",
+    ),
+    (_MISPLACED, PoolerError, _POOLER),
     ((PoolClosed,), ConnectionFailedError, "this memory is closed; open it again"),
 )
 
@@ -94,6 +110,8 @@ def explain(error: psycopg.Error) -> DatabaseError:
     for kinds, meaning, text in _MEANINGS:
         if isinstance(error, kinds):
             return meaning(text.format(said=said))
+    if isinstance(error, pg.ProtocolViolation) and _STATEMENT in said:
+        return PoolerError(_POOLER.format(said=said))
     if isinstance(error, pg.QueryCanceled):
         return _explain_cancelling(said)
     if is_lost(error):

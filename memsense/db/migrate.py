@@ -1,5 +1,6 @@
 """Brings a database to this version's schema, and says how far it is from it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
@@ -10,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, connect, database_errors, queries
 from memsense.db.address import read_address
+from memsense.db.security import find_standing, list_leaky
 from memsense.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -89,6 +91,64 @@ def _refuse_newer(state: SchemaState) -> None:
             f"the schema is at {state.current}, newer than this memsense ({state.head});"
             " upgrade memsense"
         )
+
+
+def lift_policies(bind: Any) -> None:
+    """Exempt the tables' owner from the policies, over Alembic's connection, until `secure`."""
+    run_text(bind, _security("lift_policies"))
+
+
+def secure(bind: Any) -> None:
+    """Put the policies on every table, and give the roles their rights where there are any."""
+    run_text(bind, _securing())
+
+
+def drop_policies(bind: Any) -> None:
+    """Take the policies off every table, for a version that knows of none."""
+    run_text(bind, _security("drop_policies"))
+
+
+def _security(part: str, **holes: str) -> str:
+    return queries.fill(part, "security.sql", **holes)
+
+
+def _securing() -> str:
+    """Policies on what there is, the functions that ask GIN indexes, and rights."""
+    is_served = _security("is_served")
+    return "\n".join(
+        (
+            _security("mark_leakproof"),
+            _security("secure_tables", is_served=is_served),
+            queries.fill_script("lookups.sql"),
+            _security("grant_rights"),
+            _security("secure_lookups", is_served=is_served),
+        )
+    )
+
+
+def make_roles(url: str) -> None:
+    """Make the roles `memsense_owner` and `memsense_app`; all in the schema is then the owner's.
+
+    Where the user is no superuser, `memsense_index` too, by which GIN indexes serve beneath the
+    policies. Safe to run again. Raises SchemaError where the user may not make roles.
+    """
+    with connect(url) as connection, database_errors():
+        try:
+            with connection.transaction():
+                connection.execute(queries.as_sql(_security("create_roles")))
+                connection.execute(queries.as_sql(_securing()))
+        except pg.InsufficientPrivilege as error:
+            raise SchemaError(
+                f"the roles can't be made: {error.diag.message_primary}; run"
+                " 'memsense init --roles' as a superuser, or as a user with CREATEROLE"
+            ) from error
+
+
+def list_unindexed(url: str) -> Sequence[str]:
+    """The functions for which no index serves whom policies hold: no superuser marked them, and
+    nothing looks them up as memsense_index."""
+    with connect(url) as connection, database_errors():
+        return [] if find_standing(connection).lookups else list_leaky(connection)
 
 
 def upgrade(url: str, revision: str = "head") -> SchemaState:

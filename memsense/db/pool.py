@@ -3,9 +3,12 @@
 import random
 import selectors
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -17,8 +20,12 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from memsense.db import queries
 from memsense.db.address import SETTING, read_address
+from memsense.db.calls import held_by_call
 from memsense.db.connection import Connection
 from memsense.db.failures import database_errors, first_line, is_conflict, is_lost
+from memsense.db.pooler import is_pooled, keeps_apart
+from memsense.db.rows import find_value
+from memsense.db.session import Session, TenantConnection, begun
 from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknownError
 
 T = TypeVar("T")
@@ -32,6 +39,8 @@ _IDLE_SECONDS = 30.0
 """A connection that nobody used for longer is asked whether it lives: a network may have cut it
 without a word."""
 
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
 _CONNECT_SECONDS = 10
 _PROBE_SECONDS = 2
 _MOST_CONFLICTS = 20
@@ -41,10 +50,11 @@ _OUTCOME_LOOKS = 50
 _OUTCOME_PAUSE = 0.1
 
 
-class _Pooled(psycopg.Connection[TupleRow]):
-    """A connection that knows since when nobody uses it."""
+class _Place:
+    """Where a database is now: its server may come back at another address."""
 
-    idle_since: float = 0.0
+    def __init__(self, address: str) -> None:
+        self.address = address
 
 
 class Pool:
@@ -54,7 +64,9 @@ class Pool:
             chunks = run_read(pool, fetch_chunks)
 
     A call waits `timeout` seconds for a connection, also while the server is away. `revive` starts
-    a server that has ended and returns its address; without one, somebody else does.
+    a server that has ended and returns its address; without one, somebody else does. What runs
+    over its connections sees the rows of one `tenant`, may do what `role` may, and asks the GIN
+    indexes through functions if `lookups` says so.
     """
 
     def __init__(
@@ -65,16 +77,26 @@ class Pool:
         max_size: int,
         timeout: float,
         revive: Callable[[], str] | None = None,
+        tenant: str | None = None,
+        role: str | None = None,
+        lookups: bool = False,
+        prepares: bool | None = None,
     ) -> None:
         self.timeout = timeout
-        self._address = read_address(url)
+        self._is_lent = False
+        self._session = Session(tenant=tenant, role=role, lookups=lookups)
+        self._place = _Place(read_address(url))
         self._revive = revive
         self._reviving = Lock()
         self._pool = ConnectionPool(
-            lambda: self._address,
-            connection_class=_Pooled,
-            kwargs={"autocommit": True, "connect_timeout": self._connect_timeout()},
-            configure=_configure,
+            lambda: self._place.address,
+            connection_class=TenantConnection,
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": self._connect_timeout(),
+                **({"prepare_threshold": None} if prepares is False else {}),
+            },
+            configure=partial(_configure, finds_out=prepares is None),
             min_size=min(min_size, max_size),
             max_size=max_size,
             timeout=timeout,
@@ -88,25 +110,60 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def tenant_id(self) -> int | None:
+        """The number of the pool's tenant, None until it is known to be stored."""
+        return self._session.tenant_id
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many connections there are, how many of them nobody uses, and how many calls wait."""
+        found = self._pool.get_stats()
+        names = ("pool_size", "pool_available", "requests_waiting")
+        size, available, waiting = (found.get(name, 0) for name in names)
+        return size, available, waiting
+
+    def for_tenant(self, tenant: str | None = None, *, tenant_id: int | None = None) -> "Pool":
+        """The same connections, lent to see another tenant's rows, whose name or number is given.
+
+        They are closed with this pool; closing what it gives does nothing.
+        """
+        other = copy(self)
+        other.__dict__ |= {
+            "_session": replace(self._session, tenant=tenant, tenant_id=tenant_id),
+            "_is_lent": True,
+        }
+        return other
+
     def close(self) -> None:
         """Close all connections; who still waits for one gets ConnectionFailedError."""
-        self._pool.close()
+        if not self._is_lent:
+            self._pool.close()
 
     @contextmanager
-    def connection(self) -> Generator[Connection]:
+    def connection(self) -> Generator[TenantConnection]:
         """A connection in autocommit mode, which lives as far as can be known.
 
         Raises ConnectionFailedError, which tells a busy pool from a server that doesn't answer.
         """
         connection = self._take()
+        connection.session = self._session
         try:
-            with connection:
+            with connection, held_by_call(connection):
+                self._number_tenant(connection)
                 yield connection
         finally:
             connection.idle_since = time.monotonic()
             self._pool.putconn(connection)
 
-    def _take(self) -> _Pooled:
+    def _number_tenant(self, connection: TenantConnection) -> None:
+        """Look once which number the tenant has; before anything is stored it has none."""
+        session = self._session
+        if session.tenant is not None and session.tenant_id is None:
+            values = {"name": session.tenant}
+            session.tenant_id = find_value(connection, "find_tenant", values)
+
+    def _take(self) -> TenantConnection:
         deadline = time.monotonic() + self.timeout
         known = self._failures()
         while True:
@@ -130,7 +187,7 @@ class Pool:
         fault = self._find_fault()
         if fault is not None and self._revive is not None:
             with self._reviving:
-                self._address = self._revive()
+                self._place.address = self._revive()
             return time.monotonic() + self.timeout
         if time.monotonic() < deadline:
             return deadline
@@ -148,23 +205,28 @@ class Pool:
     def _find_fault(self) -> psycopg.OperationalError | None:
         """Why the server takes no connection, None if it does."""
         try:
-            psycopg.connect(self._address, connect_timeout=_PROBE_SECONDS).close()
+            psycopg.connect(self._place.address, connect_timeout=_PROBE_SECONDS).close()
         except psycopg.OperationalError as error:
             return error
         return None
 
     def _connect_timeout(self) -> int:
-        given = conninfo_to_dict(self._address).get("connect_timeout")
+        given = conninfo_to_dict(self._place.address).get("connect_timeout")
         return int(given) if given is not None else _CONNECT_SECONDS
 
 
-def _configure(connection: Connection) -> None:
-    if connection.execute("SELECT to_regtype('halfvec')").fetchone() != (None,):
+def _configure(connection: Connection, *, finds_out: bool) -> None:
+    has_vectors, has_citus, process = _ask(connection, "fetch_extensions")
+    if finds_out and is_pooled(connection, process) and not keeps_apart(connection):
+        connection.prepare_threshold = None
+    if has_vectors:
         register_vector(connection)
-    connection.execute(queries.script("session.sql"))
+    if has_citus:
+        connection.execute(queries.script("citus_session.sql"))
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 
-def _lives(connection: _Pooled) -> bool:
+def _lives(connection: TenantConnection) -> bool:
     """Whether the connection can be used, by a look at its socket.
 
     Where nobody has asked, a server has nothing to say but farewell: only where there is
@@ -183,7 +245,7 @@ def _lives(connection: _Pooled) -> bool:
 
 
 def _has_news(connection: Connection) -> bool:
-    with selectors.DefaultSelector() as selector:
+    with _Selector() as selector:  # one that asks the system once
         selector.register(connection, selectors.EVENT_READ)
         return bool(selector.select(timeout=0))
 
@@ -195,13 +257,32 @@ def open_pool(
     max_size: int,
     timeout: float,
     revive: Callable[[], str] | None = None,
+    tenant: str | None = None,
+    role: str | None = None,
+    lookups: bool = False,
+    prepares: bool | None = None,
 ) -> Pool:
-    """A pool of autocommit connections with `sql/session.sql` applied; the caller closes it."""
-    return Pool(url, min_size=min_size, max_size=max_size, timeout=timeout, revive=revive)
+    """A pool of autocommit connections for one tenant's rows; the caller closes it.
+
+    Without a `role`, statements run as the user of the address; `find_standing` says which, and
+    whether they need `lookups`. `prepares` says whether statements
+    are prepared on the server; None finds out whether a pooler between allows it.
+    """
+    return Pool(
+        url,
+        min_size=min_size,
+        max_size=max_size,
+        timeout=timeout,
+        revive=revive,
+        tenant=tenant,
+        role=role,
+        lookups=lookups,
+        prepares=prepares,
+    )
 
 
 @contextmanager
-def read(pool: Pool) -> Generator[Connection]:
+def read(pool: Pool) -> Generator[TenantConnection]:
     """A pooled connection for statements that each stand alone, and are not to be repeated."""
     with database_errors(), pool.connection() as connection:
         yield connection
@@ -210,14 +291,14 @@ def read(pool: Pool) -> Generator[Connection]:
 @contextmanager
 def transaction(pool: Pool) -> Generator[Connection]:
     """One transaction over a pooled connection, which is not to be repeated."""
-    with database_errors(), pool.connection() as connection, connection.transaction():
+    with database_errors(), pool.connection() as connection, begun(connection):
         yield connection
 
 
 @contextmanager
 def savepoint(connection: Connection) -> Generator[Connection]:
     """A savepoint in the transaction of a caller, whose connection may know no vectors yet."""
-    with database_errors(), connection.transaction():
+    with database_errors(), held_by_call(connection), connection.transaction():
         register_vector(connection)
         yield connection
 
@@ -243,25 +324,45 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
     It is run again after a deadlock, a failure to serialise, or the loss of its connection. If
     that is lost while it commits, the server is asked what became of the transaction. Where that
     can't be found out, as after a crash of the server, work that `is_idempotent` is run again;
-    else this raises OutcomeUnknownError.
+    else, or where that fails, this raises OutcomeUnknownError. After any other error nothing is
+    written.
     """
+    doubts: list[psycopg.OperationalError] = []
 
     def attempt() -> T:
         done: tuple[T, _Number] | None = None
         try:
-            with pool.connection() as connection, connection.transaction():
+            with pool.connection() as connection, begun(connection):
                 result = work(connection)
                 done = result, _Number(*_ask(connection, "fetch_transaction"))
         except psycopg.OperationalError as error:
             if done is None or not is_lost(error):
                 raise
-            if not _was_committed(pool, done[1], error, is_idempotent=is_idempotent):
+            if (was := _was_committed(pool, done[1], error, is_idempotent=is_idempotent)) is None:
+                doubts.append(error)
+            if not was:
                 raise
             return done[0]
         return result
 
-    with database_errors():
-        return _repeat(attempt)
+    try:
+        with database_errors():
+            return _repeat(attempt)
+    except DatabaseError as error:
+        raise _tell_outcome(error, doubts) from error.__cause__
+
+
+def _tell_outcome(
+    error: DatabaseError, doubts: Sequence[psycopg.OperationalError]
+) -> DatabaseError:
+    """The error that ends a transaction, saying what became of it."""
+    if isinstance(error, OutcomeUnknownError):
+        return error
+    if doubts:
+        return OutcomeUnknownError(_unknown(f"{first_line(doubts[0])}, and then {error}"))
+    if type(error) is ConnectionFailedError:
+        return ConnectionFailedError(f"{error}; nothing was written")
+    return error
 
 
 class _Number(NamedTuple):
@@ -294,9 +395,9 @@ def _repeat(attempt: Callable[[], T]) -> T:
 
 def _was_committed(
     pool: Pool, number: _Number, lost: psycopg.OperationalError, *, is_idempotent: bool
-) -> bool:
-    """What became of a transaction whose connection was lost while it committed; False, too, if
-    nobody knows and it may be run again."""
+) -> bool | None:
+    """What became of a transaction whose connection was lost while it committed; None if nobody
+    knows and it may be run again."""
     outcome = None
     try:
         for _ in range(_OUTCOME_LOOKS):
@@ -309,7 +410,7 @@ def _was_committed(
     except DatabaseError as error:
         raise OutcomeUnknownError(_unknown(f"{first_line(lost)}, and then {error}")) from error
     if outcome == "crashed" and is_idempotent:
-        return False
+        return None
     what = "the server crashed" if outcome == "crashed" else f"it is {outcome}"
     raise OutcomeUnknownError(_unknown(f"{first_line(lost)}; {what}")) from lost
 

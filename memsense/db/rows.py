@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow, class_row, scalar_row, tuple_row
 
 from memsense.db.connection import Connection
 from memsense.db.queries import Numbered, query
+from memsense.db.session import announced, limit_recall
 from memsense.db.wire import register_types
 from memsense.errors import DatabaseError
 
@@ -28,7 +29,8 @@ STORE = "store.sql"
 
 def _run(cursor: Cursor[T], statement: Statement, values: Values | None, file: str, /) -> Cursor[T]:
     text = query(statement, file) if isinstance(statement, str) else statement
-    return cursor.execute(text, values or {})
+    with announced(cursor.connection):
+        return cursor.execute(text, values or {})
 
 
 def execute(
@@ -36,6 +38,12 @@ def execute(
 ) -> int:
     """Run a statement that gives no rows; returns how many it wrote or deleted."""
     return _run(connection.cursor(), statement, values, file).rowcount
+
+
+def execute_alone(connection: Connection, statement: Statement, file: str = STORE) -> None:
+    """Run what no transaction takes, such as CREATE INDEX CONCURRENTLY: as who connected."""
+    text = query(statement, file) if isinstance(statement, str) else statement
+    connection.execute(text)
 
 
 def execute_many(
@@ -175,26 +183,24 @@ def fetch_batches(
             yield batch
 
 
-def copy_rows(
-    connection: Connection,
-    statement: str,
-    types: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    file: str = STORE,
-) -> None:
-    """Write many rows by a COPY statement; `types` are the PostgreSQL types of its columns."""
-    with connection.cursor().copy(query(statement, file)) as copy:
-        copy.set_types(types)
-        for row in rows:
-            copy.write_row(row)
-
-
 def fetch_numbered(connection: Connection, statement: Numbered, values: Values) -> list[TupleRow]:
     """All rows of a statement that every search runs: prepared, and in binary both ways.
 
     Takes numpy arrays, and gives columns that are arrays of numbers as such (see `wire`).
     """
     return _run_numbered(connection, statement, values).fetchall()
+
+
+def fetch_each_numbered(
+    connection: Connection, runs: Sequence[tuple[Numbered, Values]], seconds: float
+) -> list[list[TupleRow]]:
+    """As `fetch_numbered`, of several searches' statements in one round trip, in their order.
+
+    None may take longer than so many seconds, if it isn't 0; raises RecallTimeoutError.
+    """
+    with limit_recall(connection, seconds):
+        cursors = [_run_numbered(connection, statement, values) for statement, values in runs]
+    return [cursor.fetchall() for cursor in cursors]
 
 
 def execute_numbered(connection: Connection, statement: Numbered, values: Values) -> int:
@@ -208,4 +214,5 @@ def _run_numbered(
     cursor = RawCursor(connection)
     register_types(cursor)
     arguments = statement.arguments(values)
-    return cursor.execute(statement.text, arguments, prepare=True, binary=True)
+    with announced(connection):
+        return cursor.execute(statement.text, arguments, prepare=True, binary=True)

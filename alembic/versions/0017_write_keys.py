@@ -1,0 +1,19 @@
+"""The keys of writes, by which one that is run again is known."""
+
+from pathlib import Path
+
+from alembic import op
+from memsense.db.migrate import run_file
+
+revision = "0017"
+down_revision = "0016"
+
+
+def upgrade() -> None:
+    """Create the table, as written in the SQL file of the same name."""
+    run_file(op.get_bind(), Path(__file__).with_suffix(".sql"))
+
+
+def downgrade() -> None:
+    """Drop it: what is run again is then done again."""
+    op.execute("DROP TABLE memsense.write_keys")

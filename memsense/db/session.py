@@ -1,0 +1,159 @@
+"""What the server is told ahead of a statement: as whom it runs, whose rows it sees, how to plan.
+
+It holds until the end of the transaction, and travels in the same round trip: a connection that a
+pooler lends to others keeps nothing of it.
+"""
+
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import RawCursor
+from psycopg import errors as pg
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+from psycopg.rows import TupleRow
+
+from memsense.db import queries
+from memsense.errors import RecallTimeoutError
+
+FILE = "session.sql"
+
+GENERIC = "force_generic_plan"
+"""How a search is planned: once, not for its values."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """Whose statements a connection runs; `tenant_id` is None until the tenant is stored.
+
+    With a `role`, they run as it: what the user of the connection may do besides is not theirs.
+    With `lookups`, they ask the GIN indexes through the functions of `sql/lookups.sql`.
+    """
+
+    tenant: str | None = None
+    tenant_id: int | None = None
+    role: str | None = None
+    lookups: bool = False
+
+    def announcement(self, *, plans: str | None, seconds: float) -> dict[str, Any]:
+        """The values of the statement `announce`."""
+        return {
+            "tenant": self.tenant or "",
+            "tenant_id": "" if self.tenant_id is None else str(self.tenant_id),
+            "role": self.role,
+            "plan_cache_mode": plans,
+            "timeout": f"{1000 * seconds:.0f}ms" if seconds else None,
+        }
+
+
+class TenantConnection(psycopg.Connection[TupleRow]):
+    """A connection of a pool's: it announces its session, and knows since when nobody uses it."""
+
+    session: Session = Session()
+    idle_since: float = 0.0
+
+
+def uses_lookups(connection: psycopg.Connection[Any]) -> bool:
+    """Whether statements over the connection ask the GIN indexes through functions.
+
+    Not those over a connection of a caller's own: they find the same by reading more.
+    """
+    return isinstance(connection, TenantConnection) and connection.session.lookups
+
+
+@contextmanager
+def announced(connection: psycopg.Connection[Any], seconds: float = 0.0) -> Generator[None]:
+    """Let a statement inside run as its connection's session says, in one round trip.
+
+    Within a transaction, which has said it when it began, and on connections that are no pool's,
+    this does nothing but limit the statement's time, if `seconds` are given.
+    """
+    session = getattr(connection, "session", None)
+    if session is None and seconds:
+        session = Session()
+    is_open = connection.info.transaction_status is not TransactionStatus.IDLE
+    if session is None or (is_open and not seconds) or connection.pgconn.pipeline_status:
+        yield
+        return
+    with one_round_trip(connection):
+        announce(connection, session, plans=GENERIC, seconds=seconds)
+        yield
+
+
+@contextmanager
+def begun(connection: TenantConnection, *, plans: str | None = None) -> Generator[None]:
+    """A transaction that has said whose it is in the round trip of its BEGIN.
+
+    `plans` is as in `announce`.
+    """
+    with ExitStack() as stack:
+        with one_round_trip(connection):
+            # Not connection.transaction(): that would keep the pipeline until the end.
+            stack.enter_context(psycopg.Transaction(connection))
+            announce(connection, connection.session, plans=plans)
+        yield
+
+
+@contextmanager
+def one_round_trip(connection: psycopg.Connection[Any]) -> Generator[None]:
+    """Send the statements inside together, and nothing after them."""
+    with connection.lock:
+        if connection._pipeline is None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+            connection._pipeline = _Pipeline(connection)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    with connection.pipeline():
+        yield
+
+
+class _Pipeline(psycopg.Pipeline):
+    """A pipeline whose last message is its Sync.
+
+    psycopg's own sends a Flush after it. Where a pooler has taken the server's connection back in
+    between, it lends the client one more for the Flush, which nothing answers, and so never ends.
+    """
+
+    def _exit_gen(self) -> PQGen[None]:
+        try:
+            self._enqueue_sync()
+            yield from self._communicate_gen()
+        finally:
+            yield from self._fetch_gen(flush=False)
+
+
+def announce(
+    connection: psycopg.Connection[Any],
+    session: Session,
+    *,
+    plans: str | None = None,
+    seconds: float = 0.0,
+) -> None:
+    """Announce a session to a transaction that has begun, or begins within a pipeline.
+
+    `plans` is how what follows is planned: `GENERIC` for a search, None for the server's way.
+    With `seconds`, no statement may take longer.
+    """
+    statement = queries.numbered_query("announce", FILE)
+    arguments = statement.arguments(session.announcement(plans=plans, seconds=seconds))
+    RawCursor(connection).execute(statement.text, arguments, prepare=True)
+
+
+@contextmanager
+def limit_recall(connection: psycopg.Connection[Any], seconds: float) -> Generator[None]:
+    """Let a statement inside take so long, then raise RecallTimeoutError; 0 sets no limit.
+
+    A connection in autocommit keeps nothing of it.
+    """
+    started = time.monotonic()
+    try:
+        with announced(connection, seconds):
+            yield
+    except pg.QueryCanceled as error:
+        if not seconds or time.monotonic() - started < seconds:
+            raise  # by somebody else, or a stricter limit
+        raise RecallTimeoutError(
+            f"recall took longer than {seconds:g} seconds; raise MEMSENSE_RECALL_TIMEOUT,"
+            " or ask with filters or a shorter question"
+        ) from error

@@ -1,0 +1,121 @@
+-- What leaves the database as lines of text, and what comes back in (docs/data.md says the form).
+
+-- name: export_users
+SELECT s.scope_id, s.user_id, s.speakers
+FROM memsense.namespaces AS n
+JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
+  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+ORDER BY s.user_id;
+
+-- name: holds_memories
+SELECT EXISTS (
+    SELECT FROM memsense.scopes WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s);
+
+-- name: export_chunks
+-- Every chunk of a memory, by session and place; of what is forgotten or has expired the place alone. A session
+-- chunk is told what was ingested of its exchanges where its session keeps no exchanges.
+SELECT
+    c.chunk_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.part, c.part_count,
+    CASE WHEN kept.shown THEN c.status ELSE 'deleted' END AS status,
+    CASE WHEN kept.shown THEN c.opening_length ELSE 0 END AS opening_length,
+    CASE WHEN kept.shown THEN c.user_text ELSE '' END AS user_text,
+    CASE WHEN kept.shown THEN c.assistant_text ELSE '' END AS assistant_text,
+    CASE WHEN kept.shown THEN c.session_text ELSE '' END AS session_text,
+    CASE WHEN kept.shown THEN c.user_speaker END AS user_speaker,
+    CASE WHEN kept.shown THEN c.assistant_speaker END AS assistant_speaker,
+    c.agent_id,
+    CASE WHEN kept.shown THEN c.task_tag END AS task_tag,
+    CASE WHEN kept.shown THEN c.tags ELSE '{}' END AS tags,
+    c.memory_kind,
+    CASE WHEN kept.shown THEN c.personal_info END AS personal_info,
+    CASE WHEN kept.shown THEN c.preferences END AS preferences,
+    CASE WHEN kept.shown THEN c.events END AS events,
+    CASE WHEN kept.shown THEN c.facet_spans ELSE '[]' END AS facet_spans,
+    c.confidence, c.memory_score, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids, c.source,
+    CASE WHEN kept.shown THEN c.metadata ELSE '{}' END AS metadata,
+    c.content_hash, c.dedup_window,
+    CASE WHEN kept.shown THEN c.expires_at END AS expires_at,
+    CASE WHEN c.part > 0 THEN '[]' ELSE coalesce(told.ledger, '[]') END AS ledger,
+    CASE WHEN NOT kept.shown THEN '[]' ELSE coalesce((
+        SELECT jsonb_agg(jsonb_build_object('kind', e.kind, 'detail', e.detail, 'recorded_at', e.recorded_at) ORDER BY e.event_id)
+        FROM memsense.events AS e
+        WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id), '[]') END AS history,
+    ARRAY(
+        SELECT v.route FROM memsense.embeddings AS v
+        WHERE %(vectors)s AND v.tenant_id = %(tenant_id)s AND v.scope_id = %(scope_id)s
+          AND v.chunk_id = c.chunk_id AND v.model_id = %(model_id)s
+        ORDER BY v.route) AS routes,
+    ARRAY(
+        SELECT halfvec_send(v.embedding) FROM memsense.embeddings AS v
+        WHERE %(vectors)s AND v.tenant_id = %(tenant_id)s AND v.scope_id = %(scope_id)s
+          AND v.chunk_id = c.chunk_id AND v.model_id = %(model_id)s
+        ORDER BY v.route) AS embeddings
+FROM memsense.chunks AS c
+CROSS JOIN LATERAL (
+    SELECT c.status <> 'deleted' AND coalesce(c.expires_at > now(), true) AND (c.granularity = 'turn' OR NOT EXISTS (
+        SELECT FROM memsense.chunks AS x
+        WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.session_id = c.session_id
+          AND x.granularity = 'turn' AND x.ordinal BETWEEN c.ordinal AND c.last_ordinal AND x.expires_at <= now())) AS shown
+) AS kept
+LEFT JOIN (
+    SELECT m.session_id, m.ordinal,
+        jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal)
+                  ORDER BY m.format, m.message_key) AS ledger
+    FROM memsense.ingested_messages AS m
+    WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.format <> %(format)s
+    GROUP BY m.session_id, m.ordinal
+) AS own ON own.session_id = c.session_id AND own.ordinal = c.ordinal AND c.granularity = 'turn'
+LEFT JOIN LATERAL (
+    SELECT CASE WHEN c.granularity = 'turn' THEN own.ledger ELSE (
+        SELECT jsonb_agg(jsonb_build_object('format', m.format, 'key', m.message_key, 'hash', m.content_hash, 'ordinal', m.ordinal)
+                         ORDER BY m.format, m.message_key)
+        FROM memsense.ingested_messages AS m
+        WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.format <> %(format)s
+          AND m.session_id = c.session_id AND m.ordinal BETWEEN c.ordinal AND c.last_ordinal
+          AND NOT EXISTS (
+              SELECT FROM memsense.chunks AS t
+              WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.session_id = c.session_id
+                AND t.granularity = 'turn' AND t.ordinal = m.ordinal)) END AS ledger
+) AS told ON true
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+  AND (c.granularity = 'turn' OR kept.shown OR c.status = 'active' OR NOT EXISTS (
+      SELECT FROM memsense.chunks AS t
+      WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.session_id = c.session_id
+        AND t.granularity = 'turn'))
+ORDER BY c.session_id, c.granularity DESC, c.ordinal, c.part;
+
+-- name: find_stored_contents
+-- Of some contents, those that the memory holds already, whatever session they are in.
+SELECT DISTINCT c.content_hash || '@' || c.dedup_window
+FROM unnest(%(content_hashes)s::text[], %(dedup_windows)s::bigint[]) AS given (content_hash, dedup_window)
+JOIN memsense.chunks AS c
+  ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+ AND c.content_hash = given.content_hash AND c.dedup_window = given.dedup_window
+ AND c.part = 0 AND c.status <> 'deleted';
+
+-- name: set_imported
+-- What a write of today doesn't know of a chunk that was written elsewhere.
+UPDATE memsense.chunks AS c
+SET memory_score = given.memory_score, recorded_at = given.recorded_at
+FROM unnest(%(chunk_ids)s::bigint[], %(memory_scores)s::float8[], %(recorded)s::timestamptz[])
+    AS given (chunk_id, memory_score, recorded_at)
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = given.chunk_id;
+
+-- name: insert_history
+-- Events that happened elsewhere, in their order.
+INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, recorded_at)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, kind, detail, recorded_at
+FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(recorded)s::timestamptz[])
+    WITH ORDINALITY AS past (chunk_id, kind, detail, recorded_at, position)
+ORDER BY position;
+
+-- name: insert_ledger
+-- What was ingested elsewhere; what is known here already stays as it is.
+INSERT INTO memsense.ingested_messages (tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal)
+SELECT DISTINCT ON (format, message_key)
+    %(tenant_id)s, %(scope_id)s, %(session_id)s, format, message_key, content_hash, ordinal
+FROM unnest(%(formats)s::text[], %(message_keys)s::text[], %(content_hashes)s::text[], %(ordinals)s::integer[])
+    AS message (format, message_key, content_hash, ordinal)
+ORDER BY format, message_key, ordinal
+ON CONFLICT (tenant_id, scope_id, session_id, format, message_key) DO NOTHING;

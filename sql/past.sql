@@ -1,0 +1,177 @@
+-- Memory as it stood: what is kept of changes, and the tables as of a moment, as CTEs of their names.
+-- memsense/store/past.py puts them in front of a statement, whose tables then mean these.
+--
+-- Parameters: as_of, the moment.
+
+-- name: keep_past
+-- Chunks as they are, before they change.
+INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, vectors, tokens)
+SELECT
+    c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c),
+    CASE WHEN %(with_vectors)s THEN (
+        SELECT coalesce(jsonb_agg(to_jsonb(e)), '[]') FROM memsense.embeddings AS e
+        WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id) END,
+    (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM memsense.token_vectors AS t
+     WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id)
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+ORDER BY c.chunk_id;
+
+-- name: keep_retired
+-- Of some places of a session, what is not active there, before it is written over.
+INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, tokens)
+SELECT c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c), '[]'
+FROM unnest(%(session_ids)s::text[], %(granularities)s::text[], %(ordinals)s::integer[], %(parts)s::integer[])
+    AS place (session_id, granularity, ordinal, part)
+JOIN memsense.chunks AS c
+  ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = place.session_id
+ AND c.granularity = place.granularity AND c.ordinal = place.ordinal AND c.part = place.part
+WHERE c.status <> 'active'
+ORDER BY c.chunk_id;
+
+-- name: scrub_past
+-- What the past of a session's other chunks holds of what is erased: what turns knew of those
+-- beside them, and session chunks.
+UPDATE memsense.past_chunks AS p
+SET tokens = '[]',
+    vectors = CASE WHEN p.chunk ->> 'granularity' = 'session' THEN '[]' ELSE p.vectors END,
+    chunk = p.chunk || CASE
+        WHEN p.chunk ->> 'granularity' = 'session'
+        THEN '{"status": "deleted", "session_text": "", "message_ids": [], "tsv": null}'
+        ELSE jsonb_build_object(
+            'context', '', 'next_user_text', NULL, 'context_length', 0,
+            'tsv', ts_filter((p.chunk ->> 'tsv')::tsvector, '{a,b,c}')
+                || array_to_tsvector(ARRAY(
+                    SELECT lexeme FROM unnest((p.chunk ->> 'tsv')::tsvector) WHERE positions IS NULL)))
+    END
+WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s AND p.chunk ->> 'session_id' = %(session_id)s;
+
+-- name: fetch_kept_since
+-- Since when the namespace keeps its past; nothing where it does not.
+SELECT changed_at
+FROM memsense.settings
+WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND name = 'history' AND value = '"on"';
+
+-- name: find_scope_then
+-- What is known of a user's memory as it stood; who spoke is who says something in it.
+WITH scope AS MATERIALIZED (
+    SELECT s.scope_id, s.speakers, n.language
+    FROM memsense.namespaces AS n
+    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
+    WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
+      AND n.name = %(namespace)s AND s.user_id = %(user_id)s
+),
+{steps}
+SELECT
+    s.scope_id,
+    ARRAY(
+        SELECT speaker
+        FROM unnest(s.speakers) AS speaker
+        WHERE EXISTS (
+            SELECT FROM chunks AS c
+            WHERE c.scope_id = s.scope_id
+              AND (position(', ' || speaker || ', ' IN ', ' || c.user_speaker || ', ') > 0
+                   OR position(', ' || speaker || ', ' IN ', ' || c.assistant_speaker || ', ') > 0
+                   OR c.granularity = 'session' AND position(speaker || ': ' IN c.session_text) > 0))
+        ORDER BY speaker) AS speakers,
+    false AS indexed,
+    s.language,
+    EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions
+FROM scope AS s
+
+-- name: past
+-- The first change after the moment says what was there at it; if there was none, the row does.
+past AS MATERIALIZED (
+    SELECT DISTINCT ON (scope_id, chunk_id) scope_id, chunk_id, chunk, tokens
+    FROM memsense.past_chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY ({scopes}) AND until > %(as_of)s
+    ORDER BY scope_id, chunk_id, past_id
+)
+
+-- name: past_vectors
+past_vectors AS MATERIALIZED (
+    SELECT DISTINCT ON (scope_id, chunk_id) scope_id, chunk_id, vectors
+    FROM memsense.past_chunks
+    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY ({scopes}) AND until > %(as_of)s AND vectors IS NOT NULL
+    ORDER BY scope_id, chunk_id, past_id
+)
+
+-- name: chunks
+-- When a chunk expires is as it is set now: what has expired is not shown as of before, either.
+chunks AS MATERIALIZED (
+    SELECT c.*
+    FROM memsense.chunks AS c
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = ANY ({scopes})
+      AND c.status = 'active' AND c.recorded_at <= %(as_of)s
+      AND (c.chunk_id IN (SELECT chunk_id FROM past)) IS NOT TRUE
+    UNION ALL
+    SELECT was.*
+    FROM past AS p
+    JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = p.scope_id AND c.chunk_id = p.chunk_id
+    CROSS JOIN LATERAL jsonb_populate_record(
+        NULL::memsense.chunks, p.chunk || jsonb_build_object('expires_at', c.expires_at)) AS was
+    WHERE was.status = 'active' AND was.recorded_at <= %(as_of)s
+)
+
+-- name: embeddings
+embeddings AS MATERIALIZED (
+    SELECT e.tenant_id, e.scope_id, e.chunk_id, e.route, e.granularity, e.model_id, e.embedding
+    FROM memsense.embeddings AS e
+    WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = ANY ({scopes})
+      AND (e.chunk_id IN (SELECT chunk_id FROM past_vectors)) IS NOT TRUE
+      AND (e.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+    UNION ALL
+    SELECT was.tenant_id, was.scope_id, was.chunk_id, was.route, was.granularity, was.model_id, was.embedding
+    FROM past_vectors AS p
+    CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memsense.embeddings, p.vectors) AS was
+    WHERE (was.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+)
+
+-- name: beside
+beside AS MATERIALIZED (
+    SELECT chunk_id, lag(chunk_id) OVER (PARTITION BY scope_id, session_id ORDER BY ordinal, part) AS previous_chunk_id
+    FROM chunks
+    WHERE granularity = 'turn'
+)
+
+-- name: vectors_of
+embeddings_{route} AS MATERIALIZED (
+    SELECT e.*, b.previous_chunk_id
+    FROM embeddings AS e
+    LEFT JOIN beside AS b USING (chunk_id)
+    WHERE e.route = '{route}'
+)
+
+-- name: token_vectors
+token_vectors AS MATERIALIZED (
+    SELECT t.*
+    FROM memsense.token_vectors AS t
+    WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = ANY ({scopes})
+      AND (t.chunk_id IN (SELECT chunk_id FROM past)) IS NOT TRUE
+      AND (t.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+    UNION ALL
+    SELECT was.*
+    FROM past AS p
+    CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memsense.token_vectors, p.tokens) AS was
+    WHERE (was.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+)
+
+-- name: scope_statistics
+-- Counted anew, as every write keeps them.
+scope_statistics AS MATERIALIZED (
+    SELECT
+        tenant_id, scope_id, granularity, count(*) AS chunk_count, sum(user_length) AS user_length,
+        sum(assistant_length) AS assistant_length, sum(tag_length) AS tag_length, sum(context_length) AS context_length
+    FROM chunks
+    GROUP BY tenant_id, scope_id, granularity
+)
+
+-- name: lexemes
+-- Of the question's lexemes, the document frequencies.
+lexemes AS MATERIALIZED (
+    SELECT c.tenant_id, c.scope_id, c.granularity, own.lexeme, count(*)::integer AS document_frequency
+    FROM chunks AS c
+    CROSS JOIN LATERAL unnest(tsvector_to_array(ts_filter(c.tsv, '{a,b,c}'))) AS own (lexeme)
+    WHERE own.lexeme = ANY (ARRAY(SELECT lexeme FROM question))
+    GROUP BY c.tenant_id, c.scope_id, c.granularity, own.lexeme
+)

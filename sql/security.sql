@@ -1,0 +1,227 @@
+-- Keeps tenants apart by policies that hold whatever statement is run. Each part is safe to run again,
+-- and finds its tables by the catalogue: a new one needs no line here.
+
+-- name: lift_policies
+-- Migrations change rows of all tenants: the tables' owner is exempt until they are through.
+DO $$
+DECLARE
+    name regclass;
+BEGIN
+    FOR name IN
+        SELECT c.oid FROM pg_class AS c
+        WHERE c.relnamespace = 'memsense'::regnamespace AND c.relforcerowsecurity
+    LOOP
+        EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY', name);
+    END LOOP;
+END $$;
+
+-- name: drop_policies
+DO $$
+DECLARE
+    name regclass;
+    item regprocedure;
+BEGIN
+    FOR name IN
+        SELECT c.oid FROM pg_class AS c
+        WHERE c.relnamespace = 'memsense'::regnamespace AND c.relrowsecurity
+    LOOP
+        EXECUTE format('DROP POLICY IF EXISTS one_tenant ON %s', name);
+        EXECUTE format('DROP POLICY IF EXISTS by_index ON %s', name);
+        EXECUTE format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY', name);
+    END LOOP;
+    FOR item IN
+        SELECT p.oid::regprocedure FROM pg_proc AS p
+        WHERE p.proleakproof AND p.pronamespace = 'memsense'::regnamespace
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s NOT LEAKPROOF', item);
+    END LOOP;
+END $$;
+
+-- name: is_served
+-- Whether GIN indexes serve beneath the policies.
+NOT EXISTS (
+    SELECT FROM pg_proc AS p
+    WHERE NOT p.proleakproof
+      AND (p.oid IN ('pg_catalog.arrayoverlap(anyarray,anyarray)'::regprocedure,
+                     'pg_catalog.arraycontains(anyarray,anyarray)'::regprocedure)
+           OR p.pronamespace = 'memsense'::regnamespace AND p.proname LIKE 'scope\_%'))
+
+-- name: mark_leakproof
+-- No index serves a condition beneath a policy unless its operator is known to tell nothing of the rows
+-- that it is given. Only a superuser may say so: of the comparisons that memsense's GIN indexes
+-- answer, and of the functions that they are built over, which compare texts and build arrays.
+DO $$
+DECLARE
+    name regprocedure;
+BEGIN
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        RETURN;
+    END IF;
+    FOR name IN
+        SELECT p.oid FROM pg_proc AS p
+        WHERE NOT p.proleakproof
+          AND (p.oid IN ('pg_catalog.arrayoverlap(anyarray,anyarray)'::regprocedure,
+                         'pg_catalog.arraycontains(anyarray,anyarray)'::regprocedure)
+               OR p.pronamespace = 'memsense'::regnamespace AND p.proname LIKE 'scope\_%')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s LEAKPROOF', name);
+    END LOOP;
+END $$;
+
+-- name: secure_tables
+-- A policy on every table and partition that has a tenant: rows of the tenant that the transaction
+-- names, none where it names none. They hold for the owner, too, where indexes serve beneath them: a
+-- superuser was here, and dumps. Elsewhere the owner is who dumps, which nobody does whom policies hold;
+-- memsense's own statements run as memsense_app. A view shows what its reader may see.
+DO $$
+DECLARE
+    own constant text := 'tenant_id = nullif(current_setting(''memsense.tenant_id'', true), '''')::integer';
+    named constant text := 'name = current_setting(''memsense.tenant'', true)';
+    served constant boolean := {is_served};
+    name regclass;
+BEGIN
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        RETURN;  -- whose workers do not learn of a tenant that set_config names: they would show nothing
+    END IF;
+    FOR name IN
+        SELECT c.oid
+        FROM pg_class AS c
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
+        WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
+        ORDER BY c.oid
+    LOOP
+        IF NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = name AND p.polname = 'one_tenant') THEN
+            IF name = 'memsense.tenants'::regclass THEN
+                EXECUTE format('CREATE POLICY one_tenant ON %s USING (%s OR %s) WITH CHECK (%s)', name, own, named, named);
+            ELSE
+                EXECUTE format('CREATE POLICY one_tenant ON %s USING (%s) WITH CHECK (%s)', name, own, own);
+            END IF;
+        END IF;
+        IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = name AND c.relrowsecurity AND c.relforcerowsecurity = served) THEN
+            EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, %s FORCE ROW LEVEL SECURITY',
+                           name, CASE WHEN NOT served THEN 'NO' END);
+        END IF;
+    END LOOP;
+    FOR name IN
+        SELECT c.oid FROM pg_class AS c WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'v'
+    LOOP
+        EXECUTE format('ALTER VIEW %s SET (security_invoker = true)', name);
+    END LOOP;
+END $$;
+
+-- name: grant_rights
+-- Where the roles are (memsense init --roles): one owns everything and nobody logs in as it, the other
+-- may read and write rows and change no table, no policy and no view.
+DO $$
+DECLARE
+    taking constant text := CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END;
+    item record;
+BEGIN
+    IF to_regrole('memsense_owner') IS NULL OR to_regrole('memsense_app') IS NULL
+       OR NOT pg_has_role(current_user, 'memsense_owner', taking) THEN
+        RETURN;
+    END IF;
+    IF NOT has_schema_privilege('memsense_owner', 'memsense', 'CREATE') THEN
+        GRANT USAGE, CREATE ON SCHEMA memsense TO memsense_owner;  -- else only a superuser gives it tables
+    END IF;
+    FOR item IN
+        SELECT CASE WHEN c.relkind = 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, c.oid::regclass::text AS name
+        FROM pg_class AS c
+        WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p', 'v')
+          AND c.relowner <> 'memsense_owner'::regrole
+        UNION ALL
+        SELECT 'FUNCTION', p.oid::regprocedure::text
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'memsense'::regnamespace AND p.proowner <> 'memsense_owner'::regrole
+        UNION ALL
+        SELECT 'SCHEMA', 'memsense'
+        FROM pg_namespace AS n
+        WHERE n.nspname = 'memsense' AND n.nspowner <> 'memsense_owner'::regrole
+    LOOP
+        EXECUTE format('ALTER %s %s OWNER TO memsense_owner', item.kind, item.name);
+    END LOOP;
+    GRANT USAGE ON SCHEMA memsense TO memsense_app;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memsense TO memsense_app;
+    REVOKE INSERT, UPDATE, DELETE ON memsense.alembic_version FROM memsense_app;
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA memsense TO memsense_app;
+END $$;
+
+-- name: secure_lookups
+-- Where no index serves beneath the policies, lookups.sql reads as memsense_index: nobody logs in as it,
+-- it may read the columns that indexes are asked for, all tenants' by a policy of its own, and nothing else.
+-- memsense_app alone may call the functions. Where indexes serve, it loses all of that.
+DO $$
+DECLARE
+    served constant boolean := {is_served};
+    taking constant text := CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END;
+    name regclass;
+    item regprocedure;
+BEGIN
+    IF to_regrole('memsense_index') IS NULL OR to_regrole('memsense_owner') IS NULL
+       OR NOT pg_has_role(current_user, 'memsense_owner', taking)
+       OR NOT pg_has_role(current_user, 'memsense_index', taking)
+       OR EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        RETURN;
+    END IF;
+    FOREACH name IN ARRAY ARRAY['memsense.chunks', 'memsense.entities']::regclass[] LOOP
+        EXECUTE format('DROP POLICY IF EXISTS by_index ON %s', name);
+        EXECUTE format('REVOKE ALL ON %s FROM memsense_index', name);
+    END LOOP;
+    REVOKE ALL ON SCHEMA memsense FROM memsense_index;
+    IF served THEN
+        RETURN;
+    END IF;
+    CREATE POLICY by_index ON memsense.chunks FOR SELECT TO memsense_index USING (true);
+    CREATE POLICY by_index ON memsense.entities FOR SELECT TO memsense_index USING (true);
+    GRANT SELECT (tenant_id, scope_id, chunk_id, granularity, tsv, tags,
+                  user_length, assistant_length, tag_length, context_length)
+        ON memsense.chunks TO memsense_index;
+    GRANT SELECT (tenant_id, scope_id, entity_id, key) ON memsense.entities TO memsense_index;
+    GRANT USAGE, CREATE ON SCHEMA memsense TO memsense_index;  -- CREATE to be given what is there
+    FOR item IN
+        SELECT p.oid
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'memsense'::regnamespace
+          AND p.proname IN ('find_postings', 'find_ranked', 'find_chunks', 'find_tagged', 'find_entities')
+    LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', item);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO memsense_app', item);
+        EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER', item);
+        EXECUTE format('ALTER FUNCTION %s OWNER TO memsense_index', item);
+    END LOOP;
+    REVOKE CREATE ON SCHEMA memsense FROM memsense_index;
+END $$;
+
+-- name: create_roles
+-- memsense_app has no password yet: whoever is to log in as it gets one by ALTER ROLE, or is granted it.
+-- A superuser, who marks functions as leakproof, needs no memsense_index. Others are made members of
+-- the roles, so that they may give them what they make.
+DO $$
+DECLARE
+    is_super constant boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);
+    without_rights constant text :=
+        CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'WITH INHERIT FALSE' END;
+BEGIN
+    BEGIN
+        CREATE ROLE memsense_owner NOLOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN  -- of another database, perhaps this moment
+    END;
+    BEGIN
+        CREATE ROLE memsense_app LOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+    END;
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'memsense_app' AND (rolsuper OR rolbypassrls)) THEN
+        ALTER ROLE memsense_app NOSUPERUSER NOBYPASSRLS;
+    END IF;
+    IF NOT is_super THEN
+        BEGIN
+            CREATE ROLE memsense_index NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        END;
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'memsense_index' AND (rolsuper OR rolbypassrls OR rolcanlogin)) THEN
+            ALTER ROLE memsense_index NOLOGIN NOSUPERUSER NOBYPASSRLS;
+        END IF;
+        EXECUTE format('GRANT memsense_owner, memsense_app TO %I', current_user);
+        EXECUTE format('GRANT memsense_index TO %I %s', current_user, without_rights);
+    END IF;
+END $$;

@@ -1,0 +1,46 @@
+-- Updates of exchanges, and what they said before.
+
+-- name: fetch_identity
+-- What a chunk is known by when it comes again; an update leaves it as it is.
+SELECT content_hash, dedup_window
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s;
+
+-- name: date_exchange
+-- All parts of an exchange expire together.
+UPDATE memsense.chunks
+SET expires_at = %(expires_at)s
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
+  AND granularity = 'turn' AND ordinal = %(ordinal)s AND expires_at IS DISTINCT FROM %(expires_at)s;
+
+-- name: keep_superseded
+-- What exchanges say now, before they say something else, where the namespace keeps history.
+INSERT INTO memsense.superseded_chunks (tenant_id, scope_id, chunk_id, version, content)
+SELECT c.tenant_id, c.scope_id, c.chunk_id,
+    1 + (SELECT count(*) FROM memsense.superseded_chunks AS x
+         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.chunk_id = c.chunk_id),
+    jsonb_build_object(
+        'user_text', substr(c.user_text, c.opening_length + 1), 'assistant_text', c.assistant_text,
+        'personal_info', c.personal_info, 'preferences', c.preferences, 'events', c.events,
+        'task_tag', c.task_tag, 'tags', c.tags, 'metadata', c.metadata, 'occurred_at', c.occurred_at)
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
+  AND c.granularity = 'turn' AND c.status = 'active'
+  AND EXISTS (
+      SELECT
+      FROM memsense.scopes AS s
+      JOIN memsense.settings AS k ON k.tenant_id = s.tenant_id AND k.namespace_id = s.namespace_id
+      WHERE s.tenant_id = %(tenant_id)s AND k.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
+        AND k.name = 'history' AND k.value = '"on"');
+
+-- name: list_superseded
+-- The versions of a chunk that were kept, the oldest first; of a forgotten one none.
+SELECT x.version, x.content, x.superseded_at
+FROM memsense.superseded_chunks AS x
+JOIN memsense.chunks AS c ON c.tenant_id = x.tenant_id AND c.scope_id = x.scope_id AND c.chunk_id = x.chunk_id
+JOIN memsense.scopes AS s ON s.tenant_id = x.tenant_id AND s.scope_id = x.scope_id
+JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
+WHERE x.tenant_id = %(tenant_id)s AND c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s
+  AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s AND x.chunk_id = %(chunk_id)s
+  AND c.status <> 'deleted' AND (c.expires_at IS NULL OR c.expires_at > now())
+ORDER BY x.version;
