@@ -8,7 +8,8 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import Output, User
+from memsense.cli.asking import check_whose
+from memsense.cli.options import AllUsers, AnyUser, Output, User
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
@@ -31,6 +32,7 @@ def entities(
     ctx: typer.Context,
     *,
     user: User = None,
+    all_users: AllUsers = False,
     kind: Kind = None,
     limit: Limit = 50,
     output: Output = "table",
@@ -46,8 +48,9 @@ def entities(
     """
     if ctx.invoked_subcommand is not None:
         return
+    check_whose(user, all_users=all_users)
     with target_of(ctx).open() as memory:
-        found = memory.entities.list(user_id=user, kind=kind, limit=limit)
+        found = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
     if output != "table":
         print_data(output, [entity_fields(entity) for entity in found])
     elif not found:
@@ -82,6 +85,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="the entity, in any case")],
     *,
     user: User = None,
+    all_users: AllUsers = False,
     limit: Limit = 10,
     picture: Annotated[
         Path | None,
@@ -95,14 +99,15 @@ def show(
 
     \b
       memsense entities show "Leipzig" --user ines
-      memsense entities show WAT-517 -n 25 --picture wat.png
+      memsense entities show WAT-517 --all-users -n 25 --picture wat.png
     """
+    check_whose(user, all_users=all_users)
     if picture is not None:
         from memsense.graph.picture import check_picture
 
         check_picture(picture)
     with target_of(ctx).open() as memory:
-        view = memory.entities.get(name, user_id=user, limit=limit)
+        view = memory.entities.get(name, user_id=user, all_users=all_users, limit=limit)
     if picture is not None:
         from memsense.graph.picture import draw_neighbourhood
 
@@ -154,7 +159,7 @@ def _print_view(view: "EntityView") -> None:
 
 
 @app.command("rebuild")
-def rebuild(ctx: typer.Context, *, user: User = None, output: Output = "table") -> None:
+def rebuild(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
     """Find the entities of everything stored again; one transaction a user.
 
     \b

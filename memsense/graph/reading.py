@@ -2,10 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from psycopg.sql import SQL
+
 from memsense.db.connection import Connection
+from memsense.db.queries import as_sql, fill
 from memsense.db.rows import fetch_all, fetch_values
+from memsense.db.session import uses_lookups
 from memsense.graph.extraction import EntityKind, entity_key
 from memsense.graph.upkeep import FILE
 from memsense.store import Namespace
@@ -101,7 +106,13 @@ def find_similar(
         "least": LEAST_SIMILARITY,
         "limit": SUGGESTIONS,
     }
-    return fetch_values(connection, "find_similar", values, FILE)
+    return fetch_values(connection, _find_similar(lookups=uses_lookups(connection)), values)
+
+
+@cache
+def _find_similar(*, lookups: bool) -> SQL:
+    entities = fill("similar_entities_looked_up" if lookups else "similar_entities", FILE)
+    return as_sql(fill("find_similar", FILE, entities=entities))
 
 
 def fetch_neighbourhood(

@@ -18,7 +18,7 @@ from memsense.graph.reading import (
     list_users,
 )
 from memsense.graph.upkeep import rebuild_entities
-from memsense.inputs import Callback, Id, Limit, Name, takes
+from memsense.inputs import Callback, Id, Limit, Name, Switch, say_whose, takes
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -49,36 +49,45 @@ class Entities:
     require_namespace: Callable[[Connection], store.Namespace]
     extractor: EntityExtractor
 
-    @takes(user_id=Id | None, kind=EntityKind | None, limit=Limit)
+    @takes(user_id=Id | None, all_users=Switch, kind=EntityKind | None, limit=Limit)
     def list(
         self,
         *,
         user_id: str | None = None,
+        all_users: bool = False,
         kind: EntityKind | None = None,
         limit: int = DEFAULT_LISTED,
     ) -> list[Entity]:
-        """The entities that memory mentions most often, each user's own."""
+        """What a user's memory mentions most often; with `all_users`, each user's own entities."""
+        whose = say_whose(user_id, all_users)
 
         def fetch(connection: Connection) -> Sequence[Entity]:
             namespace = self.find_namespace(connection)
             if namespace is None:
                 return ()
-            return list_entities(connection, namespace, user_id=user_id, kind=kind, limit=limit)
+            return list_entities(connection, namespace, user_id=whose, kind=kind, limit=limit)
 
         return [*run_read(self.pool, fetch)]
 
-    @takes(name=Name, user_id=Id | None, limit=Limit)
+    @takes(name=Name, user_id=Id | None, all_users=Switch, limit=Limit)
     def get(
-        self, name: str, *, user_id: str | None = None, limit: int = DEFAULT_SHOWN
+        self,
+        name: str,
+        *,
+        user_id: str | None = None,
+        all_users: bool = False,
+        limit: int = DEFAULT_SHOWN,
     ) -> EntityView:
-        """The entity of that name, in any spelling of its key; of the user who mentions it most.
+        """The entity of that name, in any spelling of its key: a user's, or with `all_users` that
+        of the user who mentions it most.
 
         Raises NotFoundError, which lists similar names.
         """
+        whose = say_whose(user_id, all_users)
 
         def fetch(connection: Connection) -> EntityView:
             namespace = self.require_namespace(connection)
-            entity = _find_entity(connection, namespace, name, user_id)
+            entity = _find_entity(connection, namespace, name, whose)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
             found = store.fetch_chunks(connection, namespace, chunk_ids)

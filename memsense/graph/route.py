@@ -47,8 +47,11 @@ class GraphRoute:
             "graph_boost": BOOST,
         }
 
-    def steps(self, takes_part: Callable[[str], str]) -> Iterator[str]:
+    def steps(self, takes_part: Callable[[str], str], *, lookups: bool = False) -> Iterator[str]:
         """Its CTEs; `takes_part` gives the condition on a column of chunk ids."""
-        for step in ("graph_named", "graph_spellings", "graph_linked", "graph_reached"):
-            yield fill(step, FILE)
+        near = fill("graph_near_looked_up" if lookups else "graph_near", FILE)
+        yield fill("graph_named", FILE)
+        yield fill("graph_spellings", FILE)
+        yield fill("graph_linked", FILE, near=near)
+        yield fill("graph_reached", FILE)
         yield fill("graph", FILE, takes_part=takes_part("m.chunk_id"))

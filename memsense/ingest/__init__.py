@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memsense.ingest.identity import message_hash, message_key
     from memsense.ingest.options import DateOrder, ReadOptions
     from memsense.ingest.pairing import joined_text, pair_exchanges
+    from memsense.ingest.places import find_places
     from memsense.ingest.reader import Reader
     from memsense.ingest.readers import READERS
     from memsense.ingest.report import ReadReport, Tally
@@ -34,6 +35,7 @@ _HOMES = {
     "ReadOptions": "options",
     "joined_text": "pairing",
     "pair_exchanges": "pairing",
+    "find_places": "places",
     "Reader": "reader",
     "READERS": "readers",
     "ReadReport": "report",
@@ -57,6 +59,7 @@ __all__ = [
     "Tally",
     "detect",
     "expand_paths",
+    "find_places",
     "joined_text",
     "message_hash",
     "message_key",

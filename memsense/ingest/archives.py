@@ -39,6 +39,7 @@ _MAGIC: tuple[tuple[bytes, int, Kind], ...] = (
     (b"ustar", 257, "tar"),
 )
 _LOOK = 512
+_ACTIVITY = re.compile(r"(?i:my ?activity( ?\(\d{1,3}\))?\.html)")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 MOST_EXPANSION = 50
@@ -172,6 +173,11 @@ def _open_stream(kind: Kind, file: BinaryIO) -> tuple[BinaryIO, tuple[type[Excep
     return cast("BinaryIO", reader), (zstandard.ZstdError,)
 
 
+def is_activity_page(name: str) -> bool:
+    """Whether a page is Google Takeout's My Activity; other pages are looked at where named."""
+    return _ACTIVITY.fullmatch(name) is not None
+
+
 def _leads_out(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or _DRIVE.match(name) is not None
@@ -180,7 +186,8 @@ def _leads_out(name: str) -> bool:
 def _is_log(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
-    return not is_hidden and path.suffix.lower() in LOG_SUFFIXES
+    is_named = path.suffix.lower() in LOG_SUFFIXES or is_activity_page(path.name)
+    return not is_hidden and is_named
 
 
 def _member(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from memsense.errors import IngestError
+from memsense.ingest.databases import PROGRAMS
 from memsense.ingest.head import Head, read_head
 from memsense.ingest.readers import READERS
 from memsense.ingest.source import UNREADABLE, Source
@@ -24,8 +25,10 @@ class Detection:
     guessed: bool = False
 
 
-def detect(source: Source) -> Detection:
+def detect(source: Source) -> Detection | None:
     """Ask the readers in their order whether they know the source's beginning, then guess.
+
+    None for a database in a folder, if no reader knows it: programs keep many that hold no log.
 
     Raises `IngestError` for a source that can't be opened, is empty, or is nobody's. JSON that
     nobody knows is never taken for prose; prose is read only with `format="text"`.
@@ -41,7 +44,9 @@ def detect(source: Source) -> Detection:
         head = _read_head(source, size)
     if found := _ask(head) or _guess(head):
         return found
-    raise IngestError(f"{source.label}: {_explain(head)}")
+    if source.kind == "database" and not source.named:
+        return None
+    raise IngestError(f"{source.label}: {_explain(head, source)}")
 
 
 def _read_head(source: Source, size: int) -> Head:
@@ -65,7 +70,9 @@ def _guess(head: Head) -> Detection | None:
     return None
 
 
-def _explain(head: Head) -> str:
+def _explain(head: Head, source: Source) -> str:
+    if source.kind == "database":
+        return f"an SQLite database without conversations that are known ({PROGRAMS}'s are)"
     if not head.text.strip(_INVISIBLE):
         return "the file is empty"
     if head.is_json and not head.records:

@@ -9,6 +9,7 @@ from typing import Final
 WRAPPERS: Final = (
     "memsense-context",
     "hook_context",  # Gemini CLI and its kin
+    "session_context",
     "user-prompt-submit-hook",  # Claude Code
     "session-start-hook",
     "system-reminder",
@@ -49,6 +50,22 @@ def unwrap_query(text: str) -> str:
     while match := _CONTEXT.match(text, start):
         start = match.end()
     return text[start:]
+
+
+def cut_tagged(text: str, name: str) -> tuple[list[str], str]:
+    """What stands between the tags of that name, piece by piece, and the text without them."""
+    inner: list[str] = []
+    outer: list[str] = []
+    opening, closing = f"<{name}>", f"</{name}>"
+    end = 0
+    while (start := text.find(opening, end)) >= 0:
+        stop = text.find(closing, start)
+        if stop < 0:
+            break
+        outer.append(text[end:start])
+        inner.append(text[start + len(opening) : stop].strip())
+        end = stop + len(closing)
+    return inner, "".join([*outer, text[end:]])
 
 
 def strip_injected(text: str, *, keep_lines: bool = False) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """One log to read, wherever it is: a file, a member of an archive, stdin, a Slack export."""
 
 import hashlib
+import sqlite3
 import tarfile
 import zipfile
 import zlib
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
-# What reading the bytes of a source may raise: the file system, and damaged archives.
+# What reading the bytes of a source may raise: the file system, damaged archives and databases.
 UNREADABLE: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
@@ -19,6 +20,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
     zipfile.LargeZipFile,
     zlib.error,
     tarfile.TarError,
+    sqlite3.Error,
 )
 
 _LONGEST_PLACE = 200
@@ -26,7 +28,7 @@ _LONGEST_PLACE = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One log to read: a file, a member of an archive, stdin, or a whole Slack export.
+    """One log to read: a file, a member of an archive, stdin, a database, or a Slack export.
 
     `label` names it for people and in `Conversation.source`. `named` tells that the caller
     gave it by name, so that a log nobody can read is the caller's error; a file found in a
@@ -38,7 +40,7 @@ class Source:
     label: str
     name: str
     opener: Callable[[], AbstractContextManager[BinaryIO]] = field(repr=False, compare=False)
-    kind: Literal["file", "member", "stdin", "slack", "opencode"] = "file"
+    kind: Literal["file", "member", "stdin", "slack", "opencode", "database"] = "file"
     path: Path | None = None
     size: int | None = None
     named: bool = True

@@ -18,10 +18,17 @@ from memsense.ingest.archives import (
     SPOOL_BYTES,
     Packed,
     Spool,
+    is_activity_page,
     kind_of,
     list_members,
     rewound,
     single_log,
+)
+from memsense.ingest.databases import (
+    DATABASE_SUFFIXES,
+    SIGNATURE_BYTES,
+    Sessions,
+    is_database,
 )
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import Source, place_of
@@ -32,7 +39,7 @@ STDIN_LABEL = "stdin"
 LINK = "symbolic link in a folder"
 """Why a log is left out that isn't where it seems to be."""
 
-_SUFFIXES = LOG_SUFFIXES | PACKED_SUFFIXES | {".zip", ".tar"}
+_SUFFIXES = LOG_SUFFIXES | PACKED_SUFFIXES | DATABASE_SUFFIXES | {".zip", ".tar"}
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
 # Files that exports and agents keep beside conversations, and copies of conversations.
@@ -44,6 +51,12 @@ _SIDE_FILES = re.compile(
     | (?> .*\.(reset|checkpoint|bak-|deleted) ) [.\w-]*
     """,
     re.VERBOSE,
+)
+# Files that tell what another one tells better, where that stands beside them.
+_BETTER = (
+    (re.compile(r"api_conversation_history\.json"), "ui_messages.json"),  # Cline, Roo Code
+    (re.compile(r"context(_\d{1,6})?\.jsonl"), "wire.jsonl"),  # Kimi CLI
+    (re.compile(r"transcript\.jsonl"), "transcript_full.jsonl"),  # Antigravity
 )
 _OPENCODE = ("session", "message", "part")
 _SIDE_FOLDERS = frozenset({"todos", "shell-snapshots", "file-history", "__MACOSX"})
@@ -66,7 +79,8 @@ def expand_paths(
     archive that is broken, or whose logs together are more than 50 times as large as it, or larger
     than 16 GiB; for one such log, one that can't be unpacked piece by piece, and all that a folder
     holds, its opener does. Archives are
-    zip, tar, tar.gz and tar.zst; a log alone may be compressed with gzip or zstd.
+    zip, tar, tar.gz and tar.zst; a log alone may be compressed with gzip or zstd. An SQLite
+    database is one source, with all its sessions.
     """
     walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
     return [source for path in paths for source in walk.expand(str(path))]
@@ -119,6 +133,8 @@ class _Walk:
         try:
             with path.open("rb") as stream:
                 kind = kind_of(stream)
+                stream.seek(0)
+                holds_tables = is_database(stream.read(SIGNATURE_BYTES))
         except OSError as error:
             raise IngestError(f"{path}: can't be read ({error.strerror})") from error
         size, place = path.stat().st_size, self._place(path)
@@ -131,7 +147,8 @@ class _Walk:
         yield Source(
             label=str(path),
             name=path.name,
-            opener=partial(_open_file, path),
+            kind="database" if holds_tables else "file",
+            opener=Sessions(path).open if holds_tables else partial(_open_file, path),
             path=path,
             size=size,
             named=named,
@@ -270,14 +287,16 @@ def _slack_source(label: str, members: Sequence[Source]) -> Source:
 
 
 def _repeats_another(entry: Path) -> bool:
-    """Whether it tells what another file beside it tells, as Cline's and Roo Code's requests do."""
-    is_request = entry.name == "api_conversation_history.json"
-    return is_request and (entry.parent / "ui_messages.json").is_file()
+    """Whether it tells what another file beside it tells, in more words or fewer."""
+    better = next((name for known, name in _BETTER if known.fullmatch(entry.name)), None)
+    return better is not None and (entry.parent / better).is_file()
 
 
 def _can_be_log(path: Path) -> bool:
     """Whether a file in a folder is looked at: by its suffix, and that below a compression's."""
     suffix = path.suffix.lower()
+    if is_activity_page(path.name):
+        return True
     if suffix in (".gz", ".zst"):
         return Path(path.stem).suffix.lower() in LOG_SUFFIXES | {".tar"}
     return suffix in _SUFFIXES

@@ -12,6 +12,7 @@ from memsense.ingest.source import UNREADABLE, Source
 from memsense.types import Conversation
 
 _NAMES_SHOWN = 8
+NO_LOG = "database without a log"
 GUESSED = "only looks like a conversation (--guessed reads it)"
 
 
@@ -28,6 +29,9 @@ def read_source(
     options = options or ReadOptions()
     report = report if report is not None else ReadReport()
     detection = _choose(source, options)
+    if detection is None:
+        report.skip(NO_LOG, source.label, unit="file")
+        return
     if detection.guessed and not (source.named or options.guessed):
         report.skip(GUESSED, source.label, unit="file")
         return
@@ -61,7 +65,7 @@ def _note_users(reading: Reading, conversations: Iterator[Conversation]) -> Iter
         reading.report.warnings.append(f"{label}: {chosen} says nothing in it; there speak {names}")
 
 
-def _choose(source: Source, options: ReadOptions) -> Detection:
+def _choose(source: Source, options: ReadOptions) -> Detection | None:
     if options.format is not None:
         if options.format not in READERS:
             known = ", ".join(READERS)

@@ -1,4 +1,4 @@
-"""Cursor: the transcripts of its agent as JSON lines, and chats exported as Markdown."""
+"""Cursor: its database `state.vscdb`, transcripts of its agent, chats exported as Markdown."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,12 @@ _EXPORTED = re.compile(r"_Exported on [^\n]{1,80} from Cursor \([^()\n]{1,20}\)_
 _LABELS: dict[str, Role] = {"**User**": "user", "**Cursor**": "assistant"}
 _RULE = "---"
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
+_BUBBLES: dict[str, Role] = {"1": "user", "2": "assistant", "user": "user", "ai": "assistant"}
 
 
 def _sniff(head: Head) -> str | None:
+    if head.find(_is_composer):
+        return "chats with composerId and their bubbles"
     if head.find(_is_turn):
         return "lines of role and a message of content"
     if any(_EXPORTED.fullmatch(line) for line in head.lines):
@@ -31,13 +34,23 @@ def _is_turn(record: JsonObject) -> bool:
     return spoken and "type" not in record
 
 
+def _is_composer(record: JsonObject) -> bool:
+    return "composerId" in record and isinstance(record.get("conversation"), list)
+
+
 def _read(reading: Reading) -> Iterator[Conversation]:
     first = next((line for line in reading.lines() if line.strip("\ufeff\x00 \r\n\t")), "")
     if first.lstrip("\ufeff\x00 \t").startswith("{"):
         builder = reading.conversation()
+        saw_turns = False
         for record in reading.objects():
-            _add_turn(builder, record)
-        yield from builder.build(reading.source.session_id)
+            if _is_composer(record.value):
+                yield from _read_composer(reading, record)
+            else:
+                saw_turns = True
+                _add_turn(builder, record)
+        if saw_turns:
+            yield from builder.build(reading.source.session_id)
     else:
         yield from _read_markdown(reading)
 
@@ -59,6 +72,42 @@ def _add_turn(builder: ConversationBuilder, record: ObjectRecord) -> None:
     stamp = builder.reading.stamp(value.get("timestamp"))
     known = identifier(value.get("id"))
     builder.add(role, words, external_id=known, stamp=stamp, line=record.line)
+
+
+def _read_composer(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
+    """A chat as the database holds it."""
+    chat, builder = record.value, reading.conversation()
+    bubbles = objects(chat.get("conversation"))
+    if chat.get("isBestOfNSubcomposer") is True and not reading.options.sidechains:
+        reading.skip("sidechain", record.line, len(bubbles))
+        bubbles = []
+    for bubble in bubbles:
+        _add_bubble(builder, bubble, record.line)
+    known = identifier(chat.get("composerId"))
+    yield from builder.build(
+        known or f"{reading.source.session_id}:{record.ordinal}",
+        title=string(chat.get("name")),
+        started_at=reading.stamp(chat.get("createdAt")).at,
+    )
+
+
+def _add_bubble(builder: ConversationBuilder, bubble: JsonObject, line: int) -> None:
+    role = _BUBBLES.get(identifier(bubble.get("type")) or "")
+    words = string(bubble.get("text"))
+    if role is None:
+        builder.reading.skip("not a message", line)
+        return
+    if not words.strip() and ("toolFormerData" in bubble or "thinking" in bubble):
+        reason = "tool call" if "toolFormerData" in bubble else "thinking"
+        builder.reading.skip(reason, line)
+        return
+    builder.add(
+        role,
+        unwrap_query(words) if role == "user" else words,
+        external_id=identifier(bubble.get("bubbleId")),
+        stamp=builder.reading.stamp(bubble.get("createdAt")),
+        line=line,
+    )
 
 
 def _read_markdown(reading: Reading) -> Iterator[Conversation]:

@@ -1,4 +1,4 @@
-"""Goose sessions: JSON lines under a header, or one exported session."""
+"""Goose: its database `sessions.db`, JSON lines under a header, exported sessions."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,11 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         turns = record.value.get("conversation")
         if isinstance(turns, list):
             builder = reading.conversation()
-            for turn in objects(turns):
+            told = objects(turns)
+            if _is_side(record.value) and not reading.options.sidechains:
+                reading.skip("sidechain", record.line, len(told))
+                told = []
+            for turn in told:
                 _add_turn(builder, turn, record.line)
             known = identifier(record.value.get("id"))
             session = known or f"{reading.source.session_id}:{record.ordinal}"
@@ -49,6 +53,11 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         _add_turn(loose, record.value, record.line)
     if saw_lines:
         yield from loose.build(reading.source.session_id, title=title)
+
+
+def _is_side(record: JsonObject) -> bool:
+    """Whether a session is a sub-agent's, or one that Goose hides."""
+    return record.get("session_type") in ("sub_agent", "hidden")
 
 
 def _title(record: JsonObject) -> str:

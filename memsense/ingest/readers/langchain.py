@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from memsense.ingest.content import joined_text
 from memsense.ingest.head import Head
+from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
@@ -16,13 +17,11 @@ from memsense.ingest.values import (
     mapping,
     objects,
     reach,
-    sequence,
     string,
 )
 from memsense.types import Conversation
 
 _TYPES = frozenset({"human", "ai", "chat", "remove", "HumanMessageChunk", "AIMessageChunk"})
-_SUMMARY = "Here is a summary of the conversation to date"
 
 
 @dataclass(slots=True)
@@ -46,24 +45,10 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_message(record: JsonObject) -> bool:
-    fields = _fields(record)
-    return _type(record) in _TYPES and ("content" in fields or _type(record) == "remove")
-
-
-def _fields(record: JsonObject) -> JsonObject:
-    """The message proper, out of its envelope: `kwargs` of a dump, `data` of a dict."""
-    for key in ("kwargs", "data"):
-        if inner := mapping(record.get(key)):
-            return inner
-    return record
-
-
-def _type(record: JsonObject) -> str:
-    if record.get("lc") is None:
-        return string(record.get("type"))
-    name = next((string(part) for part in reversed(sequence(record.get("id")))), "")
-    kind = string(_fields(record).get("type"))
-    return kind or name.removesuffix("Chunk").removesuffix("Message").lower()
+    fields = message_fields(record)
+    return message_type(record) in _TYPES and (
+        "content" in fields or message_type(record) == "remove"
+    )
 
 
 def _state_messages(record: JsonObject) -> list[JsonObject] | None:
@@ -125,7 +110,7 @@ def _take_state(
 
 
 def _note_sighting(thread: _Thread, message: JsonObject, stamp: Stamp) -> None:
-    known = identifier(_fields(message).get("id"))
+    known = identifier(message_fields(message).get("id"))
     if known is None or stamp.at is None:
         return
     earlier = thread.first_seen.get(known, stamp)
@@ -136,7 +121,7 @@ def _note_sighting(thread: _Thread, message: JsonObject, stamp: Stamp) -> None:
 def _read_thread(reading: Reading, thread_id: str, thread: _Thread) -> Iterator[Conversation]:
     builder = reading.conversation()
     for message in thread.messages:
-        known = identifier(_fields(message).get("id"))
+        known = identifier(message_fields(message).get("id"))
         stamp = thread.first_seen.get(known or "", NO_TIME)
         _add_message(builder, message, thread.line, stamp)
     yield from builder.build(thread_id)
@@ -145,8 +130,8 @@ def _read_thread(reading: Reading, thread_id: str, thread: _Thread) -> Iterator[
 def _add_message(
     builder: ConversationBuilder, record: JsonObject, line: int, stamp: Stamp = NO_TIME
 ) -> None:
-    fields = _fields(record)
-    kind = _type(record)
+    fields = message_fields(record)
+    kind = message_type(record)
     external_id = identifier(fields.get("id"))
     if kind == "remove":
         builder.remove(external_id or "", line)
@@ -154,7 +139,7 @@ def _add_message(
         return
     role = role_of(string(fields.get("role")) if kind == "chat" else kind)
     text = joined_text(fields.get("content"))
-    if reason := _reason_to_skip(fields, role, text):
+    if reason := reason_to_skip(fields, role, text):
         builder.reading.skip(reason, line)
         return
     builder.add(
@@ -165,17 +150,6 @@ def _add_message(
         stamp=stamp,
         line=line,
     )
-
-
-def _reason_to_skip(fields: JsonObject, role: str | None, text: str) -> str | None:
-    if role not in ("user", "assistant"):
-        return f"{role or 'unknown'} message"
-    if not text and sequence(fields.get("tool_calls")):
-        return "tool call"
-    source = reach(fields, "additional_kwargs", "lc_source")
-    if source == "summarization" or (role == "user" and text.startswith(_SUMMARY)):
-        return "compaction summary"
-    return None
 
 
 READER = Reader(name="langchain", sniff=_sniff, read=_read)

@@ -70,11 +70,18 @@ def _read(reading: Reading) -> Iterator[Conversation]:
 
 
 def _in_order(record: JsonObject, items: list[JsonObject]) -> list[JsonObject]:
-    """The items from the first; a page of a conversation tells the newest first."""
-    ids = (record.get("first_id"), record.get("last_id"))
+    """The items from the first; a page of a conversation tells the newest first.
+
+    Times tell, or where there are none, that it would begin with an answer and end in a question.
+    """
+    if None in (record.get("first_id"), record.get("last_id")):
+        return items
     times = [item.get("created_at") for item in items]
     numbers = [time for time in times if isinstance(time, int | float)]
-    backward = None not in ids and len(numbers) == len(times) and numbers != sorted(numbers)
+    if len(numbers) == len(times):
+        return items[::-1] if numbers != sorted(numbers) else items
+    roles = [role_of(string(item.get("role"))) for item in items if _is_message(item)]
+    backward = (roles[0], roles[-1]) == ("assistant", "user")
     return items[::-1] if backward else items
 
 

@@ -1,4 +1,4 @@
-"""opencode: exported sessions, and its storage folder of session, message and part files."""
+"""opencode: its database `opencode.db`, exported sessions, its older storage folder of files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
