@@ -12,6 +12,7 @@ from memsense.embed.base import (
     check_vectors,
     embed_distinct,
     is_embeddable,
+    is_embedder_of,
 )
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
@@ -44,6 +45,7 @@ __all__ = [
     "embed_distinct",
     "find_token_embedder",
     "is_embeddable",
+    "is_embedder_of",
     "open_embedder",
 ]
 

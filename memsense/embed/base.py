@@ -1,15 +1,18 @@
 """What an embedder is, and what holds for every one: the checks, the query cache, no text twice."""
 
+import textwrap
 import unicodedata
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Annotated, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.errors import EmbeddingError, InvalidInputError
+from memsense.errors import EmbeddingError, InvalidInputError, MemSenseError
 from memsense.inputs import Gate, Name, shorten, whole_number
+from memsense.types import EmbeddingModel
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -18,6 +21,9 @@ UNIT_TOLERANCE = 1e-5
 
 LARGEST_DIMENSION = 16_000
 """What pgvector's half-precision vectors can have."""
+
+LONGEST_FAILURE = 300
+"""Characters that are told of an error that an embedder raises."""
 
 # Unicode's controls, format characters, separators and marks. Unassigned ones may be new symbols.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
@@ -57,33 +63,88 @@ _read_dimension = Gate(
 )
 
 
+class _FailingAsEmbedder:
+    """Of a class, since a search enters it nine times, and a generator takes thrice as long."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, Exception) or isinstance(error, MemSenseError):
+            return
+        told = textwrap.shorten(str(error), LONGEST_FAILURE, placeholder=" …")
+        raise EmbeddingError(
+            f"the embedder failed: {type(error).__name__}{': ' if told else ''}{told}"
+        ) from error
+
+
+_FAILING_AS_EMBEDDER = _FailingAsEmbedder()
+
+
+def failing_as_embedder() -> AbstractContextManager[None]:
+    """Raise EmbeddingError for whatever the embedder within raises; memsense's own errors stay.
+
+    Whose code it is decides, not the kind of error: libraries of HTTP have kinds of their own.
+    """
+    return _FAILING_AS_EMBEDDER
+
+
+class _Remembered:
+    """Reads a value through a gate, and the very same one again without: searches ask often."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._last: tuple[object, Any] | None = None
+
+    def read(self, given: object) -> Any:
+        """What the gate makes of the value."""
+        last = self._last
+        if last is None or last[0] is not given:
+            self._last = last = (given, self._gate(given))
+        return last[1]
+
+
 class CheckedEmbedder:
     """An embedder of anybody's making, whose answers are checked: what memsense works with.
 
     It may return lists, and vectors that are not of unit length. Raises EmbeddingError for what
-    `check_vectors` refuses, InvalidInputError for an unusable model or dimension.
+    `check_vectors` refuses and for whatever the embedder raises itself, InvalidInputError for an
+    unusable model or dimension.
     """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
+        self._model = _Remembered(_read_model)
+        self._dimension = _Remembered(_read_dimension)
 
     @property
     def model(self) -> str:
         """The model of the embedder within."""
-        return _read_model(self._embedder.model)
+        with failing_as_embedder():
+            return self._model.read(self._embedder.model)
 
     @property
     def dimension(self) -> int:
         """The dimension of the embedder within."""
-        return _read_dimension(self._embedder.dimension)
+        with failing_as_embedder():
+            return self._dimension.read(self._embedder.dimension)
+
+    @property
+    def known_dimension(self) -> int | None:
+        """The dimension, None where it is to be asked for."""
+        return None if known_dimension(self._embedder) is None else self.dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The texts' unit vectors in their order: (n, dimension) float32."""
-        return check_vectors(self._embedder.embed(texts), len(texts), self.dimension)
+        with failing_as_embedder():
+            given = self._embedder.embed(texts)
+        return check_vectors(given, len(texts), self.dimension)
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of one question: (dimension,) float32."""
-        return check_vectors([self._embedder.embed_query(text)], 1, self.dimension)[0]
+        with failing_as_embedder():
+            given = self._embedder.embed_query(text)
+        return check_vectors([given], 1, self.dimension)[0]
 
 
 class CacheInfo(Protocol):
@@ -93,6 +154,20 @@ class CacheInfo(Protocol):
     def hits(self) -> int: ...  # noqa: D102
     @property
     def misses(self) -> int: ...  # noqa: D102
+
+
+def known_dimension(embedder: Embedder) -> int | None:
+    """The length of the embedder's vectors; None where a server would have to be asked first."""
+    if hasattr(type(embedder), "known_dimension"):
+        return getattr(embedder, "known_dimension")  # noqa: B009 (not every embedder has it)
+    return embedder.dimension
+
+
+def is_embedder_of(embedder: Embedder, model: EmbeddingModel) -> bool:
+    """Whether the embedder makes vectors of the model, as far as it can say without a server."""
+    if embedder.model != model.name:
+        return False
+    return known_dimension(embedder) in (None, model.dimension)
 
 
 class CachedQueries:
@@ -111,6 +186,11 @@ class CachedQueries:
         self._cached = lru_cache(maxsize=size)(self._embed_read_only)
 
     @property
+    def within(self) -> Embedder:
+        """The embedder that remembers nothing."""
+        return self._embedder
+
+    @property
     def model(self) -> str:
         """The model of the embedder within."""
         return self._embedder.model
@@ -119,6 +199,11 @@ class CachedQueries:
     def dimension(self) -> int:
         """The dimension of the embedder within."""
         return self._embedder.dimension
+
+    @property
+    def known_dimension(self) -> int | None:
+        """The dimension, None where it is to be asked for."""
+        return known_dimension(self._embedder)
 
     @property
     def hits(self) -> int:
@@ -137,6 +222,10 @@ class CachedQueries:
     def embed_query(self, text: str) -> Vectors:
         """The question's vector, (dimension,) float32, read-only; embedded if not remembered."""
         return self._cached(text)
+
+    def forget(self) -> None:
+        """Remember no question any more."""
+        self._cached.cache_clear()
 
     def _info(self) -> CacheInfo:
         return self._cached.cache_info()

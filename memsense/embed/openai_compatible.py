@@ -4,6 +4,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,6 +46,7 @@ class OpenAIEmbedder:
         attempts: int = 4,
         limit: float = 120,
         batch_size: int = 128,
+        requests: int = 4,
     ) -> None:
         """Set up the client; nothing is sent yet.
 
@@ -52,16 +54,18 @@ class OpenAIEmbedder:
         OPENAI_API_KEY); with it, only `api_key` is ever sent there. `dimension` is checked against
         each answer; without it the first answer decides. An attempt fails when the server is
         silent for `timeout` seconds; after it, a lost connection, or an answer of 408, 409, 429 or
-        5xx, another one follows: `attempts` in all, within `limit` seconds for each batch.
+        5xx, another one follows: `attempts` in all, within `limit` seconds for each batch. At most
+        `requests` batches of one call are under way at a time.
         Raises ConfigurationError if a setting is unusable or the openai package is missing.
         """
-        if batch_size < 1 or attempts < 1:
-            raise ConfigurationError("batch_size and attempts must be at least 1")
+        if min(batch_size, attempts, requests) < 1:
+            raise ConfigurationError("batch_size, attempts and requests must be at least 1")
         if timeout <= 0 or limit <= 0:
             raise ConfigurationError("timeout and limit must be above 0 seconds")
         self.model = model
         self._dimension = dimension
         self._batch_size = batch_size
+        self._requests = requests
         self._timeout = timeout
         self._attempts = attempts
         self._limit = limit
@@ -74,6 +78,11 @@ class OpenAIEmbedder:
             return self.embed_query("dimension").shape[0]
         return self._dimension
 
+    @property
+    def known_dimension(self) -> int | None:
+        """The vectors' length, None before anybody has said it."""
+        return self._dimension
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The texts' unit vectors in their order: (n, dimension) float32.
 
@@ -82,12 +91,27 @@ class OpenAIEmbedder:
         """
         check_texts(texts)
         starts = range(0, len(texts), self._batch_size)
-        batches = [self._embed_batch(texts[start : start + self._batch_size]) for start in starts]
+        batches = self._embed_each([texts[start : start + self._batch_size] for start in starts])
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
         """The unit vector of one question: (dimension,) float32; raises as `embed` does."""
         return self.embed([text])[0]
+
+    def _embed_each(self, batches: Sequence[Sequence[str]]) -> list[Vectors]:
+        """The vectors of each batch, several at a time once the vectors' length is known; after
+        one has failed for good, none is begun."""
+        known = [self._embed_batch(batches[0])] if batches and self._dimension is None else []
+        left = batches[len(known) :]
+        if len(left) < 2 or self._requests == 1:  # noqa: PLR2004
+            return known + [self._embed_batch(batch) for batch in left]
+        with ThreadPoolExecutor(self._requests, thread_name_prefix="memsense-embed") as pool:
+            under_way = [pool.submit(self._embed_batch, batch) for batch in left]
+            try:
+                return known + [batch.result() for batch in under_way]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         vectors = _parse_vectors(self._request(texts), len(texts))

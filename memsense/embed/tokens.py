@@ -15,6 +15,7 @@ from memsense.embed.base import (
     Embedder,
     Vectors,
     check_vectors,
+    failing_as_embedder,
 )
 from memsense.errors import EmbeddingError
 
@@ -135,18 +136,21 @@ class CheckedTokenEmbedder(CheckedEmbedder):
     @property
     def vocabulary(self) -> Vocabulary:
         """That of the embedder within."""
-        return self._token_embedder.vocabulary
+        with failing_as_embedder():
+            return self._token_embedder.vocabulary
 
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, Sequence[Tokens]]:
         """The texts' unit vectors, and their tokens."""
-        vectors, tokens = self._token_embedder.embed_with_tokens(texts, contexts)
+        with failing_as_embedder():
+            vectors, tokens = self._token_embedder.embed_with_tokens(texts, contexts)
         return check_vectors(vectors, len(texts), self.dimension), tokens
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """The unit vector of one question, and its tokens."""
-        vector, tokens = self._token_embedder.embed_question(text)
+        with failing_as_embedder():
+            vector, tokens = self._token_embedder.embed_question(text)
         return check_vectors([vector], 1, self.dimension)[0], tokens
 
 
@@ -182,6 +186,11 @@ class CachedTokenQueries(CachedQueries):
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """The question's vector and tokens, read-only; embedded if not remembered."""
         return self._cached_tokens(text)
+
+    def forget(self) -> None:
+        """Remember no question any more."""
+        super().forget()
+        self._cached_tokens.cache_clear()
 
     def _info(self) -> CacheInfo:
         return self._cached_tokens.cache_info()

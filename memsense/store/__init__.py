@@ -1,21 +1,30 @@
 """Everything that writes chunks and reads them back, except recall itself."""
 
-from memsense.store.indexes import IndexChange, optimise, should_index
+from memsense.store.indexes import (
+    IndexChange,
+    count_fresh,
+    list_misfits,
+    optimise,
+    settle_vectors,
+    should_index,
+)
+from memsense.store.jobs import Job, JobCounts, JobStatus, count_unembedded
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
 from memsense.store.marks import MarkedSession, list_marked
+from memsense.store.planning import select_missing
 from memsense.store.reads import (
     FoundExchange,
     FoundHit,
+    Past,
     WantedHit,
     fetch_chunks,
     fetch_history,
     fetch_hits,
     fetch_known_names,
     fetch_named_chunks,
-    fetch_recent,
+    fetch_shown,
     fetch_statistics,
     fetch_texts,
-    withhold_forgotten,
 )
 from memsense.store.scopes import (
     ChunkPlace,
@@ -25,16 +34,18 @@ from memsense.store.scopes import (
     Scope,
     check_model,
     claim_namespace,
+    claim_tenant,
     find_chunk_scope,
     find_namespace,
     find_scope,
     find_tenant,
     lock_scope,
+    name_tenant,
     open_namespace,
 )
 from memsense.store.sessions import make_session, session_texts
-from memsense.store.tokens import fetch_last_text, fill_tokens
-from memsense.store.writes import select_missing, write_session
+from memsense.store.tokens import fetch_last_texts, fill_tokens
+from memsense.store.writes import write_session
 
 __all__ = [
     "ChunkPlace",
@@ -42,21 +53,28 @@ __all__ = [
     "FoundExchange",
     "FoundHit",
     "IndexChange",
+    "Job",
+    "JobCounts",
+    "JobStatus",
     "KnownScope",
     "MarkedSession",
     "Namespace",
+    "Past",
     "Scope",
     "WantedHit",
     "change_memory_score",
     "check_model",
     "claim_namespace",
+    "claim_tenant",
+    "count_fresh",
+    "count_unembedded",
     "fetch_chunks",
     "fetch_history",
     "fetch_hits",
     "fetch_known_names",
-    "fetch_last_text",
+    "fetch_last_texts",
     "fetch_named_chunks",
-    "fetch_recent",
+    "fetch_shown",
     "fetch_statistics",
     "fetch_texts",
     "fill_tokens",
@@ -65,8 +83,10 @@ __all__ = [
     "find_scope",
     "find_tenant",
     "list_marked",
+    "list_misfits",
     "lock_scope",
     "make_session",
+    "name_tenant",
     "open_namespace",
     "optimise",
     "record_feedback",
@@ -74,7 +94,7 @@ __all__ = [
     "retire",
     "select_missing",
     "session_texts",
+    "settle_vectors",
     "should_index",
-    "withhold_forgotten",
     "write_session",
 ]

@@ -7,11 +7,14 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values
+from memsense.errors import InvalidInputError
 from memsense.store import reads, writes
 from memsense.store.marks import unmark_session
+from memsense.store.past import keep_past
 from memsense.store.scopes import ChunkPlace, Namespace
 from memsense.types import Chunk, ChunkDraft, Status
 from memsense.write.chunking import DEDUP_SECONDS
+from memsense.write.expiry import has_expired
 
 
 def _key(place: ChunkPlace) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def restore(
     """Make a retired chunk active again, with its vectors, statistics and neighbours.
 
     A session chunk brings the turns back that were retired with it, and no others; what was said
-    again meanwhile stays away. Returns the ids whose status changed.
+    again meanwhile, or has expired, stays away. Returns the ids whose status changed.
     """
     retired = [
         item.chunk_id
@@ -129,9 +132,19 @@ def restore(
         if item.status != "active" and item.retired_with == place.chunk_id
     ]
     said_again = _find_said_again(connection, place, retired)
-    inactive = [chunk_id for chunk_id in retired if chunk_id not in said_again]
-    drafts = [_as_draft(chunk) for chunk in reads.fetch_chunks(connection, namespace, inactive)]
-    embed([text for _, draft in drafts for text in draft.texts().values()])
+    chunks = [
+        chunk
+        for chunk in reads.fetch_chunks(connection, namespace, retired)
+        if chunk.chunk_id not in said_again
+    ]
+    drafts = [_as_draft(chunk) for chunk in chunks if not has_expired(chunk.expires_at)]
+    if chunks and not drafts:
+        raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")
+    inactive = [chunk_id for chunk_id, _ in drafts]
+    texts = [text for _, draft in drafts for text in draft.texts().values()]
+    for _, vectors in embed.of_each(place.scope.models):
+        if vectors is not None:
+            vectors(texts)
     for chunk_id, draft in drafts:
         _reactivate(connection, place, chunk_id, draft, embed)
     if inactive:
@@ -149,6 +162,7 @@ def _as_draft(chunk: Chunk) -> tuple[int, ChunkDraft]:
 def _reactivate(
     connection: Connection, place: ChunkPlace, chunk_id: int, draft: ChunkDraft, embed: writes.Embed
 ) -> None:
+    keep_past(connection, place.scope, [chunk_id])
     terms = {
         **writes.index_terms(draft),
         "language": place.scope.language,
@@ -168,6 +182,7 @@ def change_memory_score(connection: Connection, place: ChunkPlace, change: float
     exchange the other parts.
     """
     chunk_ids = sorted({place.chunk_id, *(item.chunk_id for item in _covered(connection, place))})
+    keep_past(connection, place.scope, chunk_ids)
     values = {**_key(place), "chunk_ids": chunk_ids, "change": change}
     scores = dict(fetch_all(connection, "change_memory_score", values))
     kind = "promoted" if change > 0 else "demoted"

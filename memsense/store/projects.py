@@ -44,6 +44,14 @@ def fetch_project(connection: Connection, namespace: Namespace, name: str) -> Pr
     return found[0]
 
 
+def list_projects_of(
+    connection: Connection, namespace: Namespace, user_id: str, name: str | None = None
+) -> list[Project]:
+    """The projects, or the one of that name, that hold sessions of a user's: with those alone."""
+    values = {**_key(namespace, name), "user_id": user_id}
+    return fetch_all(connection, "list_projects_of", values, FILE, of=Project)
+
+
 def _fetch_projects(
     connection: Connection, namespace: Namespace, name: str | None
 ) -> list[Project]:

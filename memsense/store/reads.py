@@ -2,18 +2,38 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from datetime import datetime
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from psycopg.sql import SQL
+
 from memsense.db.connection import Connection
-from memsense.db.queries import Numbered, fill, number_parameters
-from memsense.db.rows import fetch_all, fetch_numbered
-from memsense.store.conditions import join_conditions, select_strict
+from memsense.db.queries import Numbered, as_sql, fill, number_parameters
+from memsense.db.rows import fetch_all, fetch_numbered, find_value
+from memsense.db.wire import as_number_array, as_text_array
+from memsense.store.conditions import (
+    SCOPES,
+    is_bereft,
+    is_shown,
+    join_conditions,
+    join_expiry,
+    select_strict,
+)
+from memsense.store.past import chunks_as_past
 from memsense.store.scopes import Namespace
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
 
 FILE = "hits.sql"
+
+
+class Past(NamedTuple):
+    """Memories as they stood at a moment."""
+
+    as_of: datetime
+    scope_ids: Sequence[int]
+
 
 NO_PARAMETERS: Mapping[str, Any] = MappingProxyType({})
 
@@ -25,34 +45,100 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
-    """The chunks of those ids that are in the namespace, of any status, in the order of ids."""
+    """The chunks of those ids that are in the namespace, of any status, in the order of ids.
+
+    Expired ones too; but nothing else tells what those beside it said.
+    """
     return fetch_named_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
 
 
 def fetch_named_chunks(
-    connection: Connection, tenant_id: int, namespace: str, chunk_ids: Sequence[int]
+    connection: Connection,
+    tenant_id: int,
+    namespace: str,
+    chunk_ids: Sequence[int],
+    past: Past | None = None,
 ) -> list[Chunk]:
-    """As `fetch_chunks`, for a namespace given by name."""
+    """As `fetch_chunks`, for a namespace given by name; or those active then, as they were."""
+    found = _fetch_chunks(connection, tenant_id, namespace, chunk_ids, past)
+    return [chunk for _, chunk in found]
+
+
+def fetch_shown(
+    connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
+) -> list[Chunk]:
+    """As `fetch_chunks`, of what is forgotten or has expired without anything that it says."""
+    found = _fetch_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
+    return [
+        withhold(chunk) if has_expired else withhold_forgotten(chunk)
+        for has_expired, chunk in found
+    ]
+
+
+def _fetch_chunks(
+    connection: Connection,
+    tenant_id: int,
+    namespace: str,
+    chunk_ids: Sequence[int],
+    past: Past | None = None,
+) -> list[tuple[bool, Chunk]]:
     values = {"tenant_id": tenant_id, "namespace": namespace, "chunk_ids": list(chunk_ids)}
-    return fetch_all(connection, "fetch_chunks", values, of=Chunk)
+    if past is not None:
+        values |= {"as_of": past.as_of, "scope_ids": list(past.scope_ids)}
+    rows = fetch_all(connection, _shown("fetch_chunks", past is not None), values)
+    return [(has_expired, read_chunk(columns)) for has_expired, *columns in rows]
+
+
+@cache
+def _shown(name: str, is_past: bool = False) -> SQL:
+    """A statement that shows chunks c, of the scopes that its CTE `scope` names."""
+    text = fill(
+        name,
+        FILE,
+        steps=join_expiry(SCOPES),
+        columns=shown_columns(),
+        is_shown=is_shown("c.chunk_id"),
+    )
+    return as_sql(chunks_as_past(text) if is_past else text)
+
+
+def shown_columns(namespace: str = "n.name") -> str:
+    """The columns of a chunk c of a scope s, in the order of Chunk's fields: see `read_chunk`."""
+    return fill("columns", FILE, is_bereft=is_bereft("c.chunk_id"), namespace=namespace)
 
 
 def fetch_texts(
-    connection: Connection, tenant_id: int, scope_ids: Sequence[int], chunk_ids: Sequence[int]
+    connection: Connection,
+    tenant_id: int,
+    scope_ids: Sequence[int],
+    chunk_ids: Sequence[int],
+    *,
+    as_of: datetime | None = None,
 ) -> dict[int, str]:
-    """What each of these chunks says, without the opening that parts of an exchange repeat."""
+    """What each of these chunks says (or said), without the opening that parts of an exchange
+    repeat."""
     values = {
         "tenant_id": tenant_id,
         "scope_ids": list(scope_ids),
         "chunk_ids": list(chunk_ids),
     }
-    return dict(fetch_all(connection, "fetch_texts", values, FILE))
+    if as_of is None:
+        return dict(fetch_all(connection, "fetch_texts", values, FILE))
+    return dict(fetch_all(connection, _past_texts(), {**values, "as_of": as_of}))
+
+
+@cache
+def _past_texts() -> SQL:
+    return as_sql(chunks_as_past(fill("fetch_texts", FILE)))
 
 
 def withhold_forgotten(chunk: Chunk) -> Chunk:
     """The chunk, without anything that it says if it is forgotten."""
-    if chunk.status != "deleted":
-        return chunk
+    return withhold(chunk) if chunk.status == "deleted" else chunk
+
+
+def withhold(chunk: Chunk) -> Chunk:
+    """The chunk without anything that it says."""
     return replace(
         chunk,
         user_text="",
@@ -67,28 +153,6 @@ def withhold_forgotten(chunk: Chunk) -> Chunk:
         events=None,
         facet_spans=(),
     )
-
-
-def fetch_recent(
-    connection: Connection,
-    namespace: Namespace,
-    *,
-    limit: int,
-    user_id: str | None,
-    agent_id: str | None,
-    session_id: str | None,
-    granularity: Granularity,
-) -> list[Chunk]:
-    """The latest active chunks by event time, newest first; unknown times come last."""
-    values = {
-        **_key(namespace),
-        "limit": limit,
-        "user_id": user_id,
-        "agent_id": agent_id,
-        "session_id": session_id,
-        "granularity": granularity,
-    }
-    return fetch_all(connection, "fetch_recent", values, of=Chunk)
 
 
 class WantedHit(NamedTuple):
@@ -136,36 +200,40 @@ def fetch_hits(
     content_budget: int,
     filters: Sequence[str] = (),
     parameters: Mapping[str, Any] = NO_PARAMETERS,
+    as_of: datetime | None = None,
 ) -> list[FoundHit | None]:
     """The chunks of all hits with what is shown beside them, by one statement, in the order wanted.
 
     None where a chunk went away between recall and this read. `filters` are the names of those in
     use, `parameters` theirs: neighbours and exchanges pass them all, and what a chunk knows of the
-    exchanges around it is left out.
+    exchanges around it is left out. All is as it is, or as it stood at `as_of`.
     """
     strict = select_strict(filters)
     values: dict[str, Any] = {
         **parameters,
         "tenant_id": tenant_id,
-        "scope_ids": [hit.scope_id for hit in wanted],
-        "chunk_ids": [hit.chunk_id for hit in wanted],
-        "session_ids": [hit.session_id for hit in wanted],
-        "ordinals": [hit.ordinal for hit in wanted],
-        "parts": [hit.part for hit in wanted],
-        "wanted": [hit.wanted for hit in wanted],
-        "best_ids": [_as_array(hit.best_ids) for hit in wanted],
-        "best_ordinals": [_as_array(hit.best_ordinals) for hit in wanted],
+        "scope_ids": as_number_array([hit.scope_id for hit in wanted]),
+        "chunk_ids": as_number_array([hit.chunk_id for hit in wanted]),
+        "session_ids": as_text_array([hit.session_id for hit in wanted]),
+        "ordinals": as_number_array([hit.ordinal for hit in wanted]),
+        "parts": as_number_array([hit.part for hit in wanted]),
+        "wanted": as_text_array([hit.wanted for hit in wanted]),
+        # PostgreSQL's arrays of arrays are rectangular.
+        "best_ids": as_text_array([as_number_array(hit.best_ids) for hit in wanted]),
+        "best_ordinals": as_text_array([as_number_array(hit.best_ordinals) for hit in wanted]),
         "content_budget": content_budget,
+        "as_of": as_of,
     }
     shown: dict[int, Chunk] = {}
     exchanges: dict[int, list[FoundExchange]] = {}
     totals: dict[int, int] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    statement = _hits(strict, any(hit.wanted == "session" for hit in wanted))
+    sessions = any(hit.wanted == "session" for hit in wanted)
+    statement = _hits(strict, sessions, as_of is not None)
     for position, relation, number, total, *columns in fetch_numbered(
         connection, statement, values
     ):
-        chunk = _read_chunk(columns)
+        chunk = read_chunk(columns)
         if strict:
             chunk = replace(chunk, next_user_text=None, context="")
         if relation == "hit":
@@ -190,11 +258,6 @@ def fetch_hits(
     ]
 
 
-def _as_array(numbers: Sequence[int]) -> str:
-    """An array as a text: PostgreSQL's arrays of arrays are rectangular."""
-    return "{" + ",".join(map(str, numbers)) + "}"
-
-
 def _by_number(exchange: FoundExchange) -> int:
     return exchange.number
 
@@ -204,7 +267,7 @@ _SET_FIELDS: Sequence[Callable[[Chunk, Any], None]] = [
 ]
 
 
-def _read_chunk(columns: Sequence[Any]) -> Chunk:
+def read_chunk(columns: Sequence[Any]) -> Chunk:
     """The chunk of these columns, which are in the order of its fields.
 
     A call with so many keywords would take three times as long, most of a search's decoding.
@@ -224,27 +287,34 @@ def _by_neighbor(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _hits(filters: tuple[str, ...], sessions: bool) -> Numbered:
+def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
     """The statement of `fetch_hits`; without filters, or without sessions, it asks nothing more."""
-    passes = join_conditions(filters)
+    shown = is_shown("c.chunk_id")
+    passes = f"{shown}\nAND {join_conditions(filters)}"
+    scope = [fill("scope_of_hits", FILE)] if filters else []
     exchanges = fill("exchanges_of_hits", FILE, passes=passes) if sessions else ""
     text = fill(
         "fetch_hits",
         FILE,
-        scope=fill("scope_of_hits", FILE) if filters else "",
-        session_chunk=fill("session_chunk", FILE),
+        steps=",\n".join([*scope, join_expiry("%(scope_ids)s::integer[]")]),
+        columns=shown_columns(),
+        is_shown=shown,
+        session_chunk=fill("session_chunk", FILE, is_shown=is_shown("h.chunk_id")),
         passes=passes,
         exchanges=exchanges,
     )
-    return number_parameters(text)
+    return number_parameters(chunks_as_past(text) if is_past else text)
 
 
 def fetch_history(
-    connection: Connection, tenant_id: int, scope_id: int, chunk_id: int
-) -> list[Event]:
-    """Everything that happened to a chunk, oldest first."""
-    values = {"tenant_id": tenant_id, "scope_id": scope_id, "chunk_id": chunk_id}
-    return fetch_all(connection, "fetch_history", values, of=Event)
+    connection: Connection, namespace: Namespace, chunk_id: int
+) -> list[Event] | None:
+    """Everything that happened to a chunk, oldest first; None outside this namespace."""
+    key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
+    scope_id = find_value(connection, "find_scope_of_chunk", key)
+    if scope_id is None:
+        return None
+    return fetch_all(connection, "fetch_history", {**key, "scope_id": scope_id}, of=Event)
 
 
 def fetch_known_names(
@@ -260,8 +330,13 @@ def fetch_known_names(
 
 
 def fetch_statistics(
-    connection: Connection, namespace: Namespace, user_id: str | None
+    connection: Connection,
+    namespace: Namespace,
+    user_id: str | None,
+    *,
+    after: str | None = None,
+    limit: int | None = None,
 ) -> list[ScopeStatistics]:
-    """What each user's memory of the namespace holds."""
-    values = {**_key(namespace), "user_id": user_id}
+    """What each user's memory of the namespace holds, by user; of `limit` users behind `after`."""
+    values = {**_key(namespace), "user_id": user_id, "after_user": after, "limit": limit}
     return fetch_all(connection, "fetch_statistics", values, of=ScopeStatistics)

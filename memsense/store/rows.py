@@ -6,19 +6,27 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all
+from memsense.store.past import keep_past
 from memsense.store.scopes import Scope
 from memsense.text.scripts import segment_scripts
-from memsense.types import ChunkDraft
+from memsense.types import ChunkDraft, join_sides
 from memsense.write.chunking import Link, Turn
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn chunk with what it knows of its neighbours."""
+    """A turn chunk with what it knows of its neighbours; `opening` is what its text begins with
+    where it repeats how the user began."""
 
     chunk_id: int
     turn: Turn
     link: Link
+    opening: str
+
+    @property
+    def text(self) -> str:
+        """What is read of it whole: both sides, behind the opening."""
+        return join_sides(self.opening + self.turn.user_text, self.turn.assistant_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,7 @@ def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
                 source=row[11],
             ),
             Link(row[12], row[13]),
+            row[14],
         )
         for row in found
     ]
@@ -77,6 +86,7 @@ def read_session_chunks(
                 occurred_zone_known=row[9],
                 source=row[10],
                 content_hash=row[11],
+                expires_at=row[12],
             ),
         )
         for row in fetch_all(connection, "fetch_session_chunks", values)
@@ -85,6 +95,7 @@ def read_session_chunks(
 
 def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> None:
     """Store what a turn knows of its neighbours."""
+    keep_past(connection, scope, [chunk_id])
     execute(
         connection,
         "relink_turn",

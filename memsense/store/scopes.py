@@ -5,15 +5,25 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_value, fetch_values, find_one, find_value
+from memsense.db.rows import (
+    execute,
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    find_one,
+    find_value,
+)
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
-from memsense.types import ChunkDraft
+from memsense.types import ChunkDraft, EmbeddingModel
+from memsense.write.expiry import NO_TTL, TtlRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace as the database knows it; `model` is what its vectors were made with.
+    """A namespace as the database knows it.
 
+    `model` is what it is searched with; `models` are all that it has vectors of, that one first.
     `settings` are what is set in the database, `profiles` the stored ones with their constants,
     both as of `settings_version`.
     """
@@ -25,20 +35,38 @@ class Namespace:
     model_id: int | None
     model: str | None
     dimension: int | None
+    models: Sequence[EmbeddingModel]
     settings_version: int
     settings: Mapping[str, Any]
     profiles: Mapping[str, Mapping[str, Any]]
 
+    @property
+    def in_use(self) -> EmbeddingModel | None:
+        """The model that it is searched with, None before anything was embedded."""
+        return None if self.model_id is None else self.models[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """One user's memory: what every statement of a write is limited to, and who follows it."""
+    """One user's memory: what every statement of a write is limited to, and who follows it.
+
+    `models` are those that a write makes vectors of, the one that searches use first. There are
+    none while nobody could say the vectors' length: then there are no vectors either. `ttl` are the
+    rules by which what is written expires; `history`: what changes is kept as it was.
+    """
 
     tenant_id: int
     scope_id: int
     language: str
-    model_id: int
+    models: Sequence[EmbeddingModel] = ()
     followers: Sequence["Follower"] = ()
+    ttl: TtlRules = NO_TTL
+    history: bool = False
+
+    @property
+    def model_id(self) -> int | None:
+        """The model that searches use."""
+        return self.models[0].model_id if self.models else None
 
 
 class Follower(Protocol):
@@ -74,7 +102,7 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
     row = find_one(connection, "find_namespace", {"tenant_id": tenant_id, "name": name})
     if row is None:
         return None
-    namespace_id, language, model_id, model, dimension, version, settings, profiles = row
+    namespace_id, language, model_id, model, dimension, version, models, settings, profiles = row
     return Namespace(
         tenant_id=tenant_id,
         namespace_id=namespace_id,
@@ -83,6 +111,7 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
         model_id=model_id,
         model=model,
         dimension=dimension,
+        models=[EmbeddingModel(**found) for found in models],
         settings_version=version,
         settings=settings,
         profiles=profiles,
@@ -102,14 +131,31 @@ def claim_namespace(connection: Connection, *, tenant: str, name: str, language:
 
     Raises InvalidInputError as `open_namespace` does.
     """
-    tenant_id = _claim_tenant(connection, tenant)
+    tenant_id = claim_tenant(connection, tenant)
     found = find_namespace(connection, tenant_id, name)
     return found or _make_namespace(connection, tenant_id, name, language, model_id=None)
 
 
-def _claim_tenant(connection: Connection, name: str) -> int:
+def claim_tenant(connection: Connection, name: str) -> int:
+    """The tenant's number, made if new; the rest of the transaction sees its rows."""
     execute(connection, "ensure_tenant", {"name": name})
-    return fetch_value(connection, "find_tenant", {"name": name})
+    tenant_id = name_tenant(connection, name)
+    assert tenant_id is not None
+    return tenant_id
+
+
+def name_tenant(connection: Connection, name: str) -> int | None:
+    """Let the rest of the transaction see the tenant's rows; its id, None if there is none."""
+    _announce_tenant(connection, name, None)
+    tenant_id = find_tenant(connection, name)
+    if tenant_id is not None:
+        _announce_tenant(connection, name, tenant_id)
+    return tenant_id
+
+
+def _announce_tenant(connection: Connection, name: str, tenant_id: int | None) -> None:
+    values = {"tenant": name, "tenant_id": "" if tenant_id is None else str(tenant_id)}
+    fetch_all(connection, "name_tenant", values, "session.sql")
 
 
 def _make_namespace(
@@ -122,21 +168,28 @@ def _make_namespace(
 
 
 def open_namespace(
-    connection: Connection, *, tenant: str, name: str, language: str, model: str, dimension: int
+    connection: Connection,
+    *,
+    tenant: str,
+    name: str,
+    language: str,
+    model: str,
+    dimension: int | None,
 ) -> Namespace:
     """The namespace, created with this language and model at its first write.
 
-    Raises ModelMismatchError when its vectors are another model's, InvalidInputError for a
-    language that the server has no text-search configuration for.
+    Without a dimension, which nobody can say now, a new one has no model yet. Raises
+    InvalidInputError for a language that the server has no text-search configuration for.
     """
-    tenant_id = _claim_tenant(connection, tenant)
+    tenant_id = claim_tenant(connection, tenant)
     found = find_namespace(connection, tenant_id, name)
-    if found is None or found.model_id is None:
+    if dimension is None:
+        found = found or _make_namespace(connection, tenant_id, name, language, model_id=None)
+    elif found is None or found.model_id is None:
         key = {"name": model, "dimension": dimension}
         execute(connection, "ensure_model", key)
         model_id: int = fetch_value(connection, "find_model", key)
         found = _make_namespace(connection, tenant_id, name, language, model_id)
-    check_model(found, model, dimension)
     return found
 
 
@@ -150,13 +203,17 @@ def check_language(connection: Connection, language: str) -> None:
         )
 
 
-def check_model(namespace: Namespace, model: str, dimension: int) -> None:
-    """Raise ModelMismatchError unless the namespace's vectors are this model's."""
-    if namespace.model is not None and (namespace.model, namespace.dimension) != (model, dimension):
+def check_model(namespace: Namespace, model: str, dimension: int | None) -> None:
+    """Raise ModelMismatchError unless the namespace's vectors are this model's.
+
+    Of a model whose dimension nobody can say now, the name decides.
+    """
+    expected = (model, dimension or namespace.dimension)
+    if namespace.model is not None and (namespace.model, namespace.dimension) != expected:
         raise ModelMismatchError(
             f"namespace {namespace.name!r} holds vectors of {namespace.model}"
             f" ({namespace.dimension} dimensions), the embedder is {model} ({dimension});"
-            " use the same embedder, or another namespace"
+            " use the same embedder, another namespace, or 'memsense model add' to go over to it"
         )
 
 
@@ -183,15 +240,22 @@ def lock_scope(
 def _locked_scope(
     connection: Connection, namespace: Namespace, scope_id: int, followers: Sequence[Follower]
 ) -> Scope:
-    """The scope with its language as it is now: re-indexing changes it under all scopes' locks."""
+    """The scope with its language and models as they are now, which change while a writer waits:
+    re-indexing takes all scopes' locks, and a new model is filled in under each scope's.
+    """
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    assert namespace.model_id is not None
+    language, model_id, kept, ttl, history = fetch_one(connection, "fetch_writing", key)
+    known = [model.model_id for model in namespace.models]
+    if (known[0] if known else None) != model_id or {model_id, *kept} - {None} != set(known):
+        namespace = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     return Scope(
         tenant_id=namespace.tenant_id,
         scope_id=scope_id,
-        language=fetch_value(connection, "fetch_language", key),
-        model_id=namespace.model_id,
+        language=language,
+        models=namespace.models,
         followers=followers,
+        ttl=TtlRules.read(ttl),
+        history=history,
     )
 
 
@@ -203,8 +267,6 @@ class KnownScope:
     speakers: tuple[str, ...]
     indexed: bool
     language: str
-    model: str | None
-    dimension: int | None
     has_sessions: bool
 
 
@@ -214,25 +276,27 @@ def find_scope(
     """What is known of a user's memory, None if there is none."""
     key = {"tenant_id": tenant_id, "namespace": namespace, "user_id": user_id}
     row = find_one(connection, "find_scope", key)
-    if row is None:
-        return None
-    scope_id, speakers, indexed, language, _, model, dimension, has_sessions = row
+    return None if row is None else read_known(row)
+
+
+def read_known(row: Sequence[Any]) -> KnownScope:
+    """The memory in a row of find_scope, as it is or as it stood."""
+    scope_id, speakers, indexed, language, has_sessions = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
         indexed=indexed,
         language=language,
-        model=model,
-        dimension=dimension,
         has_sessions=has_sessions,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkPlace:
-    """Where a chunk stands: its scope, session and place in it."""
+    """Where a chunk stands: its scope and whose that is, its session and place in it."""
 
     scope: Scope
+    user_id: str
     chunk_id: int
     session_id: str
     granularity: str
@@ -253,9 +317,10 @@ def find_chunk_scope(
     row = find_one(connection, "lock_chunk", key)
     if row is None:
         raise NotFoundError(f"no chunk {chunk_id} in namespace {namespace.name!r}")
-    scope_id, session_id, granularity, ordinal, last_ordinal, status = row
+    scope_id, user_id, session_id, granularity, ordinal, last_ordinal, status = row
     return ChunkPlace(
         scope=_locked_scope(connection, namespace, scope_id, followers),
+        user_id=user_id,
         chunk_id=chunk_id,
         session_id=session_id,
         granularity=granularity,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill, numbered_query
-from memsense.db.rows import execute, execute_numbered, fetch_all, find_one
+from memsense.db.rows import execute, execute_numbered, fetch_all, fetch_one, find_one, find_value
 from memsense.store.conditions import exchanges_condition, select_strict
 from memsense.store.scopes import Namespace
 
@@ -34,6 +34,27 @@ class TraceSummary:
     hit_count: int
     total_ms: float
     recorded_at: datetime
+
+
+class AfterTrace(NamedTuple):
+    """Where a page of traces begins: behind this time and trace."""
+
+    at: datetime
+    trace_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStatistics:
+    """The recorded searches as a whole; percentiles of their milliseconds, None where none are."""
+
+    searches: int
+    empty: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+
+
+NO_TRACES = TraceStatistics(searches=0, empty=0, p50_ms=None, p95_ms=None, p99_ms=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +125,7 @@ class Trace:
     hit_count: int
     timings_ms: Mapping[str, float]
     notes: Sequence[str]
+    recalled_at: datetime | None = None
     recorded_at: datetime | None = None
     candidates: Sequence[TraceCandidate] = ()
 
@@ -111,6 +133,15 @@ class Trace:
         """The candidates that were returned, best first."""
         found = [item for item in self.candidates if item.hit_rank is not None]
         return sorted(found, key=lambda item: item.hit_rank or 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The trace as plain values, ready for JSON; each hit and candidate with its parts."""
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        candidates = [
+            {**{name: getattr(item, name) for name in item.__slots__}, "parts": item.parts()}
+            for item in self.candidates
+        ]
+        return {**fields, "trace_id": str(self.trace_id), "candidates": candidates}
 
 
 _JSON_COLUMNS = ("filters", "profile", "chunk_counts", "timings_ms")
@@ -158,12 +189,16 @@ class PackedCandidates:
 
 
 def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidates) -> None:
-    """Store a trace with its candidates, by one statement; its commit won't wait for the disk."""
+    """Store a trace with its candidates in one transaction; its commit won't wait for the disk."""
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
-    execute_numbered(connection, numbered_query("insert_trace", FILE), values)
+    with connection.transaction():
+        execute(connection, "defer_commit", file=FILE)
+        values["scope_id"] = find_value(connection, "find_traced_scope", values, FILE)
+        execute_numbered(connection, numbered_query("insert_trace", FILE), values)
+        execute_numbered(connection, numbered_query("insert_candidates", FILE), values)
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:
@@ -179,16 +214,42 @@ def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) ->
 
 
 def list_traces(
-    connection: Connection, namespace: Namespace, *, limit: int, user_id: str | None
+    connection: Connection,
+    namespace: Namespace,
+    *,
+    limit: int,
+    user_id: str | None,
+    empty: bool = False,
+    slower_than: float | None = None,
+    behind: AfterTrace | None = None,
 ) -> list[TraceSummary]:
-    """The latest traces of a namespace, newest first."""
+    """The latest traces of a namespace, newest first: all, those without hits, or slow ones (in
+    milliseconds), beginning behind a place in the list.
+    """
+    behind_at, behind_id = behind or (None, None)
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
         "user_id": user_id,
         "limit": limit,
+        "empty": empty,
+        "slower_than": slower_than,
+        "behind_at": behind_at,
+        "behind_id": behind_id,
     }
     return fetch_all(connection, "list_traces", values, FILE, of=TraceSummary)
+
+
+def fetch_trace_statistics(
+    connection: Connection, namespace: Namespace, user_id: str | None
+) -> TraceStatistics:
+    """How many searches are recorded, and how long they took."""
+    values = {
+        "tenant_id": namespace.tenant_id,
+        "namespace": namespace.name,
+        "user_id": user_id,
+    }
+    return fetch_one(connection, "fetch_trace_statistics", values, FILE, of=TraceStatistics)
 
 
 def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -> int:
@@ -206,9 +267,11 @@ class Standing:
     """Where a chunk stands towards a search: which filters it passes, and what is embedded of it.
 
     `texts` and `vectors` name partitions of the embeddings: what should be there, what is.
+    `expired_at` is when it has expired, or the first of the exchanges that it holds.
     """
 
     status: str
+    expired_at: datetime | None
     granularity: str
     session_id: str
     user_id: str

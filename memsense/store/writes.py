@@ -1,21 +1,26 @@
 """The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from itertools import chain
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 from typing import Any, Protocol
 
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import copy_rows, execute, execute_many, fetch_all, fetch_value
-from memsense.db.wire import as_halfvec
+from memsense.db.queries import as_sql, fill
+from memsense.db.rows import execute, fetch_all, fetch_value
 from memsense.store import rows
+from memsense.store.jobs import forget_jobs, schedule_sweep
 from memsense.store.marks import mark_session
-from memsense.store.scopes import Namespace, Scope, find_scope
+from memsense.store.past import keep_past, keep_retired
+from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
+from memsense.store.scopes import Scope
 from memsense.store.tokens import delete_tokens, insert_tokens
+from memsense.store.vectors import insert_embeddings
+from memsense.store.versions import keep_versions
 from memsense.text.identifiers import as_lexemes, index_identifiers
 from memsense.text.scripts import segment_scripts
 from memsense.types import (
@@ -25,37 +30,22 @@ from memsense.types import (
     JsonValue,
     SessionDraft,
     SessionWrite,
-    join_sides,
 )
-from memsense.write.chunking import DEDUP_SECONDS, Turn, build_session_chunks, link_turns
+from memsense.write.chunking import (
+    Turn,
+    build_session_chunks,
+    link_turns,
+)
+from memsense.write.expiry import has_expired
 from memsense.write.vectors import BatchVectors, TokenText, in_a_row
 
 Embed = BatchVectors
-"""Unit vectors of texts, and tokens of exchanges, by what was embedded before; None where one is to
-be stored without.
+"""Unit vectors of texts, and tokens of exchanges, by what was embedded before; None where one is
+left to a job.
 
 It ends the transaction where something is yet to be embedded. So it is asked before anything is
 written, where that is known by then.
 """
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STRETCH = timedelta(seconds=DEDUP_SECONDS)
-
-
-@dataclass(slots=True)
-class _Plan:
-    """Which exchanges of a draft are new, which replace a stored one, and what the rest is.
-
-    `replacing` and `kept` go by ordinal; `touched` holds every ordinal that a replacing exchange
-    has messages of. `known` are the ids of chunks that the draft repeats.
-    """
-
-    appended: list[ExchangeDraft] = field(default_factory=list[ExchangeDraft])
-    replacing: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
-    kept: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
-    touched: set[int] = field(default_factory=set[int])
-    known: list[int] = field(default_factory=list[int])
-    repeated: int = 0
 
 
 def write_session(
@@ -68,10 +58,10 @@ def write_session(
     are made later; in mode `session`, which stores nothing else, they are written at once. A
     session that holds turns, or session chunks alone or beside them, goes on as it began.
     """
-    draft = replace(draft, mode=_settle_mode(connection, scope, draft))
+    draft = replace(scope.ttl.date(draft), mode=_settle_mode(connection, scope, draft))
     if draft.mode == "session" and not draft.format:
-        draft = replace(draft, exchanges=[_name_exchange(item) for item in draft.exchanges])
-    plan = _plan(connection, scope, draft)
+        draft = replace(draft, exchanges=[name_exchange(item) for item in draft.exchanges])
+    plan = plan_session(connection, scope, draft)
     replaced = _replace(connection, scope, draft, plan, embed) if plan.replacing else []
     appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
     if draft.speakers:
@@ -82,6 +72,11 @@ def write_session(
         added=len(plan.appended),
         replaced=len(plan.replacing),
         repeated=plan.repeated,
+        expires=any(
+            chunk.expires_at
+            for exchange in (*plan.appended, *plan.replacing.values())
+            for chunk in exchange.chunks
+        ),
     )
 
 
@@ -104,164 +99,8 @@ def _key(scope: Scope) -> dict[str, Any]:
     return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
-def _name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
-    """The exchange as the ledger knows it where no turn chunk keeps its hash."""
-    first = exchange.chunks[0]
-    key = _exchange_key(first.content_hash, first.dedup_window)
-    return replace(
-        exchange, messages={key: first.occurred_at.isoformat()} if first.occurred_at else {}
-    )
-
-
-def _exchange_key(content_hash: str, window: int) -> str:
-    return f"{content_hash}@{window}"
-
-
-def _plan(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
-    if draft.format:
-        return _plan_by_ledger(connection, scope, draft)
-    return _plan_by_content(connection, scope, draft)
-
-
-def _read_ledger(
-    connection: Connection, scope: Scope, draft: SessionDraft
-) -> dict[str, tuple[str, int]]:
-    """Content hash and ordinal of every message of the session that this format has brought."""
-    values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
-    return {
-        key: (content_hash, ordinal)
-        for key, content_hash, ordinal in fetch_all(connection, "fetch_ledger", values)
-    }
-
-
-def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
-    """An exchange stands where its first known message stood, if no earlier one took that place."""
-    ledger = _read_ledger(connection, scope, draft)
-    places = [
-        sorted({ledger[key][1] for key in exchange.messages if key in ledger})
-        for exchange in draft.exchanges
-    ]
-    claims = Counter(chain.from_iterable(places))
-    plan = _Plan()
-    for exchange, ordinals in zip(draft.exchanges, places, strict=True):
-        free = [o for o in ordinals if o not in plan.replacing and o not in plan.kept]
-        if not free:
-            plan.appended.append(exchange)
-        elif len(ordinals) == 1 and claims[free[0]] == 1 and _unchanged(exchange, ledger):
-            plan.kept[free[0]] = exchange
-        else:
-            plan.replacing[free[0]] = exchange
-            plan.touched.update(ordinals)
-    plan.repeated = len(plan.kept)
-    return plan
-
-
-def select_missing(
-    connection: Connection, namespace: Namespace, draft: SessionDraft
-) -> SessionDraft:
-    """The draft with only those exchanges that the ledger does not know as they are; no lock."""
-    known = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
-    if known is None or not draft.format:
-        return draft
-    scope = Scope(
-        tenant_id=namespace.tenant_id,
-        scope_id=known.scope_id,
-        language=known.language,
-        model_id=namespace.model_id or 0,
-    )
-    plan = _plan_by_ledger(connection, scope, draft)
-    return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
-
-
-def _unchanged(exchange: ExchangeDraft, ledger: Mapping[str, tuple[str, int]]) -> bool:
-    return all(
-        key in ledger and ledger[key][0] == content_hash
-        for key, content_hash in exchange.messages.items()
-    )
-
-
-def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) -> _Plan:
-    firsts = [exchange.chunks[0] for exchange in draft.exchanges]
-    values = {
-        **_key(scope),
-        "content_hashes": [chunk.content_hash for chunk in firsts],
-        "occurred": [chunk.occurred_at for chunk in firsts],
-        "window_seconds": DEDUP_SECONDS,
-    }
-    found = fetch_all(connection, "find_repeats", values)
-    if draft.mode == "session":
-        found += _find_repeats_in_session_chunks(connection, scope, draft)
-    repeats = {position - 1 for position, _ in found}
-    fresh = drop_repeats(
-        exchange for index, exchange in enumerate(draft.exchanges) if index not in repeats
-    )
-    return _Plan(
-        appended=fresh,
-        known=list(dict.fromkeys(chunk_id for _, chunk_id in found)),
-        repeated=len(draft.exchanges) - len(fresh),
-    )
-
-
-def _find_repeats_in_session_chunks(
-    connection: Connection, scope: Scope, draft: SessionDraft
-) -> list[tuple[int, int]]:
-    """As find_repeats: position from 1 and session chunk of every known exchange."""
-    ledger = _read_ledger(connection, scope, draft)
-    known = {
-        position: ordinal
-        for position, exchange in enumerate(draft.exchanges, start=1)
-        if (ordinal := _known_ordinal(exchange.chunks[0], ledger)) is not None
-    }
-    stored = rows.read_session_chunks(connection, scope, draft.session_id) if known else []
-    holders: dict[int, list[int]] = {}
-    for item in stored:
-        if item.status == "deleted":
-            continue
-        for ordinal in range(item.draft.ordinal, item.draft.last_ordinal + 1):
-            holders.setdefault(ordinal, []).append(item.chunk_id)
-    return [
-        (position, chunk_id)
-        for position, ordinal in known.items()
-        for chunk_id in holders.get(ordinal, ())
-    ]
-
-
-def _known_ordinal(chunk: ChunkDraft, ledger: Mapping[str, tuple[str, int]]) -> int | None:
-    for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
-        found = ledger.get(_exchange_key(chunk.content_hash, window))
-        if found and _is_near(chunk.occurred_at, datetime.fromisoformat(found[0])):
-            return found[1]
-    return None
-
-
-def _is_near(one: datetime | None, other: datetime | None) -> bool:
-    if one is None or other is None:
-        return False
-    return abs((one - other).total_seconds()) < DEDUP_SECONDS
-
-
-def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
-    """The exchanges but for those of which an earlier kept one, less than ten minutes away, has the
-    content.
-
-    Kept ones of equal content are ten minutes apart: each stretch of that length has one at most.
-    """
-    kept: list[ExchangeDraft] = []
-    times: dict[tuple[str, int], datetime] = {}
-    for exchange in exchanges:
-        content, at = exchange.chunks[0].content_hash, exchange.chunks[0].occurred_at
-        if at is not None:
-            stretch = (at - _EPOCH) // _STRETCH
-            beside = (times.get((content, stretch + step)) for step in (-1, 0, 1))
-            if any(_is_near(at, other) for other in beside):
-                continue
-            times[content, stretch] = at
-        kept.append(exchange)
-    return kept
-
-
 def _append(
-    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> list[int]:
     """Put the new exchanges behind the session's last; returns the ids of what was made."""
     values = {**_key(scope), "session_id": draft.session_id}
@@ -271,7 +110,7 @@ def _append(
     if draft.mode == "session":
         made = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
     else:
-        made = _append_turns(connection, scope, draft.session_id, turns, embed)
+        made = append_turns(connection, scope, draft.session_id, turns, embed, event="added")
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     _record_messages(connection, scope, draft, placed)
@@ -283,13 +122,16 @@ def _place(exchange: ExchangeDraft, ordinal: int) -> ExchangeDraft:
     return replace(exchange, chunks=chunks)
 
 
-def _append_turns(
+def append_turns(
     connection: Connection,
     scope: Scope,
     session_id: str,
     turns: Sequence[ChunkDraft],
     embed: Embed,
+    *,
+    event: str | None = None,
 ) -> list[int]:
+    """Store turns that stand behind the session's last, in order, and link them; their ids."""
     key = {**_key(scope), "session_id": session_id}
     latest = rows.read_turns(fetch_all(connection, "fetch_last_turns", key))
     before = latest[::-1]
@@ -298,35 +140,39 @@ def _append_turns(
         replace(turn, next_user_text=link.next_user_text, context=link.context)
         for turn, link in zip(turns, links[len(before) :], strict=True)
     ]
-    chunk_ids = insert_chunks(connection, scope, linked)
+    chunk_ids = insert_chunks(connection, scope, linked, event=event)
     last_id = before[-1].chunk_id if before else None
-    said = in_a_row(linked, _text(before[-1].turn) if before else "")
+    said = in_a_row(linked, before[-1].text if before else "")
     insert_tokens(connection, scope, chunk_ids, said, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
     if last_id is not None:
         rows.relink(connection, scope, last_id, links[len(before) - 1])
-    record_events(connection, scope, "added", chunk_ids)
     return chunk_ids
 
 
-def _text(turn: Turn) -> str:
-    return join_sides(turn.user_text, turn.assistant_text)
+def insert_chunks(
+    connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft], *, event: str | None = None
+) -> list[int]:
+    """Store the drafts, count them in the statistics, and give their ids in the drafts' order.
 
-
-def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]) -> list[int]:
-    """Store the drafts, count them in the statistics, and give their ids in the drafts' order."""
+    With an `event`, it is the next one of each chunk's history.
+    """
     values = {
         **_key(scope),
         "language": scope.language,
         "drafts": Jsonb([_as_json(position, draft) for position, draft in enumerate(drafts)]),
     }
+    keep_retired(connection, scope, drafts)
     found = {
         (granularity, ordinal, part): chunk_id
         for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
     }
     chunk_ids = [found[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
-    count_statistics(connection, scope, chunk_ids, sign=1)
+    counted = {**_key(scope), "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
+    execute(connection, _count_stored(), counted)
+    if any(draft.expires_at for draft in drafts):
+        schedule_sweep(connection, scope)
     for follower in scope.followers:
         follower.chunks_written(connection, scope, drafts, chunk_ids)
     return chunk_ids
@@ -335,7 +181,8 @@ def insert_chunks(connection: Connection, scope: Scope, drafts: Sequence[ChunkDr
 def _as_json(position: int, draft: ChunkDraft) -> dict[str, Any]:
     names = (name for name in ChunkDraft.__slots__)
     values: dict[str, Any] = {name: getattr(draft, name) for name in names}
-    values["occurred_at"] = draft.occurred_at.isoformat() if draft.occurred_at else None
+    for name in ("occurred_at", "expires_at"):
+        values[name] = values[name].isoformat() if values[name] else None
     values["tags"] = list(draft.tags)
     values["message_ids"] = list(draft.message_ids)
     values["facet_spans"] = [dict(span) for span in draft.facet_spans]
@@ -383,30 +230,15 @@ def count_statistics(
         execute(connection, "drop_unused_lexemes", values)
 
 
-def insert_embeddings(
-    connection: Connection,
-    scope: Scope,
-    drafts: Sequence[ChunkDraft],
-    chunk_ids: Sequence[int],
-    embed: Embed,
-    *,
-    previous: Sequence[int | None],
-) -> None:
-    """Store the vectors of every text of the drafts; next-user vectors go by `previous`."""
-    wanted = [
-        (draft, chunk_id, before if route == "user" else None, route, text)
-        for draft, chunk_id, before in zip(drafts, chunk_ids, previous, strict=True)
-        for route, text in draft.texts().items()
-    ]
-    vectors = embed([text for *_, text in wanted])
-    key = scope.tenant_id, scope.scope_id
-    copied = (
-        (*key, chunk_id, before, route, draft.granularity, scope.model_id, as_halfvec(vector))
-        for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True)
-        if vector is not None
-    )
-    types = "int4", "int4", "int8", "int8", "text", "text", "int4", "halfvec"
-    copy_rows(connection, "copy_embeddings", types, copied)
+@cache
+def _count_stored() -> SQL:
+    parts = {"lexemes": "count_lexemes", "chunks": "count_chunks", "events": "insert_events"}
+    found = {hole: fill(name, "store.sql").removesuffix(";") for hole, name in parts.items()}
+    return as_sql(fill("count_stored", "store.sql", **found))
+
+
+def _event(kind: str | None, detail: Mapping[str, JsonValue] | None = None) -> dict[str, Any]:
+    return {"kind": kind, "detail": Jsonb(dict(detail or {}))}
 
 
 def record_events(
@@ -417,12 +249,7 @@ def record_events(
     detail: Mapping[str, JsonValue] | None = None,
 ) -> None:
     """Append one event per chunk to its history."""
-    values = {
-        **_key(scope),
-        "kind": kind,
-        "chunk_ids": list(chunk_ids),
-        "detail": Jsonb(dict(detail or {})),
-    }
+    values = {**_key(scope), "chunk_ids": list(chunk_ids), **_event(kind, detail)}
     execute(connection, "insert_events", values)
 
 
@@ -468,6 +295,8 @@ def _plan_growth(
     """The session chunks that new turns make, and the stored one that they continue."""
     stored = rows.read_session_chunks(connection, scope, session_id)
     last = stored[-1] if stored and stored[-1].status == "active" else None
+    if last is not None and has_expired(last.draft.expires_at):
+        last = None
     chunks = build_session_chunks(session_id, map(Turn.of, turns), last.draft if last else None)
     if last is not None and chunks[0] == last.draft:
         return chunks[1:], []
@@ -496,16 +325,18 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
     """Take chunks out of the statistics and drop their vectors, before they change or go."""
     if not chunk_ids:
         return
+    keep_past(connection, scope, chunk_ids, vectors=True)
     count_statistics(connection, scope, chunk_ids, sign=-1)
     for follower in scope.followers:
         follower.chunks_withdrawn(connection, scope, chunk_ids)
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_embeddings", values)
     delete_tokens(connection, scope, chunk_ids)
+    forget_jobs(connection, scope, chunk_ids)
 
 
 def _replace(
-    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> list[int]:
     """Write changed exchanges over the stored ones; what the user took away stays away."""
     placed = [_place(exchange, ordinal) for ordinal, exchange in plan.replacing.items()]
@@ -516,11 +347,13 @@ def _replace(
     stored = _fetch_places(connection, scope, draft.session_id, [*plan.replacing, *left_over])
     inactive = {ordinal for _, ordinal, _, status in stored if status != "active"}
     replaced = [chunk_id for chunk_id, ordinal, *_ in stored if ordinal not in inactive]
+    keep_versions(connection, scope, replaced)
     withdraw(connection, scope, replaced)
     chunks = [c for exchange in placed for c in exchange.chunks if c.ordinal not in inactive]
     chunk_ids = _overwrite_turns(connection, scope, chunks, embed) if chunks else []
-    delete_chunks(connection, scope, set(replaced) - set(chunk_ids))
-    relink_session(connection, scope, draft.session_id, embed, fresh=chunk_ids)
+    gone = set(replaced) - set(chunk_ids)
+    delete_chunks(connection, scope, gone)
+    relink_session(connection, scope, draft.session_id, embed, fresh=chunk_ids, all_stay=not gone)
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     return chunk_ids
@@ -530,7 +363,7 @@ def _rename_messages(
     connection: Connection,
     scope: Scope,
     draft: SessionDraft,
-    plan: _Plan,
+    plan: Plan,
     placed: Sequence[ExchangeDraft],
 ) -> set[int]:
     """Make the ledger say what the replaced exchanges hold now; returns the ordinals left empty."""
@@ -542,7 +375,7 @@ def _rename_messages(
     }
     execute(connection, "forget_messages", values)
     _record_messages(connection, scope, draft, placed)
-    ledger = _read_ledger(connection, scope, draft)
+    ledger = read_ledger(connection, scope, draft)
     return plan.touched - {ordinal for _, ordinal in ledger.values()}
 
 
@@ -561,9 +394,8 @@ def _fetch_places(
 def _overwrite_turns(
     connection: Connection, scope: Scope, chunks: Sequence[ChunkDraft], embed: Embed
 ) -> list[int]:
-    chunk_ids = insert_chunks(connection, scope, chunks)
+    chunk_ids = insert_chunks(connection, scope, chunks, event="replaced")
     insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
-    record_events(connection, scope, "replaced", chunk_ids)
     return chunk_ids
 
 
@@ -576,7 +408,7 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
 
 
 def _rebuild_from_draft(
-    connection: Connection, scope: Scope, draft: SessionDraft, plan: _Plan, embed: Embed
+    connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> None:
     """Session mode, which stores no turns: the session chunks anew from the log itself."""
     stored = rows.read_session_chunks(connection, scope, draft.session_id)
@@ -639,11 +471,14 @@ def relink_session(
     embed: Embed,
     *,
     fresh: Iterable[int] = (),
+    all_stay: bool = False,
 ) -> None:
     """Bring context, next-user text, next-user vectors and tokens of a session's turns up to date.
 
     `fresh` turns have no tokens yet. Those beside which something changed get theirs anew: tokens
-    are read behind what was said before, and nothing that is forgotten may stay in them.
+    are read behind what was said before, and nothing that is forgotten may stay in them. Where
+    `all_stay`, so that every turn stands behind the one that it stood behind, these are the turns
+    behind fresh ones.
     """
     key = {**_key(scope), "session_id": session_id}
     found = rows.read_turns(fetch_all(connection, "fetch_turns", key))
@@ -652,13 +487,17 @@ def relink_session(
     for item, link in zip(found, links, strict=True):
         if item.chunk_id in changed:
             rows.relink(connection, scope, item.chunk_id, link)
-    previous = [None, *(item.chunk_id for item in found)]
-    values = [
-        {**_key(scope), "chunk_id": item.chunk_id, "previous_chunk_id": before}
-        for before, item in zip(previous, found, strict=False)
-    ]
-    execute_many(connection, "link_user_embedding", values)
-    _renew_tokens(connection, scope, found, changed.union(fresh), embed)
+    chunk_ids = [item.chunk_id for item in found]
+    values = {
+        **_key(scope),
+        "chunk_ids": chunk_ids,
+        "previous_chunk_ids": [None, *chunk_ids[:-1]] if chunk_ids else [],
+    }
+    execute(connection, "link_user_embeddings", values)
+    new = set(fresh)
+    behind = {after for before, after in pairwise(chunk_ids) if before in new}
+    renewed = new | (changed & behind if all_stay else changed)
+    _renew_tokens(connection, scope, found, renewed, embed)
 
 
 def _renew_tokens(
@@ -669,7 +508,7 @@ def _renew_tokens(
     embed: Embed,
 ) -> None:
     """Make the tokens of some of a session's turns anew."""
-    texts = ["", *(_text(item.turn) for item in session)]
+    texts = ["", *(item.text for item in session)]
     said = {
         item.chunk_id: TokenText.of(text, item.turn.assistant_text, before)
         for item, before, text in zip(session, texts, texts[1:], strict=False)

@@ -32,6 +32,11 @@ def dedup_window(occurred_at: datetime) -> int:
     return int(occurred_at.timestamp() // DEDUP_SECONDS)
 
 
+def exchange_key(content_hash: str, window: int) -> str:
+    """An exchange, or a message, as the ledger knows what no chunk keeps the hash of."""
+    return f"{content_hash}@{window}"
+
+
 def split_text(text: str, limit: int = LARGEST_CHUNK) -> list[str]:
     """Pieces of at most `limit` characters that join to the text, cut at the best border."""
     pieces: list[str] = []
@@ -75,7 +80,7 @@ def find_opening(user_text: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """What linking and session building need of a turn chunk, stored or not: what it says itself,
-    without a repeated opening."""
+    without a repeated opening. `expires_at` only where no turn is stored to say so."""
 
     ordinal: int
     part: int
@@ -88,6 +93,7 @@ class Turn:
     occurred_zone_known: bool
     message_ids: Sequence[str]
     source: str | None
+    expires_at: datetime | None = None
 
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
@@ -134,7 +140,8 @@ def build_session_chunks(
 ) -> list[ChunkDraft]:
     """Session chunks of about LARGEST_CHUNK characters over the turns, continuing `last` if given.
 
-    Filling is greedy, so that adding turns one by one gives what adding all at once does.
+    Filling is greedy, so that adding turns one by one gives what adding all at once does. A chunk
+    expires with the first of its turns; none holds both what expires and what never does.
     """
     chunks = list(_fill(session_id, turns, last))
     return [replace(chunk, content_hash=_session_hash(chunk)) for chunk in chunks]
@@ -148,7 +155,7 @@ def _fill(session_id: str, turns: Iterable[Turn], last: ChunkDraft | None) -> It
     current = last
     for turn in turns:
         text = turn.render()
-        if current is not None and len(current.session_text) + len(text) < LARGEST_CHUNK:
+        if current is not None and _has_room(current, turn, text):
             current = _extend(current, turn, text)
             continue
         if current is not None:
@@ -156,6 +163,11 @@ def _fill(session_id: str, turns: Iterable[Turn], last: ChunkDraft | None) -> It
         current = _begin(session_id, turn, text)
     if current is not None:
         yield current
+
+
+def _has_room(chunk: ChunkDraft, turn: Turn, text: str) -> bool:
+    fits = len(chunk.session_text) + len(text) < LARGEST_CHUNK
+    return fits and (chunk.expires_at is None) == (turn.expires_at is None)
 
 
 def _begin(session_id: str, turn: Turn, text: str) -> ChunkDraft:
@@ -173,6 +185,7 @@ def _begin(session_id: str, turn: Turn, text: str) -> ChunkDraft:
         message_ids=tuple(turn.message_ids),
         source=turn.source,
         content_hash="",
+        expires_at=turn.expires_at,
     )
 
 
@@ -184,4 +197,5 @@ def _extend(chunk: ChunkDraft, turn: Turn, text: str) -> ChunkDraft:
         session_text=f"{chunk.session_text}\n{text}",
         message_ids=(*chunk.message_ids, *(key for key in turn.message_ids if key not in known)),
         occurred_at=chunk.occurred_at or turn.occurred_at,
+        expires_at=min(filter(None, (chunk.expires_at, turn.expires_at)), default=None),
     )

@@ -4,13 +4,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import BeforeValidator, Field
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
-from memsense.inputs import Id, Input, Metadata, Name, Names, Share, Text, refused, shorten
+from memsense.inputs import (
+    Id,
+    Input,
+    Metadata,
+    Name,
+    Names,
+    Share,
+    Text,
+    Time,
+    Ttl,
+    refused,
+    shorten,
+)
 from memsense.types import (
     ChunkDraft,
     Conversation,
@@ -23,6 +35,7 @@ from memsense.types import (
     SessionDraft,
 )
 from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
+from memsense.write.expiry import check_expiry, choose_expiry
 from memsense.write.facets import FACETS, Facets, FacetTagger
 
 
@@ -39,7 +52,8 @@ def _read_facets(value: object) -> object:
 class Annotations(Input):
     """What the caller says about what is added; it wins over what rules find.
 
-    Making one raises InvalidInputError.
+    It expires at `expires_at`, or so long after it was stored as `ttl` says ("30d", a timedelta;
+    "never" whatever the namespace's rules say). Making one raises InvalidInputError.
     """
 
     agent_id: Id | None = None
@@ -49,6 +63,12 @@ class Annotations(Input):
     memory_kind: MemoryKind | None = None
     confidence: Share = 1.0
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
+    expires_at: Time | None = None
+    ttl: Ttl | None = None
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        check_expiry(self.expires_at, self.ttl)
 
 
 NO_ANNOTATIONS = Annotations()
@@ -119,7 +139,7 @@ class Drafter:
         identity = (
             exchange_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
             if self.ledger
-            else _content_identity(conversation.session_id, messages)
+            else content_identity(conversation.session_id, messages)
         )
         pieces = split_exchange(user_text, assistant_text)
         opening = find_opening(user_text)
@@ -132,7 +152,12 @@ class Drafter:
             )
             for number, sides in enumerate(pieces)
         ]
-        return ExchangeDraft(chunks=chunks, messages=ledger if self.ledger else {})
+        given = self.annotations
+        return ExchangeDraft(
+            chunks=chunks,
+            messages=ledger if self.ledger else {},
+            expiry_given=given.expires_at is not None or given.ttl is not None,
+        )
 
     def _draft_chunk(
         self,
@@ -175,6 +200,7 @@ class Drafter:
             metadata={**_own_metadata(conversation), **given.metadata},
             content_hash=exchange_hash(identity, part.number) if part.number else identity,
             dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
+            expires_at=choose_expiry(given.expires_at, given.ttl),
         )
 
     def _find_facets(self, user_text: str, assistant_text: str) -> Facets:
@@ -202,7 +228,8 @@ def _speaker(messages: Sequence[Message]) -> str | None:
     return ", ".join(names) or None
 
 
-def _content_identity(session_id: str, messages: Sequence[Message]) -> str:
+def content_identity(session_id: str, messages: Sequence[Message]) -> str:
+    """The hash of what is said: what one exchange of a call is known by."""
     said = [
         (message.role, message.speaker, message.external_id, message.text) for message in messages
     ]

@@ -31,7 +31,8 @@ class IngestReport:
     """What an ingest run did. `read` counts what reading met; the rest counts exchanges.
 
     `failed` says which logs and sessions could not be read or stored, and why; `refused` are the
-    latter's exchanges.
+    latter's exchanges. `deferred` chunks were stored without their vectors, which a job will make,
+    for the reason that `deferred_because` gives.
     """
 
     read: ReadReport = field(default_factory=ReadReport)
@@ -42,6 +43,8 @@ class IngestReport:
     replaced: int = 0
     repeated: int = 0
     refused: int = 0
+    deferred: int = 0
+    deferred_because: str | None = None
     users: set[str] = field(default_factory=set[str])
     failed: list[str] = field(default_factory=list[str])
     dry_run: bool = False
@@ -66,6 +69,8 @@ class IngestReport:
             "replaced": self.replaced,
             "repeated": self.repeated,
             "refused": self.refused,
+            "deferred": self.deferred,
+            "deferred_because": self.deferred_because,
             "users": sorted(self.users),
             "conversations_read": self.read.conversations_read,
             "messages_read": self.read.messages_read,
@@ -150,7 +155,8 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
         for batch in _batches(_drafts(sources, job, report)):
             vectors = job.vectors()
             wanted = [job.missing(draft) for draft in batch]
-            exchanges = _exchanges(batch, wanted, job) if vectors.gives_tokens else ()
+            is_asked = vectors.gives_tokens and vectors.deferred is None
+            exchanges = _exchanges(batch, wanted, job) if is_asked else ()
             vectors.prepare(texts_of(wanted), exchanges)
             if pending is not None:
                 pending.result()
@@ -263,6 +269,9 @@ def _write_batch(
         report.stored += done.added
         report.replaced += done.replaced
         report.repeated += done.repeated
+        if done.deferred:
+            report.deferred += done.deferred
+            report.deferred_because = vectors.deferred
         job.on_session(report)
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf
 
 from memsense.errors import InvalidInputError
 from memsense.ingest import Stamp
-from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused, shorten
+from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused
 from memsense.types import Conversation, Message, Role
+from memsense.write.message_forms import read_form
 
 
 def _read_stamp(value: object) -> Stamp:
@@ -28,35 +29,21 @@ class _GivenMessage(BaseModel):
     name: Text | None = None
 
 
-def _read_mapping(value: object) -> object:
-    if not isinstance(value, Mapping):
-        raise refused("must be a mapping with role and content", value)
-    given = dict(cast("Mapping[object, object]", value))
-    known = _GivenMessage.model_fields
-    unknown = [key for key in given if key not in known]
-    if unknown:
-        told = ", ".join(shorten(key) for key in unknown)
-        raise ValueError(f"has unknown keys {told}; known are {', '.join(known)}")
-    return given
-
-
 def _read_items(value: object) -> object:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
         return list(cast("Iterable[object]", value))
-    raise refused("must be a list of mappings with role and content", cast("object", value))
+    raise refused("must be a list of messages with role and content", cast("object", value))
 
 
 _read_given = Gate(
     Annotated[
-        list[Annotated[_GivenMessage, BeforeValidator(_read_mapping)]], BeforeValidator(_read_items)
+        list[Annotated[_GivenMessage, BeforeValidator(read_form)]], BeforeValidator(_read_items)
     ],
     "messages",
 )
 
 
-def read_messages(
-    messages: Iterable[Mapping[str, Any]], *, session_id: str, now: datetime
-) -> Conversation:
+def read_messages(messages: Iterable[object], *, session_id: str, now: datetime) -> Conversation:
     """The messages as one conversation; those without a time happened `now`.
 
     Raises InvalidInputError naming the message that can't be used.
