@@ -11,6 +11,7 @@ from memsense.evaluation.jsonl import (
     read_gold,
 )
 from memsense.evaluation.locomo import read_locomo
+from memsense.evaluation.model_runs import compare_models
 from memsense.evaluation.profile_runs import (
     ProfileRow,
     ProfileRun,
@@ -47,6 +48,7 @@ __all__ = [
     "QuestionResult",
     "ablations",
     "compare",
+    "compare_models",
     "differences_by_split",
     "evaluate",
     "evaluate_profiles",

@@ -203,6 +203,7 @@ def build_trace(recording: Recording) -> Trace:
         candidate_count=len(search.candidates),
         hit_count=len(recording.shown),
         timings_ms=recording.timings,
+        recalled_at=request.as_of or search.state.recalled_at,
         notes=tuple(recording.notes),
     )
 

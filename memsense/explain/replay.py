@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -157,14 +158,21 @@ Run = Callable[[SearchRequest], tuple[Search, SearchResult]]
 
 
 def replay_trace(
-    trace: Trace, run: Run, profile: Profile | None, overrides: Mapping[str, object]
+    trace: Trace,
+    run: Run,
+    profile: Profile | None,
+    overrides: Mapping[str, object],
+    *,
+    as_of: datetime | None = None,
 ) -> Replay:
-    """The trace's search run again: its own constants, or `profile`'s, with `overrides` on top."""
+    """The trace's search run again: its own constants, or `profile`'s, with `overrides` on top,
+    over memory as it is, or as it stood at `as_of`."""
     recorded = read_profile(trace.profile)
     chosen = profile or recorded
     if overrides:
         chosen = chosen.override(**overrides)
-    search, result = run(make_request(trace, chosen))
+    request = make_request(trace, chosen)
+    search, result = run(request.model_copy(update={"as_of": as_of}))
     old = [_listed_before(item) for item in trace.hits()]
     new = [
         ListedHit(

@@ -19,6 +19,7 @@ Step = Literal[
     "hit",
     "scope",
     "inactive",
+    "expired",
     "not_embedded",
     "no_route",
     "pool",
@@ -124,6 +125,11 @@ def _judge_standing(result: SearchResult, chunk_id: int, standing: Standing) -> 
         reasons = "; ".join(f"{name}: {FILTER_REASONS[name]}" for name in failed)
         text = f"it is out of the search's scope: {reasons}"
         return Verdict(chunk_id=chunk_id, step="scope", text=text, numbers={"filters": failed})
+    if standing.expired_at is not None:
+        what = "it" if standing.granularity == "turn" else "it, or an exchange that it holds,"
+        text = f"{what} expired at {standing.expired_at.isoformat(timespec='seconds')}"
+        numbers = {"expired_at": standing.expired_at.isoformat()}
+        return Verdict(chunk_id=chunk_id, step="expired", text=text, numbers=numbers)
     if standing.status != "active":
         text = f"it is {standing.status}; `restore` brings it back"
         numbers = {"status": standing.status}

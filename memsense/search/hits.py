@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 from uuid import UUID
 
 from memsense.search.explanation import Explanation
 from memsense.types import Chunk
+
+if TYPE_CHECKING:
+    from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, Tokenizer
+
+DEFAULT_MAX_TOKENS = 2_000
+"""The budget of `SearchResult.to_prompt`, where none is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +135,57 @@ class SearchResult(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+    @overload
+    def to_prompt(
+        self,
+        *,
+        max_tokens: int = ...,
+        format: Literal["markdown", "xml"] = ...,
+        with_dates: bool = ...,
+        tokenizer: "Tokenizer | None" = ...,
+        exclude: Sequence[int | str] = ...,
+    ) -> "Prompt": ...
+    @overload
+    def to_prompt(
+        self,
+        *,
+        max_tokens: int = ...,
+        format: Literal["messages"],
+        with_dates: bool = ...,
+        tokenizer: "Tokenizer | None" = ...,
+        exclude: Sequence[int | str] = ...,
+    ) -> "PromptMessages": ...
+    def to_prompt(
+        self,
+        *,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        format: "PromptFormat" = "markdown",  # noqa: A002 (the word that one would guess)
+        with_dates: bool = True,
+        tokenizer: "Tokenizer | None" = None,
+        exclude: Sequence[int | str] = (),
+    ) -> "Prompt | PromptMessages":
+        """The memories as text for a prompt: the best that fit, ordered by time.
+
+            question = f"{result.to_prompt(max_tokens=800)}\\n\\n{question}"
+
+        Whole exchanges, each once, with its date and chunk id; a session is told by its `best`.
+        `exclude` leaves out what is in the prompt by now: chunks (int) or messages (str). The text,
+        or the messages of `format="messages"`, has `chunk_ids`, `left_out` (what did not fit) and
+        `tokens`; it is empty where nothing fits. `tokenizer` counts: a function of a text, or an
+        object with `encode`; without one a token is three bytes, which is rather too many. Readers
+        of logs take all of it out again, and nothing in a memory can leave its frame.
+        """
+        from memsense.search.prompt import write_prompt
+
+        return write_prompt(
+            self.hits,
+            max_tokens=max_tokens,
+            format=format,
+            with_dates=with_dates,
+            tokenizer=tokenizer,
+            exclude=exclude,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The whole answer as plain values, ready for JSON."""

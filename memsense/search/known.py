@@ -28,3 +28,8 @@ class KnownScopes:
             self._known.move_to_end(user_id)
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
+
+    def drop(self, user_id: str) -> None:
+        """Forget a scope, whether or not it is remembered."""
+        with self._lock:
+            self._known.pop(user_id, None)

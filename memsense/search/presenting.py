@@ -26,10 +26,11 @@ class HitMaker:
             return self._make_session(item, found)
         shown = fit_text(found.chunk.content, self.content_budget, self.words)
         neighbors = [Neighbor(relation=relation, chunk=one) for relation, one in found.neighbors]
+        explanation, part = item.explanation, _name_part(found.chunk)
         return Hit(
             chunk=found.chunk,
             score=item.final_score,
-            explain=replace(item.explanation, part=_name_part(found.chunk)),
+            explain=replace(explanation, part=part) if part else explanation,
             content=shown.text,
             content_cut=shown.cut,
             neighbors=tuple(neighbors),

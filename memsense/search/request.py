@@ -109,8 +109,9 @@ class SearchRequest(Input):
 
     Without a `granularity`, the profile's is returned where it is stored. What scores below
     `min_score` is no hit. `content_budget` is how many characters of a hit's text are shown at
-    most. `asked_at` is the moment that "last week" in the question counts from. `profile` is a name
-    or a profile; without one, the settings decide. `overrides` changes some of its constants.
+    most. `asked_at` is the moment that "last week" in the question counts from; `as_of` the one at
+    which memory is to be searched as it stood. `profile` is a name or a profile; without one, the
+    settings decide. `overrides` changes some of its constants.
     """
 
     query: Annotated[str, BeforeValidator(_read_question)]
@@ -121,6 +122,7 @@ class SearchRequest(Input):
     content_budget: Annotated[int, whole_number(1, LARGEST_CONTENT_BUDGET)] = DEFAULT_CONTENT_BUDGET
     filters: Filters = NO_FILTERS
     asked_at: LocalTime | None = None
+    as_of: Time | None = None
     profile: GivenProfile | None = None
     overrides: Annotated[Mapping[str, Any], AsMapping] = {}
 
@@ -128,6 +130,11 @@ class SearchRequest(Input):
     def of(cls, *, overrides: Mapping[str, Any] | None = None, **options: Any) -> Self:
         """The request of a search's keywords; those of filters stand among the others."""
         filters = {name: options.pop(name) for name in Filters.model_fields if name in options}
-        given = Filters(**filters)
-        given = given if given.exclude else given.model_copy(update={"exclude": None})
+        if type(filters.get("exclude")) is tuple and not filters["exclude"]:
+            del filters["exclude"]  # an empty list of any other filter lets nothing through
+        if all(value is None for value in filters.values()):
+            given = NO_FILTERS
+        else:
+            given = Filters(**filters)
+            given = given if given.exclude else given.model_copy(update={"exclude": None})
         return cls(**options, filters=given, overrides={} if overrides is None else overrides)

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memsense import telemetry
 from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, QuestionTokens, find_token_embedder
@@ -26,25 +28,26 @@ from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.optional import ask_optional
-from memsense.search.recall.run import RecallRequest, RecallState, run_recall
+from memsense.search.recall.run import RecallRequest, RecallState, run_recalls
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import Filters, SearchRequest
 from memsense.search.score_kinds import score_below
 from memsense.store import (
     FoundHit,
     KnownScope,
+    Past,
     WantedHit,
     fetch_hits,
     fetch_named_chunks,
     fetch_texts,
 )
 from memsense.text.scripts import segment_scripts
-from memsense.types import Granularity
+from memsense.types import EmbeddingModel, Granularity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPlan:
-    """A request with what its namespace makes of it: whose tenant, which constants, when.
+    """A request with what its namespace makes of it: whose tenant, which model and constants, when.
 
     `unembedded` says why the question has no vector, where it is to be answered without one.
     `recall_timeout` is in seconds; 0 is none.
@@ -53,6 +56,7 @@ class SearchPlan:
     request: SearchRequest
     tenant_id: int
     namespace: str
+    model: EmbeddingModel | None
     profile: Profile
     asked_at: datetime
     unembedded: str = ""
@@ -91,7 +95,9 @@ class Search:
     @property
     def awaits_sessions(self) -> bool:
         """Whether sessions are returned of which some have session chunks yet to be made."""
-        return self.state.stale and self.plan.granularity == "session" and not self.plan.unembedded
+        is_now = self.request.as_of is None
+        wants_them = self.plan.granularity == "session" and not self.plan.unembedded
+        return self.state.stale and is_now and wants_them
 
     @property
     def ranked(self) -> Sequence[Ranked]:
@@ -132,6 +138,48 @@ def embed_question(
     return Embedded(vector if is_routed else None, found)
 
 
+class Prepared(NamedTuple):
+    """A search up to recall: its question embedded, and how long that took in milliseconds."""
+
+    plan: SearchPlan
+    question: Question
+    found: Embedded
+    asked: RecallRequest
+    embed_ms: float
+
+
+def prepare_search(plan: SearchPlan, known: KnownScope | None, embedder: Embedder) -> Prepared:
+    """Analyse and embed the question. No connection is held while the model works."""
+    started = time.perf_counter()
+    question = analyse(plan, known)
+    found = Embedded()
+    if not plan.unembedded:
+        limit = token_limit(plan, known)
+        with telemetry.embedding(embedder.model):
+            found = embed_question(embedder, question, plan.profile, tokens=limit > 0)
+    asked = recall_request(plan, known, question, found)
+    return Prepared(plan, question, found, asked, 1000 * (time.perf_counter() - started))
+
+
+def run_searches(
+    pool: Pool, prepared: Sequence[Prepared], reranker: Reranker | None = None
+) -> list[Search]:
+    """Recall in one round trip and rerank; the hits' texts are not fetched yet.
+
+    A `reranker` reads the texts of the best candidates, by one more statement for each search.
+    """
+    started = time.perf_counter()
+    requests = [item.asked for item in prepared]
+    with telemetry.statement("recall", size=len(requests)):
+        recalled = run_read(pool, lambda it: run_recalls(it, requests))
+    recall_ms = 1000 * (time.perf_counter() - started)
+    with telemetry.ranking():
+        return [
+            _rank(pool, item, found, reranker, recall_ms)
+            for item, found in zip(prepared, recalled, strict=True)
+        ]
+
+
 def run_search(
     pool: Pool,
     plan: SearchPlan,
@@ -139,22 +187,19 @@ def run_search(
     embedder: Embedder,
     reranker: Reranker | None = None,
 ) -> Search:
-    """Recall and rerank; the hits' texts are not fetched yet.
+    """As `run_searches`, of one plan."""
+    return run_searches(pool, [prepare_search(plan, known, embedder)], reranker)[0]
 
-    A `reranker` reads the texts of the best candidates, by one more statement. No connection is
-    held while a model works.
-    """
+
+def _rank(
+    pool: Pool,
+    prepared: Prepared,
+    recalled: tuple[RecallState, Candidates],
+    reranker: Reranker | None,
+    recall_ms: float,
+) -> Search:
     started = time.perf_counter()
-    request = plan.request
-    question = analyse(plan, known)
-    found = Embedded()
-    if not plan.unembedded:
-        limit = token_limit(plan, known)
-        found = embed_question(embedder, question, plan.profile, tokens=limit > 0)
-    embedded = time.perf_counter()
-    asked = recall_request(plan, known, question, found)
-    state, candidates = run_read(pool, lambda it: run_recall(it, asked))
-    recalled = time.perf_counter()
+    plan, (state, candidates) = prepared.plan, recalled
     sessions = returns_sessions(plan, state)
     if not sessions:
         candidates = candidates.without_sessions()
@@ -162,31 +207,31 @@ def run_search(
         rank_candidates,
         candidates,
         profile=plan.profile,
-        question=question,
+        question=prepared.question,
         ceiling=state.ceiling,
-        top_k=request.top_k,
+        top_k=plan.request.top_k,
         sessions=sessions,
         differing=find_differing(candidates, plan.profile, partial(_fetch_texts, pool, plan)),
-        tokens=found.tokens,
-        min_score=request.min_score,
+        tokens=prepared.found.tokens,
+        min_score=plan.request.min_score,
     )
     ranking = rank()
     if reranker and plan.profile.reranker_weight:
         ranking = rank(added=ask_reranker(pool, plan, ranking, reranker))
     timings = {
-        "embed": 1000 * (embedded - started),
-        "recall": 1000 * (recalled - embedded),
-        "rerank": 1000 * (time.perf_counter() - recalled),
+        "embed": prepared.embed_ms,
+        "recall": recall_ms,
+        "rerank": 1000 * (time.perf_counter() - started),
     }
     return Search(
         plan=plan,
-        question=question,
-        asked=asked,
+        question=prepared.question,
+        asked=prepared.asked,
         state=state,
         candidates=candidates,
         ranking=ranking,
         sessions=sessions,
-        notes=[*_notes(plan, asked, state, candidates), *_note_scores(ranking)],
+        notes=[*_notes(plan, prepared.asked, state, candidates), *_note_scores(ranking)],
         timings=timings,
     )
 
@@ -194,7 +239,10 @@ def run_search(
 def _fetch_texts(pool: Pool, plan: SearchPlan, candidates: Candidates) -> Mapping[int, str]:
     scope_ids = np.unique(candidates.scope_ids).tolist()
     chunk_ids = candidates.chunk_ids.tolist()
-    return run_read(pool, lambda it: fetch_texts(it, plan.tenant_id, scope_ids, chunk_ids))
+    return run_read(
+        pool,
+        lambda it: fetch_texts(it, plan.tenant_id, scope_ids, chunk_ids, as_of=plan.request.as_of),
+    )
 
 
 def ask_reranker(
@@ -207,8 +255,11 @@ def ask_reranker(
     profile = plan.profile
     rows = [entry.row for entry in ranking.entries[: profile.reranker_depth]]
     chunk_ids = ranking.candidates.chunk_ids[rows].tolist()
+    past = None
+    if plan.request.as_of is not None:
+        past = Past(plan.request.as_of, np.unique(ranking.candidates.scope_ids).tolist())
     chunks = run_read(
-        pool, lambda it: fetch_named_chunks(it, plan.tenant_id, plan.namespace, chunk_ids)
+        pool, lambda it: fetch_named_chunks(it, plan.tenant_id, plan.namespace, chunk_ids, past)
     )
     if not chunks:
         return {}
@@ -239,6 +290,7 @@ def recall_request(
         namespace=plan.namespace,
         user_id=request.user_id,
         granularities=choose_granularities(plan, known),
+        model_id=plan.model.model_id if plan.model else None,
         query_vector=embedded.vector,
         terms=segment_scripts(question.search_text),
         profile=plan.profile,
@@ -246,10 +298,11 @@ def recall_request(
         sessions=may_return_sessions(plan, known),
         token_limit=token_limit(plan, known) if embedded.tokens else 0,
         filters=request.filters,
-        indexed=_indexed(known),
-        optional=ask_optional(plan.request.query, plan.profile),
+        indexed=_indexed(plan, known),
+        optional={} if request.as_of else ask_optional(request.query, plan.profile),
         wording=choose_wording(question, plan.profile),
         timeout=plan.recall_timeout,
+        as_of=request.as_of,
     )
 
 
@@ -269,14 +322,14 @@ def choose_wording(question: Question, profile: Profile) -> Wording:
     )
 
 
-def _indexed(known: KnownScope | None) -> Indexed | None:
+def _indexed(plan: SearchPlan, known: KnownScope | None) -> Indexed | None:
     """The memory where HNSW indexes are to be used, else None: exact search.
 
     Filters that let little through make the query itself look their chunks up instead.
     """
-    if known is None or not known.indexed or known.dimension is None:
+    if known is None or not known.indexed or plan.model is None or plan.request.as_of:
         return None
-    return Indexed(known.scope_id, known.dimension)
+    return Indexed(known.scope_id, plan.model.model_id, plan.model.dimension)
 
 
 def update_known(known: KnownScope, state: RecallState) -> KnownScope:
@@ -336,6 +389,10 @@ def _notes(
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
     notes = _note_times(plan.request.filters)
+    if plan.request.as_of is not None:
+        told = plan.request.as_of.isoformat(timespec="seconds")
+        graph = "; the graph route has no past" if plan.profile.weights["graph"] else ""
+        notes.append(f"memory as it stood at {told}, without what is erased by now{graph}")
     has_vector = asked.query_vector is not None
     if plan.unembedded:
         notes.append(f"ranked by words alone; {plan.unembedded}")
@@ -343,6 +400,11 @@ def _notes(
             notes.append("some session chunks wait to be made until texts can be embedded")
     elif not has_vector:
         notes.append("no vector route has weight: ranked by words alone")
+    elif state.waiting:
+        notes.append(
+            "some memories here wait for their vectors: words alone find them, until"
+            " 'memsense worker' has embedded them (see 'memsense jobs list')"
+        )
     if asked.token_limit and candidates.tokens is None and not candidates.is_session.all():
         notes.append("no token vectors are stored: run 'memsense db fill' for better ranking")
     if asked.wording.required:
@@ -371,14 +433,31 @@ def _note_times(filters: Filters) -> list[str]:
     return [f"nothing can be since {since.isoformat()} and before {until.isoformat()}"]
 
 
-def fetch_result(connection: Connection, search: Search) -> SearchResult:
-    """The hits with texts and neighbours, by one statement; none is sent when nothing was found."""
+def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[SearchResult]:
+    """The hits of searches with the same filters, with texts and neighbours, by one statement.
+
+    None is sent when nothing was found.
+    """
     started = time.perf_counter()
-    wanted = [_as_wanted(search.candidates, item) for item in search.ranked]
-    found = _fetch_wanted(connection, search.plan, wanted) if wanted else []
+    wanted = [[_as_wanted(it.candidates, item) for item in it.ranked] for it in searches]
+    every = [item for each in wanted for item in each]
+    found = iter(_fetch_wanted(connection, searches[0].plan, every) if every else ())
+    texts = [list(islice(found, len(each))) for each in wanted]
+    fetch_ms = 1000 * (time.perf_counter() - started)
+    return [_present(it, each, fetch_ms) for it, each in zip(searches, texts, strict=True)]
+
+
+def fetch_result(connection: Connection, search: Search) -> SearchResult:
+    """As `fetch_results`, of one search."""
+    return fetch_results(connection, [search])[0]
+
+
+def _present(search: Search, found: Sequence[FoundHit | None], fetch_ms: float) -> SearchResult:
+    started = time.perf_counter()
     maker = HitMaker(search.candidates, search.request.content_budget, search.state.lexemes)
     hits = [maker.make(item, each) for item, each in zip(search.ranked, found, strict=True) if each]
-    timings = {**search.timings, "fetch": 1000 * (time.perf_counter() - started)}
+    presented = 1000 * (time.perf_counter() - started)
+    timings = {**search.timings, "fetch": fetch_ms + presented}
     return SearchResult(
         hits=hits,
         notes=search.notes,
@@ -407,14 +486,16 @@ def _fetch_wanted(
     connection: Connection, plan: SearchPlan, wanted: Sequence[WantedHit]
 ) -> list[FoundHit | None]:
     filters = plan.request.filters
-    return fetch_hits(
-        connection,
-        plan.tenant_id,
-        wanted,
-        content_budget=plan.request.content_budget,
-        filters=filters.used(),
-        parameters=filters.values(),
-    )
+    with telemetry.statement("fetch"):
+        return fetch_hits(
+            connection,
+            plan.tenant_id,
+            wanted,
+            content_budget=plan.request.content_budget,
+            filters=filters.used(),
+            parameters=filters.values(),
+            as_of=plan.request.as_of,
+        )
 
 
 def describe_question(search: Search) -> dict[str, Any]:

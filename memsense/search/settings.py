@@ -5,9 +5,9 @@ Nothing here reads or writes a database; `Tuner` does, under a lock.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
 from memsense.inputs import shorten
@@ -16,11 +16,21 @@ from memsense.store import Namespace
 from memsense.store.settings import Change, StoredSetting
 from memsense.text.nearest import did_you_mean
 
-CHOICES: Mapping[str, tuple[str, ...]] = {"embedder_failure": ("error", "lexical")}
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "embedder_failure": ("error", "lexical"),
+    "history": ("off", "on"),
+    "on_expiry": ("erase", "forget"),
+}
 """Settings that are no constant of a profile, and their values, the default first."""
 
 KNOWN: tuple[str, ...] = ("profile", *CHOICES, *TUNABLE)
 """The names of all settings."""
+
+TTL = "ttl"
+"""Holds the rules by which memories expire, which `memory.ttl` changes."""
+
+LONGEST_TTL = 1e11
+"""Seconds: more years than a date can name."""
 
 Origin = Literal["database", "profile", "argument", "environment", "default"]
 
@@ -98,7 +108,9 @@ def tuned_profile(namespace: Namespace, default: str) -> Profile:
 
 def _constants(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: value for name, value in settings.items() if name != "profile" and name not in CHOICES
+        name: value
+        for name, value in settings.items()
+        if name not in ("profile", TTL) and name not in CHOICES
     }
 
 
@@ -112,6 +124,8 @@ def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[C
 
     What has its value already is no change.
     """
+    if TTL in changes:
+        raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
     if unknown := sorted(changes.keys() - set(KNOWN)):
         raise ConfigurationError(
             f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
@@ -147,7 +161,9 @@ def _check_profile(namespace: Namespace, name: object) -> None:
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
-    """The changes that take these settings back, those that are set; ConfigurationError."""
+    """The changes that take these settings back, those that are set; without names all of them but
+    the rules by which memories expire. Raises ConfigurationError.
+    """
     wanted = list(names)
     if unknown := sorted(set(wanted) - set(KNOWN) - namespace.settings.keys()):
         raise ConfigurationError(
@@ -157,8 +173,63 @@ def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
     return [
         Change(kind="setting", name=name, before=namespace.settings[name], after=None)
         for name in dict.fromkeys(wanted or namespace.settings)
-        if name in namespace.settings
+        if name in namespace.settings and (wanted or name != TTL)
     ]
+
+
+def plan_import(
+    namespace: Namespace,
+    settings: Mapping[str, Any],
+    profiles: Mapping[str, Mapping[str, Any]],
+) -> tuple[list[Change], list[str]]:
+    """The changes that set what another namespace had set, and the names of what stays unset, since
+    this one has set something else or ships a profile of that name.
+
+    Raises ConfigurationError for what this memsense doesn't know.
+    """
+    given = {name: _read_given(name, constants) for name, constants in profiles.items()}
+    taken = [name for name in given if name in PROFILES or name in namespace.profiles]
+    left = [name for name in taken if namespace.profiles.get(name) != given[name].as_dict()]
+    changes = [
+        Change(kind="profile", name=name, before=None, after=profile.as_dict())
+        for name, profile in given.items()
+        if name not in taken
+    ]
+    own = {name: profile.as_dict() for name, profile in given.items() if name not in taken}
+    known = replace(namespace, profiles={**namespace.profiles, **own})
+    _check_ttl(settings.get(TTL, {}))
+    plan_settings(known, {name: value for name, value in settings.items() if name != TTL})
+    for name, value in settings.items():
+        before = namespace.settings.get(name)
+        if before is None and not (name == "profile" and value in left):
+            changes.append(Change(kind="setting", name=name, before=None, after=value))
+        elif before != value:
+            left.append(name)
+    return changes, left
+
+
+def _read_given(name: str, constants: Mapping[str, Any]) -> Profile:
+    """A profile that comes from outside."""
+    if not _PROFILE_NAME.fullmatch(name) or constants.get("name") != name:
+        raise ConfigurationError(f"{shorten(name)} is no profile as memsense stores them")
+    try:
+        return read_profile(constants)
+    except TypeError as error:
+        raise ConfigurationError(f"profile {name!r} can't be read: {error}") from error
+
+
+def _check_ttl(rules: object) -> None:
+    found = cast("Mapping[object, object]", rules) if isinstance(rules, Mapping) else {None: None}
+    for tag, seconds in found.items():
+        if not isinstance(tag, str) or not _is_span(seconds):
+            told = shorten(cast("object", rules))
+            raise ConfigurationError(f"{told} are no rules by which memories expire")
+
+
+def _is_span(seconds: object) -> bool:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return 0 < seconds < LONGEST_TTL
 
 
 def plan_profile(namespace: Namespace, profile: Profile) -> list[Change]:
@@ -200,7 +271,7 @@ def describe_settings(
     ]
     found = {setting.name: setting for setting in given}
     for row in stored:
-        if origin != "argument" or row.name in CHOICES:
+        if row.name != TTL and (origin != "argument" or row.name in CHOICES):
             found[row.name] = _as_setting(row)
     return SettingsInForce(version=version, settings=list(found.values()))
 
@@ -213,3 +284,17 @@ def _as_setting(row: StoredSetting) -> Setting:
         changed_by=row.changed_by,
         changed_at=row.changed_at,
     )
+
+
+def check_past(kept_since: datetime | None, as_of: datetime) -> None:
+    """Raise ConfigurationError for a moment of which no past is kept."""
+    if kept_since is None:
+        raise ConfigurationError(
+            "the past of this namespace is not kept: 'memsense settings set history=on' keeps it"
+            " from then on"
+        )
+    if as_of < kept_since:
+        raise ConfigurationError(
+            f"the past is kept since {kept_since.isoformat(timespec='seconds')}, when the setting"
+            f" history was set: nothing is known of {as_of.isoformat(timespec='seconds')}"
+        )

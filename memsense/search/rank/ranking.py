@@ -18,7 +18,8 @@ from memsense.search.explanation import (
 )
 from memsense.search.profiles import ROUTES, Profile, Route
 from memsense.search.question import Question
-from memsense.search.rank.diversity import NO_DIFFERING, Differing, diversify
+from memsense.search.rank.diversity import diversify
+from memsense.search.rank.duplicates import Differing, none_differ
 from memsense.search.rank.sessions import Entry, Support, session_entries
 from memsense.search.rank.signals import NO_TERMS, ScoreTerms, score_terms
 from memsense.search.rank.tokens import Comparison
@@ -174,7 +175,7 @@ def rank_candidates(
     top_k: int,
     sessions: bool,
     added: Mapping[int, Term] = NO_TERMS,
-    differing: Differing = NO_DIFFERING,
+    differing: Differing = none_differ,
     tokens: QuestionTokens | None = None,
     min_score: float | None = None,
 ) -> Ranking:

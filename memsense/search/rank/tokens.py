@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
 from memsense.search.explanation import WordMatch
+from memsense.search.rank.products import rows_alone
 from memsense.search.recall.tokens import CandidateTokens
 
 Values = NDArray[np.float64]
-
-BLOCK = 512
-"""Tokens compared at once: their signs as floats then fit into a processor's cache."""
 
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
 _SIGNS = 2 * _BITS.astype(np.float32) - 1
@@ -134,10 +132,11 @@ def compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.flo
     asked = np.ascontiguousarray(question.vectors.T)
     dimension = len(asked)
     near = np.empty((len(tokens.signs), asked.shape[1]), dtype=np.float32)
-    for start in range(0, len(near), BLOCK):
-        block = tokens.signs[start : start + BLOCK]
+    size = rows_alone(asked.shape[1], dimension)
+    for start in range(0, len(near), size):
+        block = tokens.signs[start : start + size]
         signs = np.take(_SIGNS, block, axis=0).reshape(len(block), -1)[:, :dimension]
-        np.matmul(signs, asked, out=near[start : start + BLOCK])
+        np.matmul(signs, asked, out=near[start : start + size])
     near /= np.float32(np.sqrt(dimension))
     return near
 

@@ -28,8 +28,11 @@ class OptionalRoute(Protocol):
         """The parameters of its steps; None where the question gives it nothing to go by."""
         ...
 
-    def steps(self, takes_part: Callable[[str], str]) -> Iterator[str]:
-        """Its CTEs, the last under its name; `takes_part` filters a column of chunk ids."""
+    def steps(self, takes_part: Callable[[str], str], *, lookups: bool) -> Iterator[str]:
+        """Its CTEs, the last under its name; `takes_part` filters a column of chunk ids.
+
+        With `lookups`, the GIN indexes are asked through functions, as `Shape` says it.
+        """
         ...
 
 

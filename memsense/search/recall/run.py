@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from memsense.db.connection import Connection, limit_recall
-from memsense.db.rows import fetch_numbered
+from memsense.db.connection import Connection
+from memsense.db.queries import Numbered
+from memsense.db.rows import fetch_each_numbered
+from memsense.db.session import uses_lookups
 from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.lexical import TextIndex, text_index
+from memsense.search.recall.past import past_statement
 from memsense.search.recall.row import read_candidates
 from memsense.search.recall.statement import Indexed, Shape, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
@@ -27,42 +30,24 @@ Their vectors are then looked up one by one: 2% of a scan's rows cost about as m
 an HNSW index, which goes by nearness alone, would have to read most of its rows to find them.
 """
 
-HNSW_BREADTH: Mapping[Route, float] = MappingProxyType(
-    {
-        "vec_full": 6.0,
-        "vec_user": 2.5,
-        "vec_assistant": 2.5,
-        "vec_next_user": 2.5,
-        "facet_personal_info": 2.5,
-        "facet_preferences": 2.5,
-        "facet_events": 2.5,
-    }
-)
-"""An HNSW scan keeps so many chunks in view (hnsw.ef_search) for each that its route returns.
-
-Of the exact 80 nearest among 100,000, these find 97% or more of every route: whole texts lie
-closer together than their sides, and need twice as much. docs/benchmarks.md has the figures.
-"""
-
-LARGEST_EF_SEARCH = 1000
-"""What pgvector allows."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
+    `model_id`: the model that `query_vector` is of, whose vectors alone are read.
     `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
     `token_limit`: how many candidates come with their tokens; 0: none. `terms` is its text for the
     lexical route, `optional` the parameters of each optional route
     that runs, `wording` what texts may hold of it word for word. `timeout` is in seconds; 0 is
-    none.
+    none. Memory is read `as_of` a moment, or as it is.
     """
 
     tenant_id: int
     namespace: str
     user_id: str | None
     granularities: Sequence[Granularity]
+    model_id: int | None
     query_vector: NDArray[np.float32] | None
     terms: str
     profile: Profile
@@ -76,6 +61,7 @@ class RecallRequest:
     )
     wording: Wording = NO_WORDING
     timeout: float = 0.0
+    as_of: datetime | None = None
 
     @property
     def candidate_limit(self) -> int:
@@ -92,10 +78,12 @@ class RecallRequest:
 class RecallState:
     """What the query found out on its way: the scope's counts and the question's lexemes.
 
-    `stale`: session chunks wait to be made; told where sessions are asked for.
+    `stale`: session chunks wait to be made; told where sessions are asked for. `waiting`: chunks
+    wait for their vectors. `recalled_at`: when the query came, by the server's clock.
     """
 
     scopes: int
+    recalled_at: datetime
     model_id: int | None
     settings_version: int
     counts: Mapping[str, float]
@@ -105,6 +93,7 @@ class RecallState:
     ceiling: Mapping[str, float]
     lexical_matches: int
     stale: bool = False
+    waiting: bool = False
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
@@ -112,15 +101,31 @@ def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallSt
 
     Raises RecallTimeoutError after the request's timeout.
     """
-    statement = recall_statement(shape_of(request))
-    with limit_recall(connection, request.timeout):
-        ((state, *columns),) = fetch_numbered(connection, statement, query_values(request))
-    candidates = read_candidates(columns, request.wording)
-    return _read_state(state, text_index(request.profile)), candidates
+    return run_recalls(connection, [request])[0]
 
 
-def shape_of(request: RecallRequest) -> Shape:
-    """Which statement this request needs."""
+def run_recalls(
+    connection: Connection, requests: Sequence[RecallRequest]
+) -> list[tuple[RecallState, Candidates]]:
+    """As `run_recall`, several questions in one round trip, with the longest of their timeouts."""
+    lookups = uses_lookups(connection)
+    runs = [(_statement(request, lookups=lookups), query_values(request)) for request in requests]
+    timeout = max(request.timeout for request in requests)
+    found: list[tuple[RecallState, Candidates]] = []
+    for request, rows in zip(requests, fetch_each_numbered(connection, runs, timeout), strict=True):
+        ((state, *columns),) = rows
+        candidates = read_candidates(columns, request.wording)
+        found.append((_read_state(state, text_index(request.profile)), candidates))
+    return found
+
+
+def _statement(request: RecallRequest, *, lookups: bool) -> Numbered:
+    shape = shape_of(request, lookups=lookups)
+    return recall_statement(shape) if request.as_of is None else past_statement(shape)
+
+
+def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
+    """Which statement this request needs, on a server that serves its GIN indexes so."""
     wording = request.wording
     quoted = ("quoted",) if wording.required else ()
     return Shape(
@@ -132,6 +137,7 @@ def shape_of(request: RecallRequest) -> Shape:
         worded=bool(wording.phrase or wording.quoted),
         tokens=request.token_limit > 0,
         one_granularity=len(request.granularities) == 1,
+        lookups=lookups,
     )
 
 
@@ -145,19 +151,17 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         weights["lexical"] = 0.0
     vector = request.query_vector
     return {
+        "as_of": request.as_of,
         "tenant_id": request.tenant_id,
         "namespace": request.namespace,
         "user_id": request.user_id,
         "granularities": list(request.granularities),
+        "model_id": request.model_id,
         "query_vector": HalfVector(vector.astype(np.float16)) if vector is not None else None,
         "terms": request.terms,
         "route_limit": request.route_limit,
         "candidate_limit": request.candidate_limit,
         "token_limit": request.token_limit,
-        **{
-            f"ef_search_{route}": str(min(round(breadth * request.route_limit), LARGEST_EF_SEARCH))
-            for route, breadth in HNSW_BREADTH.items()
-        },
         "rrf_k": profile.rrf_k,
         "few_share": FEW_SHARE,
         "few_least": FEW_LEAST,
@@ -173,6 +177,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
 def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
     return RecallState(
         scopes=found["scopes"],
+        recalled_at=datetime.fromisoformat(found["recalled_at"]),
         model_id=found["model_id"],
         settings_version=found["settings_version"] or 0,
         counts=found["counts"] or {},
@@ -182,4 +187,5 @@ def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
         ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
         lexical_matches=found["matches"],
         stale=bool(found.get("stale")),
+        waiting=bool(found.get("waiting")),
     )

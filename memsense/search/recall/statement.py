@@ -14,7 +14,17 @@ from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.request import Filters
-from memsense.store.conditions import exchanges_condition, select_strict
+from memsense.store.conditions import (
+    SCOPES,
+    exchanges_condition,
+    expiry_steps,
+    is_bereft,
+    is_shown,
+    select_strict,
+)
+
+NAME = "recall"
+"""What the statement is called in PostgreSQL's views and logs, where it begins with it."""
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
     {
@@ -24,14 +34,38 @@ PARTITIONS: Mapping[Route, str] = MappingProxyType(
 )
 """Which vectors a route compares: what the user said next is the next chunk's user text."""
 
+
+class Breadth(NamedTuple):
+    """How many chunks an HNSW scan keeps in view (hnsw.ef_search) for each that its route returns.
+
+    `share` in a memory of 100,000 chunks, and as their number to the power `growth` in others.
+    """
+
+    share: float
+    growth: float
+
+
+HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
+    {
+        route: Breadth(3.0, 0.15) if route == "vec_full" else Breadth(2.0, 0.125)
+        for route in VECTOR_ROUTES
+    }
+)
+"""Whole texts lie closer together than their sides or facets, and need more.
+
+Chosen by the ten best hits, of which these leave out fewer than 2% from 5,000 to 100,000 chunks:
+docs/benchmarks.md has the figures.
+"""
+
 FILTER_NAMES = (*Filters.model_fields, "quoted")
 """Every condition that a search may set, in the order in which the statement has them."""
 
 
 class Indexed(NamedTuple):
-    """One user's memory whose vectors, `dimension` wide, have HNSW indexes of their own."""
+    """One user's memory whose vectors of a model, `dimension` wide, have HNSW indexes."""
 
     scope_id: int
+    model_id: int
     dimension: int
 
 
@@ -45,7 +79,8 @@ class Shape:
     `filters` are names of conditions in `sql/filters.sql`. `optional`: which optional routes run.
     `identified`: identifiers are a field of their own. `worded`: candidates tell which patterns
     their text holds. `tokens`: the best candidates come with their tokens. `one_granularity`: not
-    both turns and sessions are wanted.
+    both turns and sessions are wanted. `lookups`: the GIN indexes are asked through the functions
+    of `sql/lookups.sql`, where policies let no other statement use them.
     """
 
     whose: Whose = "one_user"
@@ -56,6 +91,7 @@ class Shape:
     worded: bool = False
     tokens: bool = False
     one_granularity: bool = False
+    lookups: bool = False
 
     def __post_init__(self) -> None:
         if unknown := set(self.filters) - set(FILTER_NAMES):
@@ -67,6 +103,12 @@ class Shape:
     def indexed(self) -> Indexed | None:
         """The memory whose HNSW indexes are used, None where vectors are compared one by one."""
         return self.whose if isinstance(self.whose, Indexed) else None
+
+    @property
+    def narrowed(self) -> tuple[str, ...]:
+        """The filters whose chunks a function gives, so that what passes is found from these."""
+        served = ("tags",) if self.whose == "all_users" else ("tags", "quoted")
+        return tuple(name for name in served if self.lookups and name in self.filters)
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -82,11 +124,15 @@ def recall_statement(shape: Shape) -> Numbered:
 
 def recall_text(shape: Shape) -> str:
     """The statement for people: its parameters under their names."""
+    return f"/* {NAME} */ WITH " + ",\n".join(compose(shape)) + "\n" + answer_of(shape)
+
+
+def answer_of(shape: Shape) -> str:
+    """What the statement gives: one row of what its steps found."""
     tokens, and_tokens = "", ""
     if shape.tokens:
         tokens, and_tokens = ", " + _part("token_columns"), "\nCROSS JOIN tokens"
-    answer = _part("answer", tokens=tokens, and_tokens=and_tokens)
-    return "WITH " + ",\n".join(compose(shape)) + "\n" + answer
+    return _part("answer", tokens=tokens, and_tokens=and_tokens)
 
 
 def compose(shape: Shape) -> Iterator[str]:
@@ -94,6 +140,7 @@ def compose(shape: Shape) -> Iterator[str]:
     yield _part("scope", whose=_part(f"whose_{_whose(shape)}"))
     yield _part("statistics")
     yield _part("question")
+    yield from expiry_steps(SCOPES)
     if shape.filters:
         yield from _filtered(shape)
     for route in VECTOR_ROUTES:
@@ -101,7 +148,8 @@ def compose(shape: Shape) -> Iterator[str]:
     yield from _words(shape)
     yield _part("lexical")
     for route in shape.optional:
-        yield from OPTIONAL_ROUTES[route].steps(partial(_takes_part, shape))
+        route_steps = OPTIONAL_ROUTES[route].steps
+        yield from route_steps(partial(_takes_part, shape), lookups=shape.lookups)
     yield from _fusion(shape)
     yield from _candidates(shape)
     yield _state(shape)
@@ -117,7 +165,8 @@ def load_functions() -> str:
         _part("scope", whose=everyone_or_one),
         _part("statistics"),
         _part("question"),
-        *_bm25f("true"),
+        *expiry_steps(SCOPES),
+        *_bm25f("postings", is_shown("c.chunk_id")),
     ]
     text = ",\n".join(steps)
     for parameter, argument in _FUNCTION_ARGUMENTS.items():
@@ -161,14 +210,24 @@ def _whose(shape: Shape) -> str:
 
 
 def _filtered(shape: Shape) -> Iterator[str]:
-    conditions = [fill(name, "filters.sql") for name in FILTER_NAMES if name in shape.filters]
+    conditions = [is_shown("c.chunk_id")]
+    if "tags" in shape.narrowed:
+        yield _part("tagged")
+    for name in FILTER_NAMES:
+        if name == "tags" and name in shape.narrowed:
+            conditions.append(_part("is_tagged"))
+        elif name in shape.filters:
+            conditions.append(fill(name, "filters.sql"))
     if "quoted" in shape.filters:
         yield _part("quoted")
-        if shape.whose != "all_users":
+        if "quoted" in shape.narrowed:
+            yield _part("quoting")
+            conditions.append(_part("is_quoting"))
+        elif shape.whose != "all_users":
             conditions.append(_part("holds_quoted_words"))
     if not shape.one_granularity and select_strict(shape.filters):
         conditions.append(exchanges_condition(shape.filters))
-    kept = "NOT MATERIALIZED" if shape.indexed else "MATERIALIZED"
+    kept = "NOT MATERIALIZED" if _looks_up(shape) else "MATERIALIZED"
     yield _part("filtered", kept=kept, conditions="\nAND ".join(conditions))
     yield _part("few")
     yield _part("near", of_granularity=_of_granularity(shape))
@@ -179,10 +238,15 @@ def _of_granularity(shape: Shape) -> str:
     return "granularity = ANY (%(granularities)s::text[])" if shape.one_granularity else "true"
 
 
+def _looks_up(shape: Shape) -> bool:
+    """Whether each chunk of a scan is asked for by itself, not looked for in all that pass."""
+    return shape.indexed is not None and not shape.narrowed
+
+
 def _takes_part(shape: Shape, chunk: str) -> str:
     if not shape.filters:
-        return "true"
-    return _part("passes_looked_up" if shape.indexed else "passes_hashed", chunk=chunk)
+        return is_shown(chunk)
+    return _part("passes_looked_up" if _looks_up(shape) else "passes_hashed", chunk=chunk)
 
 
 def _vector_route(route: Route, shape: Shape) -> str:
@@ -194,6 +258,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "previous_chunk_id IS NOT NULL" if is_next else "true",
         _of_granularity(shape) if route == "vec_full" else "true",
         _takes_part(shape, f"{table}.{chunk}"),
+        is_shown(f"{table}.chunk_id") if is_next else "true",
         "NOT (SELECT are_few FROM few)" if looks_up_few else "true",
     ]
     holes = {
@@ -205,11 +270,17 @@ def _vector_route(route: Route, shape: Shape) -> str:
     }
     if shape.indexed is not None:
         holes["scope_id"] = str(shape.indexed.scope_id)
+        holes["model_id"] = str(shape.indexed.model_id)
         holes["dimension"] = str(shape.indexed.dimension)
-        holes["ef_search"] = f"%(ef_search_{route})s"
+        share, growth = map(str, HNSW_BREADTH[route])
+        holes["ef_search"] = _part("ef_search", share=share, growth=growth)
     nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", **holes)
     if looks_up_few:
-        nearest = _part("unless_few_next" if is_next else "unless_few", scan=nearest, **holes)
+        if is_next:
+            shown = is_shown(f"{table}.chunk_id")
+            nearest = _part("unless_few_next", scan=nearest, is_shown=shown, **holes)
+        else:
+            nearest = _part("unless_few", scan=nearest, **holes)
     if shape.indexed is not None:
         nearest = _part("in_order", scan=nearest)
     return _part("vector_route", route=route, nearest=nearest)
@@ -222,13 +293,14 @@ def _all(conditions: Sequence[str]) -> str:
 def _words(shape: Shape) -> Iterator[str]:
     """The chunks that hold words of the question, or identifiers, with their scores."""
     takes_part = _takes_part(shape, "c.chunk_id")
+    way = "_looked_up" if shape.lookups else ""
     if shape.lexical == "bm25f":
-        yield from _bm25f(takes_part)
+        yield from _bm25f(f"postings{way}", takes_part)
     else:
-        yield _part("words_by_ts_rank", takes_part=takes_part)
+        yield _part(f"words_by_ts_rank{way}", takes_part=takes_part)
     if shape.identified:
         yield _part("identifiers")
-        yield _part("identifier_matches", of_granularity=_of_granularity(shape))
+        yield _part(f"identifier_matches{way}", of_granularity=_of_granularity(shape))
         yield _part("identifier_weights")
         yield _part("identified", takes_part=_takes_part(shape, "m.chunk_id"))
     if shape.lexical == "bm25f":
@@ -237,11 +309,11 @@ def _words(shape: Shape) -> Iterator[str]:
     yield _part("matched_or_identified" if shape.identified else "matched")
 
 
-def _bm25f(takes_part: str) -> Iterator[str]:
+def _bm25f(postings: str, takes_part: str) -> Iterator[str]:
     yield _part("terms")
     yield _part("drivers")
-    yield _part("postings", takes_part=takes_part)
-    yield _part("frequencies")
+    yield _part(postings, takes_part=takes_part)
+    yield _part("frequencies", is_bereft=is_bereft("postings.chunk_id"))
     yield _part("words")
 
 
