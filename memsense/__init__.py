@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from memsense.errors import MemSenseError
 
 if TYPE_CHECKING:
+    from memsense.client.aio import AsyncMemSense
     from memsense.client.memory import MemSense
     from memsense.config import Settings, load_settings
     from memsense.search.explanation import Explanation
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "AsyncMemSense": "memsense.client.aio",
     "MemSense": "memsense.client.memory",
     "Settings": "memsense.config",
     "load_settings": "memsense.config",
@@ -31,6 +33,7 @@ _HOMES = {
 
 __all__ = [
     "PROFILES",
+    "AsyncMemSense",
     "Chunk",
     "Event",
     "Explanation",

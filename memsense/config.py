@@ -1,5 +1,6 @@
 """The settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -17,14 +18,22 @@ from pydantic import (
     model_validator,
 )
 
+from memsense.environment import setting_variables, settings_given
 from memsense.errors import ConfigurationError
 
-PREFIX = "memsense_"
 ROOT_DATA_DIR = Path("/var/lib/memsense")
 """Root's data directory: the user that its embedded server runs as can't reach root's home."""
 
 HIDDEN = "***"
-SECRETS = frozenset({"database_url", "embedding_api_key", "tagger_api_key", "reranker_api_key"})
+SECRETS = frozenset(
+    {
+        "database_url",
+        "embedding_api_key",
+        "embedding_api_keys",
+        "tagger_api_key",
+        "reranker_api_key",
+    }
+)
 _USER_INFO = re.compile(r"//[^/]*@")
 _HOST_OR_USER = re.compile(r"(//(?!localhost:)[\w-]+:)([^/?#@]+)(?=[/?#]|$)", re.ASCII)
 """A host and its port, or a user and a password, whose @ was left out: names without a dot may be
@@ -76,6 +85,10 @@ class Settings(BaseModel):
     embedding_model: str | None = None
     embedding_url: str | None = None
     embedding_api_key: str | None = None
+    embedding_api_keys: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="the keys of other models' servers, as JSON: {URL: key}",
+    )
     embedding_dimension: int | None = None
     embedding_timeout: float = Field(
         default=30.0, gt=0, description="seconds that the embedding server may be silent"
@@ -85,6 +98,26 @@ class Settings(BaseModel):
     )
     embedding_limit: float = Field(
         default=120.0, gt=0, description="seconds that all attempts of a request may take"
+    )
+    embedding_requests: int = Field(
+        default=4, ge=1, description="requests to the embedding server at a time, of one batch"
+    )
+    embedding_provider: str = Field(
+        default="cpu", description="what runs the local model: cpu, or cuda with onnxruntime-gpu"
+    )
+    embed: Literal["now", "later", "strict"] = Field(
+        default="now",
+        description="when writes embed: now, or what fails later; all later; or now or not at all",
+    )
+    worker: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="whether an open memory does its jobs; auto: with the embedded server",
+    )
+    job_lease: float = Field(
+        default=60.0, ge=1, description="seconds after which a silent worker's jobs are free again"
+    )
+    job_attempts: int = Field(
+        default=8, ge=1, description="attempts after which a failing job is dead"
     )
     token_vectors: bool = Field(
         default=True, description="store token vectors with exchanges, where the embedder has them"
@@ -106,23 +139,51 @@ class Settings(BaseModel):
     pool_timeout: float = Field(
         default=10.0, gt=0, description="seconds to wait for a free connection"
     )
+    prepared_statements: bool | None = Field(
+        default=None, description="unset: unless a pooler such as PgBouncer would mix them up"
+    )
+    require_policies: bool = Field(
+        default=False, description="refuse to open what row-level security does not guard"
+    )
     recall_timeout: float = Field(
         default=30.0, ge=0, le=86_400, description="seconds that a recall may take; 0: any"
     )
     query_cache_size: int = Field(default=1024, ge=0)
     index_threshold: int = Field(
-        default=20_000, ge=1, description="active chunks from which a user gets HNSW indexes"
+        default=8_000, ge=1, description="active chunks from which a user gets HNSW indexes"
+    )
+    auto_index: bool = Field(
+        default=False, description="a worker gives and takes HNSW indexes by itself, as jobs"
     )
     trace_sample: float = Field(default=0.0, ge=0, le=1, description="share of searches to record")
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
     )
 
+    telemetry_text: bool = Field(
+        default=False, description="let spans of OpenTelemetry tell questions and memories"
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _fill_from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
-        found = _variables()
-        return {name: os.environ[found[name]] for name in cls.model_fields if name in found} | given
+        found = {name: text for name, text in settings_given() if name in cls.model_fields}
+        return found | given
+
+    @field_validator("embedding_api_keys", mode="before")
+    @classmethod
+    def _read_json(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            found = json.loads(value)
+        except json.JSONDecodeError:
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError(  # noqa: TRY004 (pydantic tells only this one)
+                'it must be a JSON object such as {"https://host/v1": "key"}'
+            )
+        return found  # pyright: ignore[reportUnknownVariableType]
 
     @field_validator("data_dir", mode="before")
     @classmethod
@@ -180,7 +241,7 @@ def load_settings(**overrides: object) -> Settings:
     try:
         return Settings.model_validate(given)
     except ValidationError as error:
-        variables = _variables()
+        variables = setting_variables()
         problems = [
             f"{name if name in given else variables.get(name, name)}: {tell_fault(item['msg'])}"
             for item in error.errors()
@@ -192,7 +253,7 @@ def load_settings(**overrides: object) -> Settings:
 def explain_settings(**overrides: object) -> list[SettingInUse]:
     """What `load_settings` gives, setting by setting, with where each comes from."""
     settings = load_settings(**overrides)
-    variables = _variables()
+    variables = setting_variables()
     return [
         _explain(settings, name, variables.get(name), overrides)
         for name in type(settings).model_fields
@@ -209,15 +270,6 @@ def _explain(
         origin="given" if given else "environment" if variable else "default",
         variable=None if given else variable,
     )
-
-
-def _variables() -> dict[str, str]:
-    """The variable of the environment that sets each setting."""
-    return {
-        name.lower().removeprefix(PREFIX): name
-        for name in os.environ
-        if name.lower().startswith(PREFIX)
-    }
 
 
 def tell_fault(message: str) -> str:

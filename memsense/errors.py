@@ -14,7 +14,12 @@ class ConfigurationError(MemSenseError):
 
 
 class DatabaseError(MemSenseError):
-    """PostgreSQL refused or failed a statement; the driver's error is the cause."""
+    """PostgreSQL refused or failed a statement; the driver's error is the cause.
+
+    `committed` says of a write whether it is stored: False, or None where nobody knows.
+    """
+
+    committed: bool | None = False
 
 
 class ConnectionFailedError(DatabaseError):
@@ -22,7 +27,17 @@ class ConnectionFailedError(DatabaseError):
 
 
 class OutcomeUnknownError(ConnectionFailedError):
-    """The connection was lost while a write was committed, and nobody can say whether it was."""
+    """The connection was lost while a write was committed, and nobody can say whether it was.
+
+    Run again under its `key` (`promote(..., key=error.key)`), it is done once, whatever became of
+    it; an `add` without a key is known by its content.
+    """
+
+    committed = None
+
+    def __init__(self, text: str, *, key: str | None = None) -> None:
+        super().__init__(text)
+        self.key = key
 
 
 class ServerTooOldError(DatabaseError):
@@ -41,6 +56,10 @@ class LockTimeoutError(DatabaseError):
     """Another transaction held a lock for longer than the server's lock_timeout allows."""
 
 
+class PoolerError(DatabaseError):
+    """A connection pooler lost a prepared statement; the text names the setting to change."""
+
+
 class TransactionConflictError(DatabaseError):
     """Others' transactions were in the way, however often it was tried; nothing was written."""
 
@@ -55,6 +74,10 @@ class DataRefusedError(DatabaseError):
 
 class SchemaError(DatabaseError):
     """The memsense schema is missing, behind or ahead of this version of memsense."""
+
+
+class ErasureError(DatabaseError):
+    """Something would have been left of what was to be erased; nothing was erased."""
 
 
 class EmbeddingError(MemSenseError):

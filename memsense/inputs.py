@@ -6,9 +6,10 @@ are refused, since cleaning would make one of two; in texts such characters beco
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from numbers import Integral, Real
 from reprlib import Repr
@@ -216,6 +217,21 @@ Id = Annotated[str, BeforeValidator(_read_id)]
 Name = Annotated[str, BeforeValidator(_read_name)]
 """As `Id`, of texts alone."""
 
+
+def say_whose(user_id: str | None, all_users: bool) -> str | None:
+    """Whose memory a call means: a user's, or None for everybody's.
+
+    Raises InvalidInputError for a call that says neither, or both.
+    """
+    if user_id is None and not all_users:
+        raise InvalidInputError(
+            "user_id is missing: say whose memory is meant, or all_users=True for everybody's"
+        )
+    if user_id is not None and all_users:
+        raise InvalidInputError("all_users and user_id exclude each other: give one of them")
+    return user_id
+
+
 Text = Annotated[str, BeforeValidator(_read_text)]
 """Any text, cleaned."""
 
@@ -361,6 +377,41 @@ Time = Annotated[datetime, BeforeValidator(_read_time)]
 
 LocalTime = Annotated[datetime, BeforeValidator(read_local_time)]
 """As `Time`, in its own zone, whose days a question means."""
+
+
+_DURATION = re.compile(r"([0-9]{1,9}) ?([smhdw])")
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+LONGEST_TTL = timedelta(days=36_500)
+
+NEVER = "never"
+
+
+def _read_ttl(value: object) -> timedelta | str:
+    if value == NEVER:
+        return NEVER
+    return _read_duration(value, " or 'never'")
+
+
+def _read_duration(value: object, otherwise: str = "") -> timedelta:
+    given = value
+    if isinstance(value, str) and (found := _DURATION.fullmatch(value.strip())):
+        number, unit = found.groups()
+        value = timedelta(**{_UNITS[unit]: int(number)})
+    if not isinstance(value, timedelta):
+        wanted = f"must be a timedelta, or a text such as 45s, 90m, 12h, 30d or 4w{otherwise}"
+        raise refused(wanted, given)
+    if not timedelta(0) < value <= LONGEST_TTL:
+        raise refused("must be longer than nothing and at most 100 years", given)
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_read_duration)]
+"""A timedelta, or a text such as `30d`, of at most 100 years."""
+
+Ttl = Annotated[timedelta | str, BeforeValidator(_read_ttl)]
+"""As `Duration`, or NEVER."""
 
 
 # JSON --------------------------------------------------------------------------------------------

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, datetime
+from typing import Any, Literal, TypeVar
+
+T = TypeVar("T")
 
 Role = Literal["user", "assistant", "system", "tool", "other"]
 Granularity = Literal["turn", "session"]
 MemoryKind = Literal["stable", "preference", "episodic", "ephemeral"]
 IngestMode = Literal["turn", "session", "hybrid"]
+EmbedWhen = Literal["now", "later", "strict"]
 Status = Literal["active", "archived", "deleted"]
 JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[str, "JsonValue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingModel:
+    """A model that a namespace has vectors of.
+
+    `embedder` says how a process opens it: the arguments of `open_embedder`, its name as
+    `embedder`; empty where the program brings it along.
+    """
+
+    model_id: int
+    name: str
+    dimension: int
+    embedder: Mapping[str, JsonValue] = field(default_factory=dict[str, "JsonValue"])
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.dimension} dimensions)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +92,8 @@ class ChunkDraft:
     `ordinal` counts exchanges within the session, `part` the pieces of one long exchange, of which
     there are `part_count`; a session chunk covers the exchanges `ordinal` to `last_ordinal`. The
     first `opening_length` characters of a later part's `user_text` repeat how the user began.
-    `content_hash` and `dedup_window` identify the content within its scope.
+    `content_hash` and `dedup_window` identify the content within its scope. From `expires_at` on
+    nothing shows it.
     """
 
     granularity: Granularity
@@ -105,6 +126,7 @@ class ChunkDraft:
     dedup_window: int = 0
     part_count: int = 1
     opening_length: int = 0
+    expires_at: datetime | None = None
 
     @property
     def own_user_text(self) -> str:
@@ -127,15 +149,32 @@ class ChunkDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """The stored exchange that a draft brings the answer of: its place, its chunks and its text.
+
+    `answer` is the first chunk that the answer alone would make: what it is known by.
+    """
+
+    ordinal: int
+    chunk_ids: Sequence[int]
+    user_text: str
+    answer: ChunkDraft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeDraft:
     """The turn chunks of one exchange, and its messages as the ledger knows them.
 
     `messages` maps each message's key to the hash of its content; empty when the caller wants
-    no ledger (then equal content within ten minutes of event time counts once).
+    no ledger (then equal content within ten minutes of event time counts once). One that
+    `completes` a stored exchange takes its place. `expiry_given`: a caller has said when it
+    expires, or that it never does.
     """
 
     chunks: Sequence[ChunkDraft]
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
+    completes: Completion | None = None
+    expiry_given: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,17 +191,24 @@ class SessionDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionWrite:
-    """What a write did: the turn (or session) chunks per given exchange, and the counts."""
+    """What a write did: the turn (or session) chunks per given exchange, and the counts.
+
+    `deferred` counts those of the chunks whose vectors are left to a job; `expires` says whether
+    some of what was written does.
+    """
 
     chunk_ids: Sequence[int]
     added: int = 0
     replaced: int = 0
     repeated: int = 0
+    deferred: int = 0
+    expires: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A stored chunk as reads return it; its parts and their opening are those of ChunkDraft."""
+    """A stored chunk as reads return it; its parts, their opening and its expiry are those of
+    ChunkDraft."""
 
     chunk_id: int
     namespace: str
@@ -198,6 +244,7 @@ class Chunk:
     metadata: Mapping[str, JsonValue]
     part_count: int = 1
     opening_length: int = 0
+    expires_at: datetime | None = None
 
     @property
     def own_user_text(self) -> str:
@@ -214,6 +261,56 @@ class Chunk:
         return self.session_text or render_exchange(
             self.user_text, self.assistant_text, self.user_speaker, self.assistant_speaker
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The chunk as plain values, ready for JSON."""
+        return {**asdict(self), "content": self.content}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """What one session holds, as lists show it: active exchanges, their times, how it begins.
+
+    `opening` has 200 characters at most; `agent_id` is one of the session's agents.
+    """
+
+    user_id: str
+    session_id: str
+    agent_id: str | None
+    exchanges: int
+    first_at: datetime | None
+    last_at: datetime | None
+    opening: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayCount:
+    """How many exchanges, still active, were stored on a day (UTC)."""
+
+    day: date
+    exchanges: int
+
+
+class Page(list[T]):
+    """Some items of a list, in its order; `next_cursor` asks for those behind, None at the end."""
+
+    def __init__(self, items: Iterable[T] = (), *, next_cursor: str | None = None) -> None:
+        super().__init__(items)
+        self.next_cursor = next_cursor
+
+
+class Added(list[Chunk]):
+    """The chunks that hold what was added, and what is to be said about them.
+
+    `deferred` counts those whose vectors a job will make; words find them meanwhile.
+    """
+
+    def __init__(
+        self, chunks: Iterable[Chunk] = (), *, notes: Sequence[str] = (), deferred: int = 0
+    ) -> None:
+        super().__init__(chunks)
+        self.notes = list(notes)
+        self.deferred = deferred
 
 
 def join_sides(user_text: str, assistant_text: str) -> str:
@@ -235,6 +332,14 @@ def render_exchange(
     return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
 
 
+@dataclass(frozen=True, slots=True)
+class Awaiting:
+    """The parts of a stored exchange without an answer, and the text of what was said before it."""
+
+    parts: Sequence[Chunk]
+    before: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One entry of a chunk's append-only history."""
@@ -248,7 +353,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStatistics:
-    """What one user's memory holds."""
+    """What one user's memory holds.
+
+    `expiring` chunks expire some day; `expired` ones are shown no more, and not swept yet.
+    """
 
     namespace: str
     user_id: str
@@ -258,5 +366,7 @@ class ScopeStatistics:
     session_chunks: int
     sessions: int
     inactive: int
+    expiring: int
+    expired: int
     first_at: datetime | None
     last_at: datetime | None

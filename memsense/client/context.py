@@ -4,29 +4,33 @@ Here and in the resources, what only some processes need is imported where it is
 search starts quickly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from memsense import store
-from memsense.client.models import open_named_embedder, open_reranker, open_tagger
+from memsense import store, telemetry
+from memsense.client.embedders import Embedders
+from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
-from memsense.db import Pool, read, run_read
+from memsense.db import Pool, read, run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.embed import Embedder, cache_queries, check_embedder
+from memsense.embed import Embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.known import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile
-from memsense.types import SessionDraft
+from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
+    from memsense.client.worker import BackgroundWorker
     from memsense.db.embedded import EmbeddedServer
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
-    from memsense.write.vectors import BatchVectors
+    from memsense.write.vectors import BatchVectors, Patience, VectorSpace
+
+T = TypeVar("T")
 
 
 class Context:
@@ -39,6 +43,7 @@ class Context:
         settings: Settings,
         profile: str | Profile | None = None,
         embedder: Embedder | None = None,
+        other_embedders: Sequence[Embedder] = (),
         tagger: "FacetTagger | None" = None,
         extractor: "EntityExtractor | None" = None,
         reranker: Reranker | None = None,
@@ -50,7 +55,7 @@ class Context:
         self.profile = profile
         self.known = KnownScopes()
         self.recorder = TraceRecorder(lambda: read(pool))
-        self._given_embedder = embedder
+        self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
         self._given_extractor = extractor
         self._given_reranker = reranker
@@ -60,23 +65,111 @@ class Context:
 
     def close(self) -> None:
         """Write waiting traces and close; the embedded server stops when nobody else uses it."""
+        telemetry.forget_jobs(self)
+        if "background" in self.__dict__:
+            self.background.close()
         self.recorder.close()
         self.pool.close()
         if self._server is not None:
             self._server.release()
 
-    @cached_property
-    def embedder(self) -> Embedder:
-        """What turns texts into vectors, made at first use, with a cache of questions."""
-        inner = check_embedder(self._given_embedder or open_named_embedder(self.settings))
-        size = self.settings.query_cache_size
-        return cache_queries(inner, size) if size else inner
+    def for_tenant(self, tenant: str) -> "Context":
+        """What another tenant's memory is given: the same connections and models, and nothing that
+        this one has seen. It is closed before this one.
+        """
+        works = self.settings.worker == "auto" and self._server is not None
+        changes = {"tenant": tenant, **({"worker": "on"} if works else {})}
+        other = Context(
+            self.pool.for_tenant(tenant),
+            settings=self.settings.model_copy(update=changes),
+            profile=self.profile,
+            tagger=self._given_tagger,
+            extractor=self._given_extractor,
+            reranker=self._given_reranker,
+        )
+        other.embedders = self.embedders.apart()
+        return other
 
-    def batch_vectors(self) -> "BatchVectors":
-        """Vectors for one batch of writes; tokens too, if the settings want them."""
+    @property
+    def store_id(self) -> str:
+        """What spans and metrics call this memory."""
+        return f"{self.settings.tenant}/{self.settings.namespace}"
+
+    @property
+    def embedder(self) -> Embedder:
+        """What turns texts into vectors: of the model that the namespace is searched with, as far
+        as it is known, else what the store was opened with."""
+        known = self._namespace
+        return self.embedders.own if known is None else self.embedders.of(self.with_embedder(known))
+
+    def with_embedder(self, namespace: store.Namespace) -> store.Namespace:
+        """The namespace, as it is now if its model's embedder is not to be had: searches may have
+        gone over to another model. Raises ModelMismatchError."""
+        if namespace.in_use is not None and self.embedders.find(namespace.in_use) is None:
+            namespace = run_read(self.pool, self.reload_namespace) or namespace
+            self.embedders.of(namespace)
+        return namespace
+
+    def forget_user(self, user_id: str) -> None:
+        """Let nothing of a user's stay in this process: who speaks, what was asked."""
+        self.known.drop(user_id)
+        self.embedders.forget()
+
+    def batch_vectors(self, when: EmbedWhen | None = None) -> "BatchVectors":
+        """Vectors for one batch of writes; tokens too, if the settings want them.
+
+        `when` they are made is, if not given, the settings' to say.
+        """
         from memsense.write.vectors import BatchVectors
 
-        return BatchVectors(self.embedder, tokens=self.settings.token_vectors)
+        return BatchVectors(
+            self.embedder,
+            tokens=self.settings.token_vectors,
+            when=when or self.settings.embed,
+            patience=self._patience,
+            find=self.embedders.find,
+            models=self._namespace.models if self._namespace else (),
+        )
+
+    @cached_property
+    def _patience(self) -> "Patience":
+        from memsense.write.vectors import Patience
+
+        return Patience()
+
+    @cached_property
+    def background(self) -> "BackgroundWorker":
+        """What does jobs in a thread of this process, once it is woken."""
+        from memsense.client.worker import BackgroundWorker
+
+        return BackgroundWorker(self)
+
+    def run_write(
+        self,
+        work: Callable[[Connection], T],
+        vectors: "BatchVectors",
+        *,
+        if_possible: bool = False,
+    ) -> T:
+        """One transaction that is known by its content or its key, and may be run again.
+
+        What it comes upon is embedded outside of it; with `if_possible`, a failing embedder stops
+        it in no case. A worker is woken for what is left to a job.
+        """
+        complete = vectors.complete_if_possible if if_possible else vectors.complete
+        done = complete(lambda: run_transaction(self.pool, work, is_idempotent=True))
+        if vectors.deferred is not None or self.settings.auto_index:
+            self.wake_worker()
+        elif vectors.left_fresh:
+            self.wake_worker(at_once=False)
+        return done
+
+    def wake_worker(self, *, at_once: bool = True) -> None:
+        """Something is left for later; this process does it, if it is the one to. What need not be
+        done `at_once` is done when it next looks."""
+        chosen = self.settings.worker
+        if chosen == "on" or (chosen == "auto" and self._server is not None):
+            self.background.wake(at_once=at_once)
 
     @cached_property
     def tagger(self) -> "FacetTagger":
@@ -111,13 +204,17 @@ class Context:
 
     def reload_namespace(self, connection: Connection) -> store.Namespace | None:
         """The namespace with its settings as they are now; remembered once it has a model."""
-        tenant_id = store.find_tenant(connection, self.settings.tenant)
-        if tenant_id is None:
-            return None
-        found = store.find_namespace(connection, tenant_id, self.settings.namespace)
+        found = self.see_namespace(connection)
         if found is not None and found.model_id is not None:
             self._namespace = found
         return found
+
+    def see_namespace(self, connection: Connection) -> store.Namespace | None:
+        """The namespace as this connection sees it, also one that it may yet roll back."""
+        tenant_id = self.pool.tenant_id or store.find_tenant(connection, self.settings.tenant)
+        if tenant_id is None:
+            return None
+        return store.find_namespace(connection, tenant_id, self.settings.namespace)
 
     def require_namespace(self, connection: Connection) -> store.Namespace:
         """The namespace for reading; raises NotFoundError before it holds anything."""
@@ -126,32 +223,42 @@ class Context:
             raise NotFoundError(f"nothing is stored in namespace {self.settings.namespace!r} yet")
         return namespace
 
-    def claim_namespace(self, connection: Connection) -> store.Namespace:
-        """The namespace for what is set before anything is written; made if new."""
+    def claim_namespace(
+        self, connection: Connection, *, language: str | None = None
+    ) -> store.Namespace:
+        """The namespace for what is set before anything is written; made if new, in the language
+        that the settings name, else in this one, else in their default."""
+        named = "language" in self.settings.model_fields_set
         return self._namespace or store.claim_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
-            language=self.settings.language,
+            language=self.settings.language if named or language is None else language,
         )
 
-    def require_dimension(self) -> None:
-        """Let the embedder say its dimension now, which it may have to ask a server for."""
-        _ = self.embedder.dimension
+    def open_namespace(self, connection: Connection, space: "VectorSpace") -> store.Namespace:
+        """The namespace for writing, made if new; only reads, which see it committed, keep it.
 
-    def open_namespace(self, connection: Connection) -> store.Namespace:
-        """The namespace for writing, made if new; only reads, which see it committed, keep it."""
-        if self._namespace is not None:
-            store.check_model(self._namespace, self.embedder.model, self.embedder.dimension)
-            return self._namespace
-        return store.open_namespace(
+        `space` is that of the vectors to be written, asked for before the transaction: it may take
+        a server. If searches have gone over to another model since, their vectors are made, too.
+        """
+        known = self._namespace and self.with_embedder(self._namespace)
+        if known is not None:
+            model = self.embedders.of(known).model
+            store.check_model(known, model, space.dimension if model == space.model else None)
+            return known
+        own = self.embedders.own
+        found = store.open_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
             language=self.settings.language,
-            model=self.embedder.model,
-            dimension=self.embedder.dimension,
+            model=own.model,
+            dimension=space.dimension,
         )
+        embedder = self.embedders.of(found)
+        store.check_model(found, embedder.model, space.dimension if embedder is own else None)
+        return found
 
     def find_profile(
         self, connection: Connection, namespace: store.Namespace | None, name: str

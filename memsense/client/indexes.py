@@ -1,7 +1,7 @@
 """`memory.indexes`: what makes the search of large memories quick, and the text index anew."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
 
 from memsense import store
 from memsense.client.context import Context
@@ -10,10 +10,7 @@ from memsense.db import read, transaction
 from memsense.errors import ConfigurationError
 from memsense.inputs import Callback, Id, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
-
-if TYPE_CHECKING:
-    from memsense.embed import Tokens
-    from memsense.write.vectors import TokenText
+from memsense.write.vectors import embed_tokens
 
 
 class IndexesResource:
@@ -41,7 +38,7 @@ class IndexesResource:
         100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
         """
         with read(self._context.pool) as connection:
-            namespace = self._context.find_namespace(connection)
+            namespace = self._context.reload_namespace(connection)
             if namespace is None:
                 return []
             threshold = self._context.settings.index_threshold
@@ -55,6 +52,7 @@ class IndexesResource:
         `on_chunks` gets the size of each batch. Raises ConfigurationError if the embedder has no
         token vectors, or the settings leave them out.
         """
+        self._context.look_up_namespace()
         if not self._context.batch_vectors().gives_tokens:
             raise ConfigurationError(
                 f"{self._context.embedder.model} gives no token vectors"
@@ -62,16 +60,10 @@ class IndexesResource:
                 else "MEMSENSE_TOKEN_VECTORS leaves token vectors out"
             )
         namespace = self._context.look_up_namespace()
-        if namespace is None:
+        if namespace is None or namespace.in_use is None:
             return 0
-        embedder = self._context.embedder
-        store.check_model(namespace, embedder.model, embedder.dimension)
-        return store.fill_tokens(self._context.pool, namespace, self._embed_tokens, on_chunks)
-
-    def _embed_tokens(self, texts: "Sequence[TokenText]") -> "Sequence[Tokens | None]":
-        vectors = self._context.batch_vectors()
-        vectors.prepare((), texts)
-        return vectors.tokens(texts)
+        embed = partial(embed_tokens, self._context.embedders.of(namespace))
+        return store.fill_tokens(self._context.pool, namespace, namespace.in_use, embed, on_chunks)
 
     @takes(language=Name | None, on_chunks=Callback)
     def rebuild(

@@ -14,20 +14,27 @@ def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedde
 
     `for_few` says that this process will embed only a text or two: see `OnnxEmbedder`.
     """
+    given = embedder_arguments(settings)
+    if settings.embedder == "openai":
+        given["timeout"] = settings.embedding_timeout
+        given["attempts"] = settings.embedding_attempts
+        given["limit"] = settings.embedding_limit
+        given["requests"] = settings.embedding_requests
+    else:
+        given["for_few"] = for_few
+        given["provider"] = settings.embedding_provider
+    return open_embedder(settings.embedder, **given)
+
+
+def embedder_arguments(settings: Settings) -> dict[str, Any]:
+    """What the settings say of which model is meant, and where."""
     found = {
         "model": settings.embedding_model,
         "base_url": settings.embedding_url,
         "api_key": settings.embedding_api_key,
         "dimension": settings.embedding_dimension,
     }
-    given: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
-    if settings.embedder == "openai":
-        given["timeout"] = settings.embedding_timeout
-        given["attempts"] = settings.embedding_attempts
-        given["limit"] = settings.embedding_limit
-    elif for_few:
-        given["for_few"] = True
-    return open_embedder(settings.embedder, **given)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def open_tagger(settings: Settings) -> FacetTagger:

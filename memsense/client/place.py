@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from memsense.config import Settings
 from memsense.db import Pool, check_server, connect, migrate, open_pool
+from memsense.db.security import find_standing, require_policies
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
@@ -30,6 +31,7 @@ def _start(server: "EmbeddedServer") -> str:
     address = server.start()
     if migrate.schema_state(address).current is None:
         migrate.upgrade(address)
+        migrate.make_roles(address)
     return address
 
 
@@ -37,10 +39,17 @@ def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | No
     with connect(address) as connection:
         check_server(connection)
         migrate.require_current(connection)
+        standing = find_standing(connection)
+        if settings.require_policies:
+            require_policies(connection, standing.role)
     return open_pool(
         address,
         min_size=settings.pool_min_size,
         max_size=settings.pool_max_size,
         timeout=settings.pool_timeout,
         revive=server.revive if server else None,
+        tenant=settings.tenant,
+        role=standing.role,
+        lookups=standing.lookups,
+        prepares=settings.prepared_statements,
     )

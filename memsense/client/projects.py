@@ -39,7 +39,7 @@ class ProjectsResource:
         """A new project of these sessions, which needn't hold anything yet.
 
             memory.projects.create("kitchen", ["monday", "friday"])
-            memory.search("Which colour?", project="kitchen")
+            memory.search("Which colour?", user_id="ada", project="kitchen")
 
         Raises InvalidInputError if the name is taken.
         """

@@ -2,14 +2,18 @@
 
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from memsense import store
+from memsense import store, telemetry
 from memsense.client.context import Context
+from memsense.client.telling import tell_search
 from memsense.client.writes import Writes
 from memsense.db import run_read
+from memsense.db.connection import Connection
+from memsense.embed import Embedder
 from memsense.errors import (
     ConfigurationError,
     EmbeddingError,
@@ -22,62 +26,107 @@ from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, SearchPlan
-from memsense.search.settings import embedder_failure
+from memsense.search.settings import check_past, embedder_failure
+from memsense.store.past import fetch_kept_since, find_scope_then
+from memsense.types import EmbeddingModel
 
 
 class Searches:
     """Answers requests within one context."""
 
-    def __init__(self, context: Context, writes: Writes) -> None:
+    def __init__(
+        self, context: Context, writes: Writes, *, model: EmbeddingModel | None = None
+    ) -> None:
+        """With a `model`, searches use its vectors; without, those of the namespace's."""
         self._context = context
         self._writes = writes
+        self._model = model
 
-    def answer(self, request: SearchRequest, *, trace: bool | None) -> SearchResult:
-        """The hits, recorded if `trace` says so, or for the share that the settings say."""
+    def answer(
+        self, requests: Sequence[SearchRequest], *, trace: bool | None
+    ) -> list[SearchResult]:
+        """The hits of requests with the same filters; recorded if `trace` says so, or for the share
+        that the settings say."""
+        context, started = self._context, time.perf_counter()
+        with telemetry.operation("search_memory", context.store_id) as span:
+            results = self._answer(requests, trace=trace)
+            telemetry.time_search(time.perf_counter() - started)
+            for _ in filter(lambda result: not result, results):
+                telemetry.count_empty(context.store_id)
+            if span.is_heard:
+                tell_search(span, requests, results, with_text=context.settings.telemetry_text)
+        return results
+
+    def _answer(
+        self, requests: Sequence[SearchRequest], *, trace: bool | None
+    ) -> list[SearchResult]:
         context, started = self._context, time.perf_counter()
         with context.recorder.search_running():
             namespace = context.look_up_namespace()
             if namespace is None:
-                return SearchResult(notes=["nothing is stored in this namespace yet"])
-            search = self.run(namespace, request)
-            if search.awaits_sessions:
-                self._writes.make_sessions(request.user_id)
-                search = self.run(namespace, request)
-            result = self.fetch(search)
+                note = "nothing is stored in this namespace yet"
+                return [SearchResult(notes=[note]) for _ in requests]
+            searches = self._run_each(namespace, requests)
+            results = run_read(context.pool, lambda it: searching.fetch_results(it, searches))
         total = 1000 * (time.perf_counter() - started)
-        result = replace(result, timings_ms={**result.timings_ms, "total": total})
-        return self._record(search, result) if self._is_traced(trace) else result
-
-    def make_awaited(self, request: SearchRequest) -> None:
-        """Make the session chunks that a search with this request would make first."""
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return
-        wanted = request.granularity or self._choose_profile(namespace, request).granularity
-        if wanted == "session":
-            self._writes.make_sessions(request.user_id)
+        timed = [
+            replace(result, timings_ms={**result.timings_ms, "total": total}) for result in results
+        ]
+        return [
+            self._record(search, result) if self._is_traced(trace) else result
+            for search, result in zip(searches, timed, strict=True)
+        ]
 
     def fetch(self, search: Search) -> SearchResult:
         """The hits of a search that was run."""
         return run_read(self._context.pool, lambda it: searching.fetch_result(it, search))
 
+    def _run_each(
+        self, namespace: store.Namespace, requests: Sequence[SearchRequest]
+    ) -> list[Search]:
+        """The searches of all requests, recalled in one round trip."""
+        if len(requests) == 1:
+            return [self.run(namespace, requests[0])]
+        try:
+            searches = self._run_plans([self._plan(namespace, request) for request in requests])
+        except EmbeddingError:  # each alone, as far as the settings let words answer
+            return [self.run(namespace, request) for request in requests]
+        settled = [self._settle(namespace, search) for search in searches]
+        return [self._with_sessions(namespace, search) for search in settled]
+
     def run(self, namespace: store.Namespace, request: SearchRequest) -> Search:
+        """Search, with the session chunks that it waits for."""
+        return self._with_sessions(namespace, self._run_current(namespace, request))
+
+    def _with_sessions(self, namespace: store.Namespace, search: Search) -> Search:
+        if not search.awaits_sessions:
+            return search
+        self._writes.make_sessions(search.request.user_id)
+        return self._run_current(namespace, search.request)
+
+    def _run_current(self, namespace: store.Namespace, request: SearchRequest) -> Search:
         """Search with the settings as they are now: again, if what was known of them is outdated.
 
         Recall itself reports their version, so that asking costs no statement.
         """
         try:
-            plan = self._plan(namespace, request)
-            search = self._run_plan(plan)
+            search = self._run_plan(self._plan(namespace, request))
         except EmbeddingError as error:
             namespace = self._allow_unembedded(namespace, error)
-            plan = self._plan(namespace, request, unembedded=str(error))
-            search = self._run_plan(plan)
+            search = self._run_plan(self._plan(namespace, request, unembedded=str(error)))
+        return self._settle(namespace, search)
+
+    def _settle(self, namespace: store.Namespace, search: Search) -> Search:
+        """The search, run again where it turns out that it was run with what is outdated."""
+        plan, request = search.plan, search.request
         if search.state.scopes and search.state.settings_version != namespace.settings_version:
             newest = self._reload_namespace() or namespace
             profile = self._choose_profile(newest, request)
-            if profile != plan.profile:
+            if profile != plan.profile and not self._is_outdated(search):
                 search = self._run_plan(replace(plan, profile=profile))
+        search = self._follow_model(search)
+        if search.state.waiting:
+            self._context.wake_worker()
         if searching.holds_sessions_only(search):
             request = request.model_copy(update={"granularity": "session"})
             search = self._run_plan(replace(search.plan, request=request))
@@ -91,7 +140,25 @@ class Searches:
 
     def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
         """Search just as the request says, whatever the settings are by now."""
-        return self._run_plan(self._plan(namespace, request))
+        return self._follow_model(self._run_plan(self._plan(namespace, request)))
+
+    def _is_outdated(self, search: Search) -> bool:
+        """Whether the namespace is searched with another model than this search was."""
+        in_use = search.state.model_id
+        return self._model is None and in_use is not None and in_use != search.asked.model_id
+
+    def _follow_model(self, search: Search) -> Search:
+        """The search, run again with the model that is in use if it was run with another one.
+
+        Vectors of the other one are read as long as they are there, and none of two models.
+        """
+        if not self._is_outdated(search):
+            return search
+        newest = self._reload_namespace()
+        if newest is None:
+            return search
+        unembedded = search.plan.unembedded
+        return self._run_plan(self._plan(newest, search.request, unembedded=unembedded))
 
     def _allow_unembedded(
         self, namespace: store.Namespace, error: EmbeddingError
@@ -116,13 +183,15 @@ class Searches:
         profile = self._choose_profile(namespace, request)
         if unembedded and not profile.weights["lexical"]:
             raise EmbeddingError(f"{unembedded}; profile {profile.name!r} has no weight for words")
-        if not unembedded:
-            embedder = self._context.embedder
+        if not unembedded and self._model is None:
+            namespace = self._context.with_embedder(namespace)
+            embedder = self._context.embedders.of(namespace)
             store.check_model(namespace, embedder.model, embedder.dimension)
         return SearchPlan(
             request=request,
             tenant_id=namespace.tenant_id,
             namespace=namespace.name,
+            model=self._model or namespace.in_use,
             profile=profile,
             asked_at=request.asked_at or datetime.now(UTC),
             unembedded=unembedded,
@@ -170,19 +239,58 @@ class Searches:
         return replace(result, notes=notes, trace_id=trace_id)
 
     def _run_plan(self, plan: SearchPlan) -> Search:
+        return self._run_plans([plan])[0]
+
+    def _run_plans(self, plans: Sequence[SearchPlan]) -> list[Search]:
         """Search with what is known of the scope; once more if that turns out to be outdated."""
-        context, user_id = self._context, plan.request.user_id
-        known = self._know(plan)
-        search = searching.run_search(context.pool, plan, known, context.embedder, context.reranker)
-        if known is None or known == (newer := searching.update_known(known, search.state)):
+        known = [self._know(plan) for plan in plans]
+        searches = self._run_knowing(list(zip(plans, known, strict=True)))
+        return [
+            self._update_known(each, search) for each, search in zip(known, searches, strict=True)
+        ]
+
+    def _run_knowing(
+        self, given: Sequence[tuple[SearchPlan, store.KnownScope | None]]
+    ) -> list[Search]:
+        context = self._context
+        prepared = [
+            searching.prepare_search(plan, known, self._embedder_of(plan)) for plan, known in given
+        ]
+        return searching.run_searches(context.pool, prepared, context.reranker)
+
+    def _embedder_of(self, plan: SearchPlan) -> Embedder:
+        if plan.model is None or plan.unembedded:
+            return self._context.embedders.own
+        return self._context.embedders.require(plan.model)
+
+    def _update_known(self, known: store.KnownScope | None, search: Search) -> Search:
+        plan = search.plan
+        if known is None or plan.request.as_of is not None:
             return search
-        assert user_id is not None
-        context.known.put(user_id, newer)
+        if known == (newer := searching.update_known(known, search.state)):
+            return search
+        assert plan.request.user_id is not None
+        self._context.known.put(plan.request.user_id, newer)
         if searching.asks_alike(plan, known, newer):
             return search  # an outdated `indexed` has cost this search time, never its answer
-        return searching.run_search(context.pool, plan, newer, context.embedder, context.reranker)
+        return self._run_knowing([(plan, newer)])[0]
+
+    def _know_then(self, plan: SearchPlan, as_of: datetime) -> store.KnownScope | None:
+        """What was known of the scope; raises ConfigurationError where its past is not kept."""
+        user_id, context = plan.request.user_id, self._context
+
+        def fetch(connection: Connection) -> store.KnownScope | None:
+            namespace = context.require_namespace(connection)
+            check_past(fetch_kept_since(connection, namespace), as_of)
+            if user_id is None:
+                return None
+            return find_scope_then(connection, plan.tenant_id, plan.namespace, user_id, as_of)
+
+        return run_read(context.pool, fetch)
 
     def _know(self, plan: SearchPlan) -> store.KnownScope | None:
+        if plan.request.as_of is not None:
+            return self._know_then(plan, plan.request.as_of)
         user_id, known = plan.request.user_id, None
         if user_id is not None:
             known = self._context.known.get(user_id)

@@ -76,7 +76,9 @@ class SettingsResource:
 
         `profile` is the name of a shipped or stored profile; a route's weight (0 to 5) or any
         constant of `Profile` applies on top of it; `embedder_failure` ("error" or "lexical")
-        says what a search does whose question can't be embedded. `by` goes into the history
+        says what a search does whose question can't be embedded, `history` ("off" or "on") whether
+        what an update replaces is kept, `on_expiry` ("erase" or "forget") what becomes of what has
+        expired. `by` goes into the history
         (default: the user of the operating system). All or nothing. Raises ConfigurationError,
         or ConflictError if the settings are no longer those of `expected_version`.
         """

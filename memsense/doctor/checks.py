@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from memsense.db.connection import Connection
 from memsense.doctor.contents import (
     examine_drift,
+    examine_jobs,
     examine_languages,
     examine_models,
     examine_retired,
@@ -38,6 +39,7 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
     yield from examine_indexes(connection)
     yield from examine_large(connection, expected)
     yield from examine_vectors(connection)
+    yield from examine_jobs(connection)
     yield from examine_tokens(connection, expected)
     yield from examine_retired(connection)
     yield from examine_drift(connection)

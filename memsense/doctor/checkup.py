@@ -5,14 +5,26 @@ from collections.abc import Iterator
 from memsense import store
 from memsense.client.models import open_named_embedder
 from memsense.config import Settings
-from memsense.db import Pool, connect, migrate, open_pool, read, transaction
+from memsense.db import (
+    Pool,
+    connect,
+    database_errors,
+    migrate,
+    open_pool,
+    read,
+    transaction,
+)
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
+from memsense.db.security import Standing, as_searching, find_standing
+from memsense.db.session import TenantConnection
 from memsense.doctor import repairs
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
-from memsense.doctor.plan import examine_plan, find_largest_scope
+from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
+from memsense.doctor.pooler import examine_pooler
+from memsense.doctor.security import examine_security
 from memsense.doctor.server import examine_server
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import ConfigurationError
@@ -37,45 +49,46 @@ def check_up(
     Without a `profile` or an `embedder`, those of the settings. Raises ConnectionFailedError
     if there is no connection to be had.
     """
-    connect(url).close()
-    pool = open_pool(url, min_size=1, max_size=1, timeout=settings.pool_timeout)
-    try:
-        return make_report(
-            list(
-                _examine(
-                    pool,
-                    settings,
-                    profile,
-                    embedder or open_named_embedder(settings),
-                    repair=repair,
-                )
-            )
-        )
-    finally:
-        pool.close()
+    chosen = embedder or open_named_embedder(settings)
+    return make_report(list(_examine(url, settings, profile, chosen, repair=repair)))
 
 
 def _examine(
-    pool: Pool, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
+    url: str, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
 ) -> Iterator[Finding]:
-    with read(pool) as connection:
+    with connect(url) as connection, database_errors():
         yield from examine_server(connection)
+        yield from examine_pooler(connection, prepares=settings.prepared_statements)
         state = migrate.read_state(connection)
-    yield describe_revision(state.current, state.head)
-    if not state.is_current:
-        return
+        yield describe_revision(state.current, state.head)
+        if not state.is_current:
+            return
+        standing = find_standing(connection)
+        yield from examine_security(connection, standing)
+    with open_pool(
+        url,
+        min_size=1,
+        max_size=1,
+        timeout=settings.pool_timeout,
+        tenant=settings.tenant,
+        prepares=False,
+    ) as pool:
+        yield from _examine_contents(pool, standing, settings, profile, embedder, repair=repair)
+
+
+def _examine_contents(
+    pool: Pool,
+    standing: Standing,
+    settings: Settings,
+    profile: Profile | None,
+    embedder: Embedder,
+    *,
+    repair: bool,
+) -> Iterator[Finding]:
     if repair:
         with transaction(pool) as connection:
             yield from repairs.repair(connection)
-    expected = Expected(
-        tenant=settings.tenant,
-        namespace=settings.namespace,
-        model=embedder.model,
-        dimension=embedder.dimension,
-        trace_days=settings.trace_days,
-        index_threshold=settings.index_threshold,
-        tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
-    )
+    expected = Expected.of(settings, embedder)
     if find_token_embedder(embedder) is None:
         text = f"{embedder.model} gives no token vectors: searches go without terms of tokens"
         yield Finding(check="tokens", severity="info", text=text)
@@ -91,7 +104,7 @@ def _examine(
                 remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
             )
         else:
-            yield from _examine_recall(connection, ranking)
+            yield from _examine_recall(connection, ranking, standing)
 
 
 def _find_tuned(connection: Connection, settings: Settings) -> Profile:
@@ -104,8 +117,10 @@ def _find_tuned(connection: Connection, settings: Settings) -> Profile:
     return default_profile(None, settings.profile)
 
 
-def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Finding]:
-    """How the server runs the recall query over its largest memory."""
+def _examine_recall(
+    connection: TenantConnection, profile: Profile, standing: Standing
+) -> Iterator[Finding]:
+    """How the server runs the recall query over its largest memory, as whom searches run."""
     scope = find_largest_scope(connection)
     if scope is None:
         return
@@ -114,12 +129,19 @@ def _examine_recall(connection: Connection, profile: Profile) -> Iterator[Findin
         namespace=scope["namespace"],
         user_id=scope["user_id"],
         granularities=("turn", "session"),
+        model_id=scope["model_id"],
         query_vector=scope["embedding"].to_numpy(),
         terms=segment_scripts(scope["user_text"]),
         profile=profile,
         top_k=10,
-        indexed=Indexed(scope["scope_id"], scope["dimension"]) if scope["indexed"] else None,
+        indexed=Indexed(scope["scope_id"], scope["model_id"], scope["dimension"])
+        if scope["indexed"]
+        else None,
         optional=ask_optional(scope["user_text"], profile),
     )
-    explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape_of(request))}")
-    yield from examine_plan(fetch_value(connection, explain, query_values(request)), ROUTES)
+    shape = shape_of(request, lookups=standing.lookups)
+    explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape)}")
+    with as_searching(connection, scope["tenant_id"], standing):
+        plan = fetch_value(connection, explain, query_values(request))
+        indexed = are_words_indexed(connection) if standing.lookups else None
+    yield from examine_plan(plan, ROUTES, are_words_indexed=indexed)

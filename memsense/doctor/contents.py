@@ -10,11 +10,28 @@ from memsense.text.scripts import segment_scripts
 
 SAMPLED_CHUNKS = 50
 
+_WAITING = {
+    "embed": "words alone find their memories",
+    "fill": "a model that was added can't be switched to yet",
+    "expire": "what has expired is hidden, and still stored",
+    "index": "large memories are searched, and written to, as they were",
+}
+"""What it means that jobs of a kind are not done."""
+
 
 def examine_vectors(connection: Connection) -> Iterator[Finding]:
     """Chunks that lack a vector."""
     for found in fetch_all(connection, "count_pending", file=FILE, of=Named):
         examples = ", ".join(str(chunk_id) for chunk_id in found["examples"])
+        if found["is_current"] is False:
+            yield Finding(
+                check="embeddings",
+                severity="warning",
+                text=f"{found['chunks']} chunks of {found['tenant']}/{found['namespace']} have no"
+                f" {found['route']} vector of {found['model']}, which is not searched with yet",
+                remedy="run 'memsense model add' for it, or drop it",
+            )
+            continue
         yield Finding(
             check="embeddings",
             severity="error" if found["route"] == "full" else "warning",
@@ -22,6 +39,28 @@ def examine_vectors(connection: Connection) -> Iterator[Finding]:
             f" have no {found['route']} vector (such as {examples})",
             remedy="archive and restore them, which embeds them again",
         )
+
+
+def examine_jobs(connection: Connection) -> Iterator[Finding]:
+    """Work that was left for later: what waits, and what is dead."""
+    for found in fetch_all(connection, "count_all_jobs", file=FILE, of=Named):
+        place = f"{found['tenant']}/{found['namespace']}"
+        if found["dead"]:
+            yield Finding(
+                check="jobs",
+                severity="error",
+                text=f"{found['dead']} jobs of {place} are dead, the last because of:"
+                f" {found['last_error']}",
+                remedy="see 'memsense jobs list --status dead', then 'memsense jobs retry --dead'",
+            )
+        if found["overdue"]:
+            yield Finding(
+                check="jobs",
+                severity="warning",
+                text=f"{found['overdue']} jobs of {place} wait for a worker, the oldest since"
+                f" {found['oldest_at']:%Y-%m-%d %H:%M} UTC: {_WAITING[found['kind']]}",
+                remedy="run 'memsense worker'",
+            )
 
 
 def examine_tokens(connection: Connection, expected: Expected) -> Iterator[Finding]:
@@ -112,16 +151,26 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
     for found in fetch_all(connection, "list_namespaces", file=FILE, of=Named):
         here = (found["tenant"], found["namespace"]) == (expected.tenant, expected.namespace)
         stored = found["model"], found["dimension"]
-        if here and found["model"] and stored != (expected.model, expected.dimension):
+        is_other = found["model"] and stored != (expected.model, expected.dimension)
+        if here and is_other and not found["opens_itself"]:
             yield Finding(
                 check="model",
                 severity="error",
                 text=f"namespace {found['namespace']!r} holds vectors of {found['model']}"
                 f" ({found['dimension']}), the embedder is {expected.model}"
                 f" ({expected.dimension})",
-                remedy="use the same embedder, or another namespace",
+                remedy="use the same embedder, another namespace, or 'memsense model add'",
             )
     for found in fetch_all(connection, "list_foreign_vectors", file=FILE, of=Named):
+        if found["state"] == "dropping":
+            yield Finding(
+                check="model",
+                severity="warning",
+                text=f"{found['vectors']} vectors of {found['tenant']}/{found['namespace']} are of"
+                f" {found['model']}, whose dropping has broken off",
+                remedy=f"run 'memsense model drop {found['model']}'",
+            )
+            continue
         yield Finding(
             check="model",
             severity="error",

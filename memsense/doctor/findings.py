@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from memsense.config import Settings
+from memsense.embed import Embedder, find_token_embedder
 
 FILE = "doctor.sql"
 """Where the statements of an examination stand."""
@@ -70,3 +73,16 @@ class Expected:
     trace_days: float
     index_threshold: int
     tokens: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings, embedder: Embedder) -> Self:
+        """What these settings and this embedder let expect."""
+        return cls(
+            tenant=settings.tenant,
+            namespace=settings.namespace,
+            model=embedder.model,
+            dimension=embedder.dimension,
+            trace_days=settings.trace_days,
+            index_threshold=settings.index_threshold,
+            tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
+        )

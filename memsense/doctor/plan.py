@@ -5,12 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from memsense.db.connection import Connection
-from memsense.db.rows import Named, find_one
+from memsense.db.rows import Named, fetch_value, find_one
 from memsense.doctor.findings import FILE, Finding
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
+SLOW_MS = 250
+"""What a question's words may take without their index before their plan is worth a warning."""
+
 WASTED_ROWS = 10_000
 """Rows of others that a route may read in vain before its plan is worth a warning."""
+
+LOOKUPS = frozenset({"find_postings", "find_ranked"})
+"""The functions that the words of a question are looked up by, where tables are not read."""
+
+WORD_INDEX = "chunks_scope_lexemes"
 
 _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
 
@@ -20,8 +28,19 @@ def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
     return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
-def examine_plan(plan: Any, routes: Sequence[str]) -> Iterator[Finding]:
-    """Each route's plan in words, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query."""
+def are_words_indexed(connection: Connection) -> bool:
+    """Whether the transaction so far has scanned the text index."""
+    return fetch_value(connection, "are_words_indexed", file=FILE)
+
+
+def examine_plan(
+    plan: Any, routes: Sequence[str], *, are_words_indexed: bool | None = None
+) -> Iterator[Finding]:
+    """Each route's plan in words, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query.
+
+    `are_words_indexed`: whether the functions that look words up used their index; None where
+    there is no such function in the query.
+    """
     top = json.loads(plan) if isinstance(plan, str) else plan
     nodes = list(_walk(top[0]["Plan"]))
     yield Finding(
@@ -32,7 +51,7 @@ def examine_plan(plan: Any, routes: Sequence[str]) -> Iterator[Finding]:
     for route in routes:
         root = _root_of(nodes, route)
         if root is not None:
-            yield _describe_route(route, root)
+            yield _describe_route(route, root, are_words_indexed)
 
 
 def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -53,20 +72,30 @@ def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any
 def _is_source(node: Mapping[str, Any]) -> bool:
     name = node.get("Relation Name", "")
     has_rows = name.startswith(("embeddings_", "chunks")) or name in _OPTIONAL_TABLES
-    return has_rows or node.get("One-Time Filter") == "false"
+    return (
+        has_rows or node.get("Function Name") in LOOKUPS or node.get("One-Time Filter") == "false"
+    )
 
 
-def _describe_route(route: str, root: Mapping[str, Any]) -> Finding:
+def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool | None) -> Finding:
     source = next(node for node in _walk(root) if _is_source(node))
-    if "Relation Name" not in source:
+    name = source.get("Relation Name") or source.get("Function Name")
+    if name is None or source.get("Actual Loops") == 0:
         return Finding(check="plan", severity="info", text=f"{route}: not run")
     rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
-    index = next((node["Index Name"] for node in _walk(source) if "Index Name" in node), None)
+    if "Function Name" in source:
+        index = WORD_INDEX if are_words_indexed else None
+    else:
+        index = next((node["Index Name"] for node in _walk(source) if "Index Name" in node), None)
     way = f"by {index}" if index else "read whole"
-    text = (
-        f"{route}: {source['Relation Name']} {way}, {rows:.0f} rows,"
-        f" {root['Actual Total Time']:.1f} ms"
-    )
+    text = f"{route}: {name} {way}, {rows:.0f} rows, {root['Actual Total Time']:.1f} ms"
+    if index is None and route == "lexical" and root["Actual Total Time"] > SLOW_MS:
+        return Finding(
+            check="plan",
+            severity="warning",
+            text=f"{text}: its index does not serve",
+            remedy="run 'ANALYZE'; if that does not help, see what is found about security",
+        )
     if index is None and wasted > WASTED_ROWS:
         return Finding(
             check="plan",

@@ -1,7 +1,6 @@
 """Examines the server: versions and settings."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
 from memsense.db.rows import Named, fetch_one
@@ -83,16 +82,3 @@ def _examine_settings(connection: Connection) -> Iterator[Finding]:
             text="autovacuum is off: tables bloat and the planner's statistics go stale",
             remedy="turn autovacuum on",
         )
-    lost = _lost_session_settings(found)
-    if lost:
-        yield Finding(
-            check="session",
-            severity="warning",
-            text=f"a connection of memsense's has {', '.join(lost)}, against sql/session.sql",
-            remedy="connect without a pooler, or let the pooler keep sessions (session mode)",
-        )
-
-
-def _lost_session_settings(found: Mapping[str, Any]) -> list[str]:
-    wanted = {"jit": "off", "plan_cache_mode": "force_generic_plan", "parallel_workers": 0}
-    return [f"{name} {found[name]}" for name, value in wanted.items() if found[name] != value]

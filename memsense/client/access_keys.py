@@ -1,0 +1,90 @@
+"""`memory.access_keys`: the keys by which programs reach the tenant's memory on a server."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.client.settings import user_name
+from memsense.db import run_read, run_transaction
+from memsense.db.connection import Connection
+from memsense.errors import InvalidInputError, NotFoundError
+from memsense.inputs import AsList, Id, Name, Time, shorten, takes
+from memsense.store import access
+from memsense.store.access import AccessKey, KeyScope, NewKey
+
+_Scopes = Annotated[Sequence[KeyScope], AsList, Field(min_length=1)]
+
+
+class AccessKeysResource:
+    """Makes, lists and revokes the tenant's keys."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @takes(scopes=_Scopes, name=Name, user_id=Id | None, expires_at=Time | None, by=Name | None)
+    def create(
+        self,
+        scopes: Sequence[KeyScope] = ("read",),
+        *,
+        name: str = "unnamed",
+        user_id: str | None = None,
+        expires_at: datetime | str | None = None,
+        by: str | None = None,
+    ) -> NewKey:
+        """Make a key; its `text` is shown now and never again.
+
+            key = memory.access_keys.create(["read", "write"], name="chat", expires_at="2027-01-01")
+            print(key.text)
+
+        It opens all of the tenant's memory, or with a `user_id` that user's alone: "read" to search
+        and look, "write" to add, rate and give feedback, "forget" to forget and restore, "admin" to
+        erase, and for jobs and health; a key of one user's can't have "admin".
+        """
+        if user_id is not None and "admin" in scopes:
+            raise InvalidInputError(
+                f"a key of one user's ({shorten(user_id)}) can't have the scope admin, which is the"
+                " whole tenant's: leave out one of the two"
+            )
+        if isinstance(expires_at, datetime) and expires_at <= datetime.now(UTC):
+            raise InvalidInputError("expires_at has passed: the key would open nothing")
+
+        def insert(connection: Connection) -> NewKey:
+            tenant_id = store.claim_tenant(connection, self._context.settings.tenant)
+            return access.insert_key(
+                connection,
+                tenant_id,
+                name=name,
+                scopes=[scope for scope in access.SCOPES if scope in scopes],
+                user_id=user_id,
+                by=by or user_name(),
+                expires_at=expires_at if isinstance(expires_at, datetime) else None,
+            )
+
+        return run_transaction(self._context.pool, insert)
+
+    def list(self) -> Sequence[AccessKey]:
+        """The tenant's keys, the oldest first, with those that were revoked or have expired."""
+        tenant_id = run_read(self._context.pool, self._find_tenant)
+        if tenant_id is None:
+            return []
+        return run_read(self._context.pool, lambda it: access.list_keys(it, tenant_id))
+
+    @takes(key_id=Name)
+    def revoke(self, key_id: str) -> AccessKey:
+        """Let a key open nothing from now on, for good; raises NotFoundError."""
+
+        def revoke(connection: Connection) -> AccessKey:
+            tenant_id = self._find_tenant(connection)
+            found = tenant_id and access.revoke_key(connection, tenant_id, key_id)
+            if not found:
+                raise NotFoundError(f"no key {key_id!r}; 'memsense key list' shows their ids")
+            return found
+
+        return run_transaction(self._context.pool, revoke)
+
+    def _find_tenant(self, connection: Connection) -> int | None:
+        return store.find_tenant(connection, self._context.settings.tenant)

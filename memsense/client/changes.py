@@ -1,0 +1,120 @@
+"""Changes of stored chunks: each in a transaction that holds the chunk's memory, done once.
+
+Each has a key, its caller's or one of its own, so that it is known whether it was committed,
+whatever became of the server.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.client.telling import told_as
+from memsense.db import run_transaction
+from memsense.db.connection import Connection
+from memsense.errors import OutcomeUnknownError
+from memsense.store.keys import WriteKey, write_once
+from memsense.types import Status
+
+SCORE_STEP = 0.15
+"""How much promote and demote change a memory score."""
+
+Change = Callable[[Connection, store.Namespace, store.ChunkPlace], Any]
+
+
+class Changes:
+    """Retires, restores and rates chunks within one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @told_as("delete_memory", len)
+    def retire(
+        self, chunk_id: int, status: Status, reason: str | None, key: str | None
+    ) -> list[int]:
+        """Forget or archive a chunk; goes on without the embedder."""
+        vectors, key = self._context.batch_vectors(), key or _make_key()
+
+        def change(connection: Connection, _: store.Namespace, place: store.ChunkPlace) -> Any:
+            return store.retire(connection, place, status, reason, vectors)
+
+        asked = status, chunk_id, reason
+        return vectors.complete_if_possible(lambda: self._change(change, key, *asked))
+
+    def restore(self, chunk_id: int, reason: str | None, key: str | None) -> list[int]:
+        """Bring a retired chunk back."""
+        vectors, key = self._context.batch_vectors(), key or _make_key()
+
+        def change(
+            connection: Connection, namespace: store.Namespace, place: store.ChunkPlace
+        ) -> Any:
+            return store.restore(connection, namespace, place, reason, vectors)
+
+        asked = "restore", chunk_id, reason
+        return vectors.complete(lambda: self._change(change, key, *asked))
+
+    def move_score(self, chunk_id: int, change: float, key: str | None) -> float:
+        """Raise or lower a chunk's memory score; returns the new one."""
+        return self._change(
+            lambda it, _, place: store.change_memory_score(it, place, change),
+            key or _make_key(),
+            "score",
+            chunk_id,
+            change,
+        )
+
+    def record_feedback(
+        self,
+        chunk_id: int,
+        *,
+        helpful: bool,
+        question: str | None,
+        note: str | None,
+        key: str | None,
+    ) -> None:
+        """Keep what a user of a hit said about it."""
+        self._change(
+            lambda it, _, place: store.record_feedback(it, place, helpful, question, note),
+            key or _make_key(),
+            "feedback",
+            chunk_id,
+            helpful,
+            question,
+            note,
+        )
+
+    def _change(self, change: Change, key: str, what: str, chunk_id: int, *asked: Any) -> Any:
+        followers = self._context.followers()
+        given = WriteKey.of(key, what, chunk_id, *asked)
+
+        def work(connection: Connection) -> Any:
+            namespace = self._context.require_namespace(connection)
+            place = store.find_chunk_scope(connection, namespace, chunk_id, followers=followers)
+            return write_once(
+                connection,
+                namespace,
+                [place.user_id],
+                given,
+                lambda: change(connection, namespace, place),
+            )
+
+        with naming_key(key):
+            return run_transaction(self._context.pool, work, is_idempotent=True)
+
+
+def _make_key() -> str:
+    return str(uuid4())
+
+
+@contextmanager
+def naming_key(key: str | None) -> Generator[None]:
+    """Let an error of which nobody knows what became of the write say its key."""
+    try:
+        yield
+    except OutcomeUnknownError as error:
+        if key is None:
+            raise
+        told = f"{error}; run again with key={key!r}, it is done once"
+        raise OutcomeUnknownError(told, key=key) from error

@@ -1,0 +1,399 @@
+"""`memory.models`: the embedding models, of which another one may be taken while all goes on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.client.embedders import describe_settings
+from memsense.client.models import open_named_embedder
+from memsense.client.writes import Writes
+from memsense.db import read, run_read, run_transaction
+from memsense.db.connection import Connection
+from memsense.embed import Embedder, find_token_embedder
+from memsense.errors import InvalidInputError, NotFoundError
+from memsense.inputs import Callback, Limit, Name, Switch, having, takes, whole_number
+from memsense.store import indexes, models
+from memsense.store.models import KnownModel
+from memsense.types import EmbeddingModel, JsonValue
+from memsense.write.vectors import embed_tokens
+
+if TYPE_CHECKING:
+    from memsense.client.memory import MemSense
+    from memsense.explain.replay import Replay
+
+State = Literal["in use", "adding", "ready", "dropping"]
+
+_Kind = Literal["onnx", "openai"]
+_Embedder = Annotated[Any, having("model", "dimension", "embed", "embed_query")]
+_Dimension = Annotated[int, whole_number(1, 16_000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelStatus:
+    """A model of the namespace: how much of what is stored has its vectors.
+
+    `lacking` texts have none yet, `unindexed` large memories no HNSW index of them. A model is
+    ready to be searched with when both are 0. `left_at`: when searches went over to another one.
+    """
+
+    name: str
+    dimension: int
+    state: State
+    vectors: int
+    lacking: int
+    unindexed: int
+    added_at: datetime | None
+    left_at: datetime | None
+
+    @property
+    def done_share(self) -> float:
+        """How much of what is stored has its vectors, from 0 to 1."""
+        return self.vectors / (self.vectors + self.lacking) if self.lacking else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedTrace:
+    """A recorded search, run again with each of two models."""
+
+    question: str
+    one: "Replay"
+    other: "Replay"
+
+    @property
+    def overlap(self) -> float:
+        """The share of the first model's hits that are hits of the other too; 1 without any."""
+        first = {hit.chunk_id for hit in self.one.new}
+        second = {hit.chunk_id for hit in self.other.new}
+        return len(first & second) / len(first) if first else float(not second)
+
+    @property
+    def same_first(self) -> bool:
+        """Whether both lists begin with the same hit."""
+        return [hit.chunk_id for hit in self.one.new[:1]] == [
+            hit.chunk_id for hit in self.other.new[:1]
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "trace_id": str(self.one.trace_id),
+            "question": self.question,
+            "overlap": self.overlap,
+            "same_first": self.same_first,
+            "one": [{"chunk_id": hit.chunk_id, "score": hit.score} for hit in self.one.new],
+            "other": [{"chunk_id": hit.chunk_id, "score": hit.score} for hit in self.other.new],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison:
+    """Recorded searches under two models, newest first."""
+
+    one: str
+    other: str
+    traces: Sequence[ComparedTrace]
+
+    @property
+    def mean_overlap(self) -> float:
+        """The mean share of hits in common; 1 without traces."""
+        shares = [item.overlap for item in self.traces]
+        return sum(shares) / len(shares) if shares else 1.0
+
+    @property
+    def same_first(self) -> int:
+        """How many lists begin with the same hit."""
+        return sum(item.same_first for item in self.traces)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "one": self.one,
+            "other": self.other,
+            "traces": len(self.traces),
+            "same_first": self.same_first,
+            "mean_overlap": self.mean_overlap,
+            "replays": [item.as_dict() for item in self.traces],
+        }
+
+
+class ModelsResource:
+    """Takes another embedding model while searches and writes go on.
+
+        memory.models.add("openai", model="nomic-embed-text", url="http://localhost:11434/v1")
+        memory.models.compare("nomic-embed-text").mean_overlap
+        memory.models.switch("nomic-embed-text")
+        memory.models.back()                          # at once: the old vectors are kept
+        memory.models.drop("all-MiniLM-L6-v2-onnx-int8")
+
+    Until a model is dropped, each write makes its vectors too, so that both can be searched with.
+    """
+
+    def __init__(self, context: Context, writes: Writes) -> None:
+        self._context = context
+        self._writes = writes
+
+    def status(self) -> Sequence[ModelStatus]:
+        """The namespace's models, the one that searches use first; counts all that is stored."""
+        namespace = run_read(self._context.pool, self._context.reload_namespace)
+        if namespace is None:
+            return []
+        return run_read(self._context.pool, partial(_read_status, namespace))
+
+    @takes(
+        embedder=_Kind | _Embedder | None,
+        model=Name | None,
+        url=Name | None,
+        dimension=_Dimension | None,
+        later=Switch,
+        on_texts=Callback,
+    )
+    def add(
+        self,
+        embedder: "Literal['onnx', 'openai'] | Embedder | None" = None,
+        *,
+        model: str | None = None,
+        url: str | None = None,
+        dimension: int | None = None,
+        later: bool = False,
+        on_texts: Callable[[int], object] = lambda _: None,
+    ) -> ModelStatus:
+        """Give all that is stored vectors of another model, and each write from now on too.
+
+        "openai" and "onnx" name an embedder that every process can open by itself, as the database
+        tells it; a server's key is MEMSENSE_EMBEDDING_API_KEY at MEMSENSE_EMBEDDING_URL, and what
+        MEMSENSE_EMBEDDING_API_KEYS says elsewhere. An embedder of your own must be given to every
+        process as one of `other_embedders`. Without either it is the one this was opened with.
+
+        Takes as long as ingesting did; searches and writes go on, and a broken-off run is completed
+        by the next one. With `later` it is left to jobs: a worker does them, and `status` tells how
+        far it is. `on_texts` gets the size of each batch. Raises NotFoundError before
+        anything is stored, EmbeddingError if the model fails.
+        """
+        found, described = self._open(embedder, model, url, dimension)
+        self._renew_indexes()
+        with read(self._context.pool) as connection:
+            namespace = self._require(connection)
+        added = self._keep(namespace, found, described, later=later)
+        self._context.embedders.give(found)
+        if later:
+            self._renew_indexes()
+            self._context.wake_worker()
+        else:
+            self._fill(added, found, on_texts)
+        return self._status_of(added)
+
+    def _open(
+        self,
+        embedder: "Literal['onnx', 'openai'] | Embedder | None",
+        model: str | None,
+        url: str | None,
+        dimension: int | None,
+    ) -> tuple[Embedder, Mapping[str, JsonValue]]:
+        context = self._context
+        if embedder is None:
+            return context.embedders.own, context.embedders.describe(context.embedders.own)
+        if not isinstance(embedder, str):
+            return context.embedders.wrap(embedder), {}
+        changes: dict[str, Any] = {
+            "embedder": embedder,
+            "embedding_model": model,
+            "embedding_url": url,
+            "embedding_dimension": dimension,
+            "embedding_api_key": context.embedders.key_of(url),
+        }
+        settings = context.settings.model_copy(update=changes)
+        opened = open_named_embedder(settings)
+        described = {**describe_settings(settings), "dimension": opened.dimension}
+        if embedder == "onnx":
+            described.pop("dimension")
+        return context.embedders.wrap(opened), described
+
+    def _keep(
+        self,
+        namespace: store.Namespace,
+        found: Embedder,
+        described: Mapping[str, JsonValue],
+        *,
+        later: bool,
+    ) -> EmbeddingModel:
+        embedders = self._context.embedders
+        own, in_use = embedders.own, namespace.in_use
+        uses_own = in_use is not None and (own.model, own.dimension) == (
+            in_use.name,
+            in_use.dimension,
+        )
+        in_use_described: Mapping[str, JsonValue] = embedders.describe(own) if uses_own else {}
+
+        def keep(connection: Connection) -> EmbeddingModel:
+            kept = models.keep_model(
+                connection,
+                namespace,
+                name=found.model,
+                dimension=found.dimension,
+                embedder=described,
+                embedder_in_use=in_use_described,
+            )
+            if later:
+                models.enqueue_memories(connection, namespace, kept)
+            return kept
+
+        return run_transaction(self._context.pool, keep)
+
+    def _fill(
+        self, model: EmbeddingModel, embedder: Embedder, on_texts: Callable[[int], object]
+    ) -> None:
+        pool = self._context.pool
+        with read(pool) as connection:
+            namespace = self._require(connection)
+        models.fill_model(pool, namespace, model, embedder.embed, on_texts)
+        if self._context.settings.token_vectors and find_token_embedder(embedder):
+            embed = partial(embed_tokens, embedder)
+            store.fill_tokens(pool, namespace, model, embed, lambda _: None)
+        self._renew_indexes()
+
+    def _renew_indexes(self) -> None:
+        with read(self._context.pool) as connection:
+            indexes.renew_indexes(connection, self._require(connection))
+
+    @takes(name=Name, dimension=_Dimension | None, incomplete=Switch)
+    def switch(
+        self, name: str, *, dimension: int | None = None, incomplete: bool = False
+    ) -> ModelStatus:
+        """Let searches use this model from now on, in every process, by one update.
+
+        The model before goes on to get its vectors, for `back`, until it is dropped. Raises
+        InvalidInputError while texts lack vectors of the model or large memories its indexes,
+        unless `incomplete` says so; NotFoundError for a model that was never added.
+        """
+        found = self._find(name, dimension)
+        if not incomplete:
+            status = self._status_of(found.model)
+            if status.lacking or status.unindexed:
+                raise InvalidInputError(
+                    f"{found.model} is not ready: {status.lacking} texts lack its vectors,"
+                    f" {status.unindexed} large memories its indexes; add it again, which"
+                    " completes it"
+                )
+        return self._use(found.model)
+
+    def back(self) -> ModelStatus:
+        """Let searches use the model that they used before; its vectors are there.
+
+        Raises NotFoundError if there is none, or it was dropped.
+        """
+        known = [item for item in self._list() if item.left_at and not item.in_use]
+        left = [(item.left_at, item) for item in known if item.left_at and not item.dropping]
+        if not left:
+            raise NotFoundError("there is no model to go back to: none was left, or it was dropped")
+        return self._use(max(left, key=lambda pair: pair[0])[1].model)
+
+    def _use(self, model: EmbeddingModel) -> ModelStatus:
+        self._context.embedders.require(model)
+        with read(self._context.pool) as connection:
+            namespace = self._require(connection)
+        run_transaction(self._context.pool, lambda it: models.use_model(it, namespace, model))
+        run_read(self._context.pool, self._context.reload_namespace)
+        return self._status_of(model)
+
+    @takes(name=Name, dimension=_Dimension | None)
+    def drop(self, name: str, *, dimension: int | None = None) -> int:
+        """Delete the vectors of a model that searches don't use; returns how many there were.
+
+        Searches and writes go on, and a broken-off run is completed by the next one. Raises
+        InvalidInputError for the model in use, NotFoundError for one that was never added.
+        """
+        model, pool = self._find(name, dimension).model, self._context.pool
+        with read(pool) as connection:
+            namespace = self._require(connection)
+        run_transaction(pool, lambda it: models.begin_dropping(it, namespace, model))
+        self._renew_indexes()
+        deleted = models.drop_vectors(pool, namespace, model)
+        run_read(pool, self._context.reload_namespace)
+        return deleted
+
+    @takes(name=Name, dimension=_Dimension | None)
+    def trial(self, name: str, *, dimension: int | None = None) -> "MemSense":
+        """This memory as it would answer if searches used that model; closed with this one."""
+        from memsense.client.memory import MemSense
+
+        model = self._find(name, dimension).model
+        self._context.embedders.require(model)
+        return MemSense(self._context, model=model)
+
+    @takes(name=Name, count=Limit, dimension=_Dimension | None)
+    def compare(
+        self, name: str, count: int = 20, *, dimension: int | None = None
+    ) -> ModelComparison:
+        """The last `count` recorded searches run again with the model in use and with this one.
+
+        `trial` gives both to `memsense.evaluation`, for questions whose answers are known.
+        """
+        in_use = next((item for item in self._list() if item.in_use), None)
+        if in_use is None:
+            raise NotFoundError("nothing is stored in this namespace yet")
+        one = self.trial(in_use.name, dimension=in_use.dimension).traces
+        other = self.trial(name, dimension=dimension).traces
+        return ModelComparison(
+            one=in_use.name,
+            other=name,
+            traces=[
+                ComparedTrace(
+                    question=summary.question,
+                    one=one.replay(summary.trace_id),
+                    other=other.replay(summary.trace_id),
+                )
+                for summary in one.list(limit=count)
+            ],
+        )
+
+    def _require(self, connection: Connection) -> store.Namespace:
+        namespace = self._context.reload_namespace(connection)
+        if namespace is None or namespace.in_use is None:
+            raise NotFoundError("nothing is stored in this namespace yet")
+        return namespace
+
+    def _list(self) -> list[KnownModel]:
+        with read(self._context.pool) as connection:
+            return models.list_models(connection, self._require(connection))
+
+    def _find(self, name: str, dimension: int | None) -> KnownModel:
+        known = self._list()
+        found = [
+            item for item in known if item.name == name and dimension in (None, item.dimension)
+        ]
+        if not found:
+            names = ", ".join(str(item.model) for item in known)
+            raise NotFoundError(f"the namespace has no vectors of a model {name!r}, but of {names}")
+        if len(found) > 1:
+            raise InvalidInputError(f"there are several models {name!r}: give its dimension too")
+        return found[0]
+
+    def _status_of(self, model: EmbeddingModel) -> ModelStatus:
+        key = model.name, model.dimension
+        return next(item for item in self.status() if (item.name, item.dimension) == key)
+
+
+def _read_status(namespace: store.Namespace, connection: Connection) -> list[ModelStatus]:
+    return [
+        _status(connection, namespace, known) for known in models.list_models(connection, namespace)
+    ]
+
+
+def _status(connection: Connection, namespace: store.Namespace, known: KnownModel) -> ModelStatus:
+    lacking = models.count_lacking(connection, namespace, known.model)
+    unindexed = models.count_unindexed(connection, namespace, known.model)
+    ready: State = "adding" if lacking or unindexed else "ready"
+    return ModelStatus(
+        name=known.name,
+        dimension=known.dimension,
+        state="in use" if known.in_use else "dropping" if known.dropping else ready,
+        vectors=models.count_vectors(connection, namespace, known.model),
+        lacking=lacking,
+        unindexed=unindexed,
+        added_at=known.added_at,
+        left_at=known.left_at,
+    )

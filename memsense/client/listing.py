@@ -1,0 +1,120 @@
+"""Lists what is stored, page by page: chunks, sessions, users."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.client.cursors import read_cursor, write_cursor
+from memsense.db import run_read
+from memsense.db.connection import Connection
+from memsense.search.request import Filters
+from memsense.store import listing
+from memsense.store.listing import Order
+from memsense.types import (
+    Chunk,
+    DayCount,
+    Granularity,
+    Page,
+    ScopeStatistics,
+    SessionSummary,
+    Status,
+)
+
+T = TypeVar("T")
+
+LONGEST_GROWTH = 36_500
+"""Days that `growth` looks back at most."""
+
+
+class Listing:
+    """Lists within one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def chunks(
+        self,
+        user_id: str | None,
+        filters: Filters,
+        *,
+        granularity: Granularity,
+        statuses: Sequence[Status],
+        order: Order,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[Chunk]:
+        """A page of chunks by event time; None is everybody's."""
+        behind = listing.AfterChunk(*read_cursor(order, cursor)) if cursor is not None else None
+        found = self._read(
+            lambda it, namespace: listing.list_chunks(
+                it,
+                _select(namespace, user_id, filters),
+                granularity=granularity,
+                statuses=tuple(statuses),
+                order=order,
+                behind=behind,
+                limit=limit + 1,
+            )
+        )
+        shown = found[:limit]
+        return _page(shown, found, lambda it: write_cursor(order, *listing.after_chunk(it)))
+
+    def sessions(
+        self, user_id: str | None, filters: Filters, *, limit: int, cursor: str | None
+    ) -> Page[SessionSummary]:
+        """A page of sessions, the one that was last talked in first."""
+        place = read_cursor("sessions", cursor) if cursor is not None else None
+        behind = listing.AfterSession(*place) if place else None
+        found = self._read(
+            lambda it, namespace: listing.list_sessions(
+                it, _select(namespace, user_id, filters), behind=behind, limit=limit + 1
+            )
+        )
+        return _page(
+            found[:limit], found, lambda it: write_cursor("sessions", *listing.after_session(it))
+        )
+
+    def users(self, *, limit: int, cursor: str | None) -> Page[ScopeStatistics]:
+        """A page of users, in the order of their ids."""
+        after: str | None = read_cursor("users", cursor)[0] if cursor is not None else None
+        found = self._read(
+            lambda it, namespace: store.fetch_statistics(
+                it, namespace, None, after=after, limit=limit + 1
+            )
+        )
+        return _page(found[:limit], found, lambda it: write_cursor("users", it.user_id))
+
+    def growth(self, days: int) -> list[DayCount]:
+        """How many exchanges were stored on each of the last days that has any."""
+        since = datetime.now(UTC) - timedelta(days=min(days, LONGEST_GROWTH))
+        return self._read(lambda it, namespace: listing.count_by_day(it, namespace, since))
+
+    def matching_words(self, words: Sequence[str], lexemes: Sequence[str]) -> set[str]:
+        """Those of the words that have one of the lexemes."""
+        return set(
+            self._read(
+                lambda it, namespace: list(
+                    listing.list_matching_words(it, namespace, words, lexemes)
+                )
+            )
+        )
+
+    def _read(self, work: Callable[[Connection, store.Namespace], list[T]]) -> list[T]:
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(self._context.pool, lambda it: work(it, namespace))
+
+
+def _select(namespace: store.Namespace, user_id: str | None, filters: Filters) -> listing.Selected:
+    return listing.Selected(
+        namespace=namespace, user_id=user_id, filters=filters.used(), values=filters.values()
+    )
+
+
+def _page(shown: Sequence[T], found: Sequence[T], cursor: Callable[[T], str]) -> Page[T]:
+    """What is shown, with a cursor if more was found."""
+    more = len(found) > len(shown) and bool(shown)
+    return Page(shown, next_cursor=cursor(shown[-1]) if more else None)

@@ -1,0 +1,275 @@
+"""What `export_to` and `import_from` do: a memory as a file of lines, and back."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any, cast
+
+from memsense import store
+from memsense.client.context import Context
+from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
+from memsense.client.settings import user_name
+from memsense.db import run_read, run_transaction, transaction
+from memsense.db.connection import Connection
+from memsense.errors import IngestError, InvalidInputError
+from memsense.inputs import shorten
+from memsense.search.settings import plan_import
+from memsense.store.exporting import describe_export, export_chunks, list_users
+from memsense.store.importing import (
+    ExportedSession,
+    Imported,
+    holds_memories,
+    import_session,
+)
+from memsense.store.settings import lock_settings, write_changes
+from memsense.types import ExchangeDraft, SessionDraft
+from memsense.write.exported import (
+    ExportedChunk,
+    ExportedUser,
+    Header,
+    Line,
+    read_lines,
+    write_line,
+)
+from memsense.write.ingest_run import read_paths
+from memsense.write.vectors import BatchVectors
+
+Place = str | Path | IO[Any]
+"""A file by its path, or an open one."""
+
+
+@dataclass(slots=True)
+class ExportReport:
+    """What an export holds."""
+
+    users: int = 0
+    chunks: int = 0
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did, counted in exchanges (session chunks, where a session has no others).
+
+    `skipped`: session chunks of a session that holds something else by now. `settings_taken` are
+    the settings and profiles that the namespace got, `settings_left` those of the file that it
+    did not.
+    """
+
+    users: set[str] = field(default_factory=set[str])
+    sessions: int = 0
+    stored: int = 0
+    repeated: int = 0
+    skipped: int = 0
+    settings_taken: Sequence[str] = ()
+    settings_left: Sequence[str] = ()
+
+    def add(self, session: ExportedSession, done: Imported) -> None:
+        """Count a session."""
+        self.users.add(session.user_id)
+        self.sessions += 1
+        self.stored += done.stored
+        self.repeated += done.repeated
+        self.skipped += done.skipped
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON."""
+        return {
+            "users": len(self.users),
+            "sessions": self.sessions,
+            "stored": self.stored,
+            "repeated": self.repeated,
+            "skipped": self.skipped,
+            "settings_taken": list(self.settings_taken),
+            "settings_left": list(self.settings_left),
+        }
+
+
+class _LinesExport:
+    """An export as JSON lines; `ParquetExport` has the same methods."""
+
+    def __init__(self, file: IO[Any]) -> None:
+        self._file = file
+
+    def begin(self, header: Mapping[str, Any]) -> None:
+        """The header."""
+        self._file.write(write_line(header))
+
+    def begin_user(self, user_id: str, speakers: Sequence[str]) -> None:
+        """Whose the next chunks are."""
+        self._file.write(write_line({"user": user_id, "speakers": list(speakers)}))
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """A chunk."""
+        self._file.write(write_line(values))
+
+    def end(self, chunks: int) -> None:
+        """How many there were."""
+        self._file.write(write_line({"chunks": chunks}))
+
+
+class Transfer:
+    """Writes and reads exports within one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def export_to(self, place: Place, user_id: str | None, *, vectors: bool) -> ExportReport:
+        """Write a user's memory, or everybody's, to a file; raises IngestError if it can't be."""
+        context, report = self._context, ExportReport()
+        with _open_export(place) as export, transaction(context.pool) as connection:
+            namespace = context.require_namespace(connection)
+            export.begin(describe_export(namespace, datetime.now(UTC), vectors=vectors))
+            for user in list_users(connection, namespace, user_id):
+                report.users += 1
+                export.begin_user(user.user_id, user.speakers)
+                for values in export_chunks(connection, namespace, user, vectors=vectors):
+                    export.add(values)
+                    report.chunks += 1
+            export.end(report.chunks)
+        return report
+
+    def import_from(
+        self,
+        place: Place,
+        on_session: Callable[[ImportReport], object],
+        *,
+        settings: bool | None,
+    ) -> ImportReport:
+        """Store what a file holds, each session in a transaction of its own, and first of all what
+        was set; with None, only where nobody has a memory yet."""
+        report = ImportReport()
+        if isinstance(place, str | Path):
+            refuse_parquet(Path(*read_paths([place])))
+        with _open(place, "r") as file:
+            lines = read_lines(file)
+            header = next(lines)
+            assert isinstance(header, Header)
+            self._import_settings(header, report, wanted=settings)
+            for session in _sessions(lines):
+                report.add(session, self._import(session, header))
+                on_session(report)
+        return report
+
+    def _import_settings(
+        self, header: Header, report: ImportReport, *, wanted: bool | None
+    ) -> None:
+        context = self._context
+
+        def work(connection: Connection) -> None:
+            claimed = context.claim_namespace(connection, language=header.language)
+            namespace = lock_settings(connection, claimed)
+            changes, left = plan_import(namespace, header.settings, header.profiles)
+            is_wanted = wanted
+            if wanted is None:
+                is_wanted = not holds_memories(connection, namespace)
+            named = [change.name for change in changes]
+            if is_wanted and changes:
+                write_changes(connection, namespace, changes, user_name())
+            report.settings_taken = named if is_wanted else []
+            report.settings_left = left if is_wanted else [*named, *left]
+
+        run_transaction(context.pool, work)
+        run_read(context.pool, context.reload_namespace)
+
+    def _import(self, session: ExportedSession, header: Header) -> Imported:
+        context = self._context
+        vectors = context.batch_vectors()
+        space = vectors.space()
+        if (header.model, header.dimension) == space:
+            _know(session, header.dimension or 0, vectors)
+        texts = [
+            text
+            for chunk in session.chunks
+            if chunk.status == "active"
+            for text in chunk.draft(chunk.ordinal).texts().values()
+        ]
+        followers = context.followers(_as_draft(session))
+
+        def work(connection: Connection) -> Imported:
+            namespace = context.open_namespace(connection, space)
+            scope = store.lock_scope(connection, namespace, session.user_id, followers=followers)
+            return import_session(connection, scope, session, vectors)
+
+        if not vectors.gives_tokens:
+            vectors.prepare(texts)
+        return context.run_write(work, vectors)
+
+
+def _know(session: ExportedSession, dimension: int, vectors: BatchVectors) -> None:
+    """Take the file's vectors over."""
+    for chunk in session.chunks:
+        texts = chunk.draft(chunk.ordinal).texts()
+        found = chunk.read_vectors(dimension)
+        vectors.know({texts[route]: found[route] for route in found if route in texts})
+
+
+def _as_draft(session: ExportedSession) -> SessionDraft:
+    """The session as what follows a write reads it."""
+    drafts = [chunk.draft(chunk.ordinal) for chunk in session.chunks]
+    return SessionDraft(
+        user_id=session.user_id,
+        session_id=session.session_id,
+        exchanges=[ExchangeDraft(chunks=[draft]) for draft in drafts],
+        speakers=session.speakers,
+    )
+
+
+def _sessions(lines: Iterator[Line]) -> Iterator[ExportedSession]:
+    """The chunks session by session; each user's line comes before theirs."""
+    user: ExportedUser | None = None
+    for (is_chunk, session_id), group in groupby(lines, key=_group):
+        if not is_chunk:
+            for line in group:
+                user = line if isinstance(line, ExportedUser) else user
+            continue
+        if user is None:
+            raise IngestError("the export holds a chunk before it says whose it is")
+        yield ExportedSession(
+            user_id=user.user,
+            session_id=session_id,
+            speakers=user.speakers,
+            chunks=cast("list[ExportedChunk]", list(group)),
+        )
+
+
+def _group(line: Line) -> tuple[bool, str]:
+    if isinstance(line, ExportedChunk):
+        return True, line.session_id
+    return False, ""
+
+
+@contextmanager
+def _open_export(place: Place) -> Generator[_LinesExport | ParquetExport]:
+    """What writes to the file, in the form that its name asks for."""
+    if is_parquet(place):
+        with open_parquet(Path(*read_paths([place]))) as export:
+            yield export
+    else:
+        with _open(place, "w") as file:
+            yield _LinesExport(file)
+
+
+@contextmanager
+def _open(place: Place, mode: str) -> Generator[Any]:
+    """The file, closed at the end if it was opened here."""
+    needed = "write" if mode == "w" else "read"
+    if not isinstance(place, str | Path):
+        if not callable(getattr(place, needed, None)):
+            raise InvalidInputError(f"path must be a text, a Path or an open file to {needed}")
+        yield place
+        return
+    [path] = read_paths([place])
+    try:
+        file = Path(path).open(mode, encoding="utf-8")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise IngestError(f"{shorten(path)}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise InvalidInputError(f"path holds what no file is called: {error}") from error
+    with file:
+        try:
+            yield file
+        except UnicodeDecodeError as error:
+            raise IngestError(f"{path}: no text in UTF-8") from error

@@ -1,0 +1,176 @@
+"""`memory.ttl`: how long memories are kept, and the sweep of what has expired."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from memsense.client.context import Context
+from memsense.client.settings import change_settings
+from memsense.db import run_read, run_transaction
+from memsense.db.connection import Connection
+from memsense.errors import NotFoundError
+from memsense.inputs import Duration, Name, Switch, shorten, takes
+from memsense.store import Namespace, expiring
+from memsense.store import settings as stored
+from memsense.store.erasing import find_user
+from memsense.store.expiring import Swept
+from memsense.write.expiry import ALL, SETTING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TtlRule:
+    """How long what is stored from now on is kept: under a `tag`, or without one of all others."""
+
+    tag: str | None
+    ttl: timedelta
+    changed_by: str
+    changed_at: datetime
+
+
+class TtlResource:
+    """The rules of a namespace by which its memories expire.
+
+        memory.ttl.set("90d")                   # what has no rule of its own
+        memory.ttl.set("1d", tag="scratch")
+        memory.ttl.sweep()
+
+    What a call says of its own (`add(..., ttl=...)`) wins; of several tags, the shortest.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @takes(ttl=Duration, tag=Name | None, existing=Switch, by=Name | None)
+    def set(
+        self,
+        ttl: timedelta | str,
+        *,
+        tag: str | None = None,
+        existing: bool = False,
+        by: str | None = None,
+    ) -> int:
+        """Keep what is stored from now on so long: a timedelta, or a text such as "45s", "90m",
+        "12h", "30d" or "4w".
+
+        With `existing` what is stored already, too, counted from when it was stored: what is older
+        has expired at once. What expires sooner anyway stays as it is. Returns how many chunks that
+        dated.
+        """
+        assert isinstance(ttl, timedelta)
+        self._change({tag or ALL: ttl.total_seconds()}, by)
+        if not existing:
+            return 0
+        seconds = ttl.total_seconds()
+
+        def date(connection: Connection) -> int:
+            namespace = self._context.require_namespace(connection)
+            return expiring.date_stored(connection, namespace, tag=tag, seconds=seconds)
+
+        dated = run_transaction(self._context.pool, date)
+        if dated:
+            self._context.wake_worker()
+        return dated
+
+    @takes(tag=Name | None, by=Name | None)
+    def unset(self, *, tag: str | None = None, by: str | None = None) -> None:
+        """Take a rule away; what is dated already still expires. Raises NotFoundError."""
+        self._change({tag or ALL: None}, by)
+
+    def list(self) -> "Sequence[TtlRule]":
+        """The rules, that of the namespace first."""
+
+        def fetch(connection: Connection) -> Sequence[stored.StoredSetting]:
+            namespace = self._context.reload_namespace(connection)
+            return stored.fetch_settings(connection, namespace) if namespace else []
+
+        rows = [row for row in run_read(self._context.pool, fetch) if row.name == SETTING]
+        return [
+            TtlRule(
+                tag=None if tag == ALL else tag,
+                ttl=timedelta(seconds=seconds),
+                changed_by=row.changed_by,
+                changed_at=row.changed_at,
+            )
+            for row in rows
+            for tag, seconds in sorted(row.value.items())
+        ]
+
+    def sweep(self) -> Swept:
+        """Sweep what has expired of the whole namespace now, as the worker does by itself.
+
+        Erases it, or forgets it where the setting `on_expiry` is "forget".
+        """
+        namespace, done = self._context.look_up_namespace(), Swept()
+        if namespace is None:
+            return done
+        sweeper = Sweeper(self._context)
+        for scope_id in run_read(
+            self._context.pool, lambda it: expiring.list_lapsed_scopes(it, namespace)
+        ):
+            found = sweeper.sweep(scope_id)
+            done.add(found)
+            done.memories += bool(found.chunks)
+        return done
+
+    def _change(self, changes: Mapping[str, float | None], by: str | None) -> None:
+        def plan(namespace: Namespace) -> Sequence[stored.Change]:
+            before: dict[str, Any] = dict(namespace.settings.get(SETTING) or {})
+            if missing := [
+                tag for tag, ttl in changes.items() if ttl is None and tag not in before
+            ]:
+                raise NotFoundError(_no_rule(missing[0]))
+            after = {tag: ttl for tag, ttl in {**before, **changes}.items() if ttl is not None}
+            if after == before:
+                return []
+            return [
+                stored.Change(
+                    kind="setting", name=SETTING, before=before or None, after=after or None
+                )
+            ]
+
+        change_settings(self._context, plan, by)
+
+
+def _no_rule(tag: str) -> str:
+    whose = f"tag {shorten(tag)}" if tag != ALL else "the namespace"
+    return f"{whose} has no rule; 'memsense ttl list' shows those that there are"
+
+
+class Sweeper:
+    """Sweeps memories of one context, each batch in a transaction of its own."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def sweep(self, scope_id: int) -> Swept:
+        """Sweep all that has expired of a memory."""
+        total = Swept()
+        while (done := self._sweep_batch(scope_id)).chunks:
+            total.add(done)
+        return total
+
+    def _sweep_batch(self, scope_id: int) -> Swept:
+        """A search that is recorded just now is written before, not afterwards."""
+        context, erasure_id = self._context, uuid4()
+        context.recorder.flush()
+        vectors, followers = context.batch_vectors(), context.followers()
+        users: list[str] = []
+
+        def work(connection: Connection) -> Swept:
+            namespace = context.require_namespace(connection)
+            users[:] = [find_user(connection, namespace.tenant_id, scope_id)]
+            return expiring.sweep(
+                connection,
+                namespace,
+                scope_id,
+                erasure_id=erasure_id,
+                embed=vectors,
+                followers=followers,
+            )
+
+        done = context.run_write(work, vectors, if_possible=True)
+        for user_id in users if done.chunks else ():
+            context.forget_user(user_id)
+        return done
