@@ -1,0 +1,59 @@
+"""A web service of many tenants: `uvicorn --app-dir examples service:app`, `memsense[server]`.
+
+Each tenant has a key of its own (`memsense --tenant acme key create --scope read,write`). The key
+decides whose rows PostgreSQL shows; the path says which of the tenant's users is meant.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Header, HTTPException
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel
+
+from memsense import AsyncMemSense, load_settings
+from memsense.client.aio import AsyncUserMemory
+from memsense.client.tenants import Tenants
+
+
+class Message(BaseModel):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+    """All tenants share one pool of connections and one embedding model."""
+    with Tenants.open(load_settings()) as app.state.tenants:
+        yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+async def memory_of(user: str, authorization: Annotated[str, Header()]) -> AsyncUserMemory:
+    """The user's memory, within the tenant whose key was shown."""
+    tenants: Tenants = app.state.tenants
+    key = await run_in_threadpool(tenants.verify, authorization.removeprefix("Bearer "))
+    if key is None:
+        raise HTTPException(401, "this key opens nothing")
+    return AsyncMemSense.over(tenants.memory(key.tenant)).for_user(user)
+
+
+Memory = Annotated[AsyncUserMemory, Depends(memory_of)]
+
+
+@app.post("/{user}/sessions/{session}")
+async def say(memory: Memory, session: str, messages: list[Message]) -> dict[str, list[int]]:
+    """Remember what was said in a session."""
+    added = await memory.add([one.model_dump() for one in messages], session_id=session)
+    return {"chunk_ids": [chunk.chunk_id for chunk in added]}
+
+
+@app.get("/{user}/context")
+async def context(memory: Memory, question: str, max_tokens: int = 800) -> dict[str, str]:
+    """What a prompt about the question should hold."""
+    return {"context": str((await memory.search(question)).to_prompt(max_tokens=max_tokens))}

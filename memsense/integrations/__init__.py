@@ -1,0 +1,1 @@
+"""Adapters that make memsense the memory of frameworks for agents: one file and one extra each."""

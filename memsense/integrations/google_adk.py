@@ -1,0 +1,155 @@
+"""Google ADK: a memory service whose sessions are remembered and found by `load_memory`."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, cast
+
+try:
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai.types import Content, Part
+except ImportError as error:
+    raise ImportError(
+        "the memory service for Google ADK needs google-adk: pip install 'memsense[google-adk]'"
+    ) from error
+
+from memsense.client.aio import AsyncMemSense
+from memsense.client.histories import Said
+from memsense.client.memory import MemSense
+from memsense.errors import NotFoundError
+from memsense.integrations.documents import hit_metadata
+from memsense.search.hits import Hit, SearchResult
+from memsense.search.request import DEFAULT_TOP_K
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+    from google.adk.sessions.session import Session
+
+COLLECTION: Final = "google-adk"
+MEMORIES: Final = "memories"
+"""The session of what is added without one."""
+
+
+class MemSenseMemoryService(BaseMemoryService):
+    """What the users of an app said, and what they were answered.
+
+        service = MemSenseMemoryService(memory)
+        runner = Runner(app_name="app", agent=agent, session_service=sessions,
+                        memory_service=service)
+
+    An app is the `agent_id` of its memories, and finds its own alone, unless `across_apps`. An
+    event is stored once, however often its session is added. Calls of tools and their results are
+    not remembered. `options` are those of `MemSense.search`.
+    """
+
+    def __init__(
+        self,
+        memory: MemSense | AsyncMemSense,
+        *,
+        top_k: int = DEFAULT_TOP_K,
+        across_apps: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._memory = memory if isinstance(memory, AsyncMemSense) else AsyncMemSense.over(memory)
+        self._across_apps = across_apps
+        self._options: dict[str, Any] = {**(options or {}), "top_k": top_k}
+
+    async def add_session_to_memory(self, session: "Session") -> None:
+        """Remember what is new of a session."""
+        await self.add_events_to_memory(
+            app_name=session.app_name,
+            user_id=session.user_id,
+            events=session.events,
+            session_id=session.id,
+        )
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: "Sequence[Event]",
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,  # noqa: ARG002 (ADK's signature)
+    ) -> None:
+        """Remember events; those that are known already stay as they are."""
+        said = [_said(event) for event in events if not event.partial and _text(event.content)]
+        await self._memory.histories.append(
+            COLLECTION,
+            said,
+            user_id=user_id,
+            session_id=session_id or MEMORIES,
+            agent_id=app_name,
+        )
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[MemoryEntry],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Remember entries as they are; `custom_metadata` becomes theirs."""
+        for entry in memories:
+            role = "user" if entry.author in (None, "user") else "assistant"
+            message = {"role": role, "content": _text(entry.content), "at": entry.timestamp}
+            metadata = {**entry.custom_metadata, **(custom_metadata or {})}
+            await self._memory.add(
+                [message],
+                user_id=user_id,
+                session_id=MEMORIES,
+                agent_id=app_name,
+                metadata=cast("Any", metadata),
+            )
+
+    async def search_memory(
+        self, *, app_name: str, user_id: str, query: str
+    ) -> SearchMemoryResponse:
+        """The memories that answer the query best, each with its arithmetic in its metadata."""
+        agent_id = None if self._across_apps else app_name
+        chosen: dict[str, Any] = {**self._options, "agent_id": agent_id, "user_id": user_id}
+        result = await self._memory.search(query, **chosen)
+        return SearchMemoryResponse(memories=[_entry(hit, result) for hit in result])
+
+    async def delete_memory(
+        self, *, app_name: str, user_id: str, memory_id: str | None = None
+    ) -> None:
+        """Forget a memory; adding its session again does not bring it back.
+
+        `memory.delete` erases it for good. Raises NotFoundError for what is not this user's and
+        this app's.
+        """
+        if memory_id is None or not memory_id.isdecimal():
+            raise NotFoundError(f"no memory {memory_id!r}: give the id that search_memory tells")
+        own = self._memory.for_user(user_id)
+        chunk = await own.get(int(memory_id))
+        if not self._across_apps and chunk.agent_id != app_name:
+            raise NotFoundError(f"no memory {memory_id} of app {app_name!r}")
+        await own.forget(chunk.chunk_id, reason="deleted by the app")
+
+
+def _text(content: Content | None) -> str:
+    """What is said in a content: no calls, no results, no thoughts."""
+    parts = content.parts or [] if content else []
+    return "\n".join(part.text for part in parts if part.text and not part.thought)
+
+
+def _said(event: "Event") -> Said:
+    return Said(
+        value={"author": event.author},
+        role="user" if event.author == "user" else "assistant",
+        text=_text(event.content),
+        key=event.id,
+        at=datetime.fromtimestamp(event.timestamp, UTC),
+    )
+
+
+def _entry(hit: Hit, result: SearchResult) -> MemoryEntry:
+    at = hit.chunk.occurred_at
+    return MemoryEntry(
+        id=str(hit.chunk_id),
+        content=Content(role="user", parts=[Part(text=hit.content)]),
+        timestamp=at.isoformat() if at else None,
+        custom_metadata=hit_metadata(hit, result),
+    )

@@ -1,0 +1,69 @@
+"""LlamaIndex: a retriever over a user's memory."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+try:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+except ImportError as error:
+    raise ImportError(
+        "the retriever for LlamaIndex needs llama-index-core: pip install 'memsense[llamaindex]'"
+    ) from error
+
+from memsense.client.aio import AsyncMemSense
+from memsense.client.memory import MemSense
+from memsense.integrations.documents import hit_metadata
+from memsense.search.hits import SearchResult
+from memsense.search.request import DEFAULT_TOP_K
+
+SHOWN: Final = frozenset({"occurred_at", "session_id"})
+"""What of a node's metadata a model is shown; the arithmetic is for people and programs."""
+
+
+class MemSenseRetriever(BaseRetriever):
+    """Finds in one user's memory what answers a question.
+
+        retriever = MemSenseRetriever(memory, user_id="ada")
+        nodes = retriever.retrieve("Where does Ada live?")
+        nodes[0].score, nodes[0].metadata["table"]
+
+    `options` are those of `MemSense.search`, such as `since` or `profile`.
+    """
+
+    def __init__(
+        self,
+        memory: MemSense,
+        *,
+        user_id: str,
+        top_k: int = DEFAULT_TOP_K,
+        options: Mapping[str, Any] | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        self._memory = memory
+        self._awaited = AsyncMemSense.over(memory)
+        self._options: dict[str, Any] = {**(options or {}), "top_k": top_k, "user_id": user_id}
+        super().__init__(callback_manager)  # pyright: ignore[reportUnknownMemberType]
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _nodes(self._memory.search(query_bundle.query_str, **self._options))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return _nodes(await self._awaited.search(query_bundle.query_str, **self._options))
+
+
+def _nodes(result: SearchResult) -> list[NodeWithScore]:
+    found: list[NodeWithScore] = []
+    for hit in result:
+        metadata = hit_metadata(hit, result)
+        hidden = sorted(metadata.keys() - SHOWN)
+        node = TextNode(
+            id_=str(hit.chunk_id),
+            text=hit.content,
+            metadata=metadata,
+            excluded_llm_metadata_keys=hidden,
+            excluded_embed_metadata_keys=hidden,
+        )
+        found.append(NodeWithScore(node=node, score=hit.score))
+    return found
