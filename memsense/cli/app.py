@@ -25,13 +25,21 @@ COMMANDS = {
     "demo": ("memsense.cli.demo:demo", "Ingest the sample log, ask three questions, show why."),
     "init": ("memsense.cli.db:init", "Prepare the database: create or upgrade the schema."),
     "ingest": ("memsense.cli.ingest:ingest", "Read conversation logs into memory, once."),
+    "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
+    "import": ("memsense.cli.transfer:import_file", "Store what `export` has written, once."),
     "search": ("memsense.cli.search:search", "Ask a question; show the memories that answer it."),
     "recent": ("memsense.cli.chunks:recent", "List the latest memories, newest first."),
+    "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
+    "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),
     "show": ("memsense.cli.chunks:show", "Show one memory with everything known of it."),
     "history": ("memsense.cli.chunks:history", "Show everything that happened to a memory."),
     "forget": ("memsense.cli.chunks:forget", "Take memories out of every search."),
     "archive": ("memsense.cli.chunks:archive", "Take outdated memories out of every search."),
     "restore": ("memsense.cli.chunks:restore", "Bring forgotten or archived memories back."),
+    "update": ("memsense.cli.update:update", "Change what a memory says or is known by."),
+    "delete": ("memsense.cli.erase:delete", "Erase memories for good, and keep a receipt."),
+    "erase": ("memsense.cli.erase:erase", "Erase a user, a session or a message for good."),
+    "erasures": ("memsense.cli.erase:erasures", "List the receipts of what was erased."),
     "promote": ("memsense.cli.chunks:promote", "Raise the score of memories by 0.15."),
     "demote": ("memsense.cli.chunks:demote", "Lower the score of memories by 0.15."),
     "feedback": ("memsense.cli.chunks:feedback", "Record whether a memory helped."),
@@ -45,13 +53,25 @@ COMMANDS = {
         "memsense.cli.settings:app",
         "Show and change what searches use, while they run.",
     ),
+    "model": ("memsense.cli.model:app", "Take another embedding model while searches go on."),
     "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
     "project": ("memsense.cli.project:app", "Keep projects: named pools of sessions."),
+    "serve": ("memsense.cli.serve:serve", "Serve memory over HTTP: API, page, health, metrics."),
+    "key": ("memsense.cli.key:app", "Make, list and revoke the keys of a server's programs."),
+    "ttl": ("memsense.cli.ttl:app", "How long memories are kept; sweep what has expired."),
+    "jobs": ("memsense.cli.jobs:app", "Look at what was left for later; retry or drop it."),
+    "worker": ("memsense.cli.jobs:worker", "Do what was left for later, as it comes."),
+    "install": ("memsense.cli.install:install", "Put the MCP server into a coding agent."),
+    "hook": ("memsense.cli.hook:hook", "Answer a hook of a coding agent."),
+    "mcp": ("memsense.cli.mcp:mcp", "Serve memory to models: the MCP server."),
     "entities": ("memsense.graph.cli:app", "List and show what memory mentions."),
     "stats": ("memsense.cli.chunks:stats", "Show what each user's memory holds."),
     "eval": ("memsense.cli.evaluate:app", "Measure recall on gold questions."),
     "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
-    "formats": ("memsense.cli.ingest:formats", "List the log formats that ingest reads."),
+    "formats": (
+        "memsense.cli.formats:formats",
+        "List the logs that ingest reads, and where they are.",
+    ),
     "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
 }
 """Name, where the function (or group) is, and its line in `memsense --help`."""
@@ -201,4 +221,21 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-    root(args=hoist_global_options(sys.argv[1:]), prog_name="memsense")
+    arguments = hoist_global_options(sys.argv[1:])
+    try:
+        root(args=arguments, prog_name="memsense")
+    except SystemExit:
+        if not _is_hook(arguments):
+            raise
+        sys.exit(0)  # to a coding agent an exit code may mean: stop the prompt
+
+
+def _is_hook(hoisted: Sequence[str]) -> bool:
+    """Whether the command is `hook`."""
+    rest = iter(hoisted)
+    for argument in rest:
+        if argument in GLOBAL_OPTIONS:
+            next(rest, None)
+        elif not argument.startswith("-"):
+            return argument == "hook"
+    return False

@@ -1,4 +1,4 @@
-"""Reads the options that say what takes part in a search: those of search and why-not."""
+"""Reads the options that say whose memory, and what of it, takes part in a search."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,16 @@ class Selection(TypedDict):
     kinds: list[MemoryKind] | None
     metadata: Mapping[str, JsonValue] | None
     exclude: list[int | str]
+
+
+def check_whose(user: str | None, *, all_users: bool) -> None:
+    """Raise BadParameter unless --user or --all-users says whose memory is meant, and not both."""
+    if user is None and not all_users:
+        raise typer.BadParameter(
+            "say whose memory: --user NAME, or --all-users for everybody's", param_hint="--user"
+        )
+    if user is not None and all_users:
+        raise typer.BadParameter("give either --user or --all-users", param_hint="--all-users")
 
 
 def read_selection(

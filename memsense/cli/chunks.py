@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from memsense.cli.asking import check_whose
 from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import Agent, ChunkId, ChunkIds, Output, Reason, User
+from memsense.cli.options import (
+    Agent,
+    AllUsers,
+    AnyUser,
+    ChunkId,
+    ChunkIds,
+    Output,
+    Reason,
+    User,
+)
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 from memsense.errors import NotFoundError
 from memsense.types import Chunk, Event, Granularity, ScopeStatistics
+from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -26,6 +37,7 @@ def recent(
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 10,
     user: User = None,
+    all_users: AllUsers = False,
     agent: Agent = None,
     session: Annotated[str | None, typer.Option(metavar="ID", help="of this session only")] = None,
     granularity: Annotated[
@@ -37,25 +49,28 @@ def recent(
 
     \b
       memsense recent -n 5 --user ines
-      memsense recent --session s01-20250203 --json
+      memsense recent --all-users --session s01-20250203 --json
     """
+    check_whose(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         found = memory.recent(
             limit=limit,
             user_id=user,
+            all_users=all_users,
             agent_id=agent,
             session_id=session,
             granularity=granularity,
         )
     if output != "table":
-        print_data(output, [chunk_fields(chunk) for chunk in found])
+        print_data(output, [chunk.as_dict() for chunk in found])
     elif not found:
         console().print("Nothing is stored here yet.")
     else:
-        _print_recent(found)
+        print_chunks(found)
 
 
-def _print_recent(chunks: Sequence[Chunk]) -> None:
+def print_chunks(chunks: Sequence[Chunk]) -> None:
+    """Print a line or two of each chunk."""
     made = table("chunk", "when", "user", "session", "memory", right=("chunk",))
     for chunk in chunks:
         add_row(
@@ -78,22 +93,21 @@ def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> Non
     with target_of(ctx).open() as memory:
         found = memory.get(chunk)
     if output != "table":
-        print_data(output, chunk_fields(found))
+        print_data(output, found.as_dict())
         return
     made = table("field", "value")
     for name, value in _shown_fields(found).items():
         add_row(made, name, plain(str(value)))
     console().print(made)
-    forgotten = (
-        f"Forgotten: what it said is not shown; memsense restore {found.chunk_id} undoes it."
-    )
-    content = forgotten if found.status == "deleted" else plain(found.content)
-    console().print(Text(content))
+    console().print(Text(_told_content(found)))
 
 
-def chunk_fields(chunk: Chunk) -> dict[str, Any]:
-    """Every field of the chunk, and its content as a reader wants it."""
-    return {**asdict(chunk), "content": chunk.content}
+def _told_content(chunk: Chunk) -> str:
+    if has_expired(chunk.expires_at):
+        return f"Expired at {when(chunk.expires_at)}: what it said is not shown."
+    if chunk.status == "deleted":
+        return f"Forgotten: what it said is not shown; memsense restore {chunk.chunk_id} undoes it."
+    return plain(chunk.content)
 
 
 def _told_part(chunk: Chunk) -> str:
@@ -116,6 +130,7 @@ def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
         "exchange": exchanges + _told_part(chunk),
         "occurred at": when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
         "recorded at": when(chunk.recorded_at),
+        "expires at": when(chunk.expires_at) if chunk.expires_at else None,
         "messages": ", ".join(chunk.message_ids),
         "source": chunk.source,
         "kind": chunk.memory_kind,
@@ -155,7 +170,7 @@ def _print_history(events: Sequence[Event]) -> None:
     console().print(made)
 
 
-def stats(ctx: typer.Context, *, user: User = None, output: Output = "table") -> None:
+def stats(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
     """Show what each user's memory in the namespace holds.
 
     \b
@@ -173,7 +188,7 @@ def stats(ctx: typer.Context, *, user: User = None, output: Output = "table") ->
 
 
 def _print_stats(scopes: Sequence[ScopeStatistics]) -> None:
-    numbers = ("exchanges", "sessions", "session chunks", "inactive")
+    numbers = ("exchanges", "sessions", "session chunks", "inactive", "expiring", "expired")
     made = table("user", *numbers, "from", "to", "language", "model", right=numbers)
     for scope in scopes:
         add_row(
@@ -183,6 +198,8 @@ def _print_stats(scopes: Sequence[ScopeStatistics]) -> None:
             scope.sessions,
             scope.session_chunks,
             scope.inactive,
+            scope.expiring,
+            scope.expired,
             when(scope.first_at, zone_known=False),
             when(scope.last_at, zone_known=False),
             scope.language,

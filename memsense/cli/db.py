@@ -16,36 +16,72 @@ from memsense.cli.signals import interrupts_left_to_child
 from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
+from memsense.db.citus import spread as spread_tables
 from memsense.errors import ConfigurationError, ConnectionFailedError
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
 
 
-def init(ctx: typer.Context, *, output: Output = "table") -> None:
+def init(
+    ctx: typer.Context,
+    *,
+    roles: Annotated[
+        bool,
+        typer.Option("--roles", help="make the roles that keep tenants apart, too"),
+    ] = False,
+    citus: Annotated[
+        bool, typer.Option("--citus", help="spread the tables over a Citus cluster by tenant, too")
+    ] = False,
+    output: Output = "table",
+) -> None:
     """Prepare the database: create the schema, or upgrade it.
 
     \b
       memsense init
       memsense init --database-url postgresql://me@db.example/memories
+      memsense init --roles --database-url postgresql://postgres@db.example/memories
+      memsense init --citus --database-url postgresql://me@coordinator.example/memories
 
-    The embedded server prepares itself at first use; a database of yours needs this once.
+    The embedded server prepares itself at first use; a database of yours needs this once. With
+    --roles, run by a superuser or by a user with CREATEROLE, statements run as memsense_app from
+    then on, which PostgreSQL keeps within one tenant (docs/security.md).
     """
     target = target_of(ctx)
+    if citus and not target.settings().database_url:
+        raise ConfigurationError("--citus is for a cluster of yours: name it by --database-url")
     with target.database() as url:
         before = migrate.schema_state(url)
         after = migrate.upgrade(url)
+        if roles or not target.settings().database_url:
+            migrate.make_roles(url)
+        unindexed = list(migrate.list_unindexed(url))
+        spread = spread_tables(url) if citus else None
     fields = {
         "url": shown_url(url),
         "embedded": not target.settings().database_url,
         "data_dir": None if target.settings().database_url else target.settings().data_dir,
         "revision_before": before.current,
         "revision": after.current,
+        "spread": None if spread is None else asdict(spread),
+        "unindexed": unindexed,
     }
     if output != "table":
         print_data(output, fields)
         return
     done = "is up to date" if before.is_current else "is ready"
+    if spread is not None:
+        tables = len(spread.everywhere) + len(spread.by_tenant)
+        typer.echo(
+            f"spread {tables} tables over the cluster" if tables else "all tables are spread"
+        )
     typer.echo(f"the schema {done}: revision {after.current} in {shown_url(url)}")
+    if unindexed:
+        typer.echo(
+            "beneath the policies no index serves: as memsense_app a search reads every chunk of a"
+            " memory, and the tables' owner, whose searches don't, is held by no policy;"
+            " 'memsense init --roles' gives both (docs/security.md, Without a superuser)",
+            err=True,
+        )
     if fields["data_dir"]:
         typer.echo(f"the embedded server keeps its data in {fields['data_dir']}")
 
@@ -67,8 +103,10 @@ def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
     \b
       memsense db optimise
 
-    The rule is the setting index_threshold (20,000 chunks). Takes minutes for 100,000 chunks;
-    searches and writes go on meanwhile, and a broken-off run is completed by the next one.
+    The rule is the setting index_threshold (8,000 chunks). Takes minutes for 100,000 chunks;
+    searches and writes go on meanwhile, and a broken-off run is completed by the next one. With
+    MEMSENSE_AUTO_INDEX=true, workers do it by themselves. What writes have left to these indexes
+    is taken in, which a worker does in any case.
     Session chunks of what was stored in mode "hybrid" are made here, or when they are searched for.
     """
     with target_of(ctx).open() as memory:

@@ -1,8 +1,10 @@
 """`memsense demo`: the sample log in, three questions, their arithmetic, and a look at the rows."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 import typer
 from rich.console import Console
@@ -12,12 +14,14 @@ from rich.text import Text
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.render import add_row, console, shorten, table
 from memsense.cli.search import print_result
+from memsense.cli.serve import PAGE, tell_address
+from memsense.cli.signals import end_when_interrupted
 from memsense.cli.summary import print_summary
 from memsense.cli.target import Target, target_of
-from memsense.db import connect
+from memsense.db import connect, migrate
 from memsense.db.address import shown_url
-from memsense.db.migrate import upgrade
 from memsense.db.rows import Named, fetch_all
+from memsense.server.options import ServerOptions
 from memsense.text.tables import TextTable
 
 if TYPE_CHECKING:
@@ -35,11 +39,18 @@ ROWS = 5
 VALUE_WIDTH = 48
 
 
-def demo(ctx: typer.Context) -> None:
+def demo(
+    ctx: typer.Context,
+    *,
+    opens: Annotated[
+        bool, typer.Option("--open", help="then show the page with this memory in a browser")
+    ] = False,
+) -> None:
     """Ingest the sample log, ask three questions, explain the hits, show the rows behind them.
 
     \b
       memsense demo
+      memsense demo --open
 
     Uses the namespace "demo" unless you name another. Run it again: nothing is stored twice.
     """
@@ -50,10 +61,13 @@ def demo(ctx: typer.Context) -> None:
         namespace=given.namespace or NAMESPACE,
     )
     to = console()
+    server = import_module("memsense.server.run") if opens else None  # or say what it lacks
     if not target.settings().database_url:
         typer.echo("Starting PostgreSQL (the first time takes some seconds) ...", err=True)
     with target.database() as url:
-        upgrade(url)
+        migrate.upgrade(url)
+        if not target.settings().database_url:
+            migrate.make_roles(url)
         to.print(Text(f"PostgreSQL is ready: {shown_url(url)}"))
         with target.open() as memory:
             _ingest_sample(to, memory)
@@ -61,6 +75,17 @@ def demo(ctx: typer.Context) -> None:
                 _ask(to, memory, number, question)
         _show_rows(to, url, target)
     _say_next(to, target)
+    if server is not None:
+        _show_page(server, target)
+
+
+def _show_page(server: Any, target: Target) -> None:
+    """Serve the page until Ctrl-C, and open it at the first question."""
+    asked = urlencode({"q": QUESTIONS[0], "user": USER})
+    end_when_interrupted()
+    server.serve(
+        target.settings(), ServerOptions(port=0), on_start=tell_address, opens=f"{PAGE}?{asked}"
+    )
 
 
 def _ingest_sample(to: Console, memory: "MemSense") -> None:
@@ -101,9 +126,10 @@ def _rows_table(rows: Sequence[Named]) -> TextTable:
 def _say_next(to: Console, target: Target) -> None:
     to.print(Rule("What to type next", align="left"))
     program = f"memsense --namespace {target.namespace}"
+    whose = f"--user {USER}"
     for command, purpose in (
-        (f'{program} search "Does she eat fish?" --explain', "ask something else"),
-        (f"{program} recent -n 5", "what was said last"),
+        (f'{program} search "Does she eat fish?" {whose} --explain', "ask something else"),
+        (f"{program} recent {whose} -n 5", "what was said last"),
         (f'{program} db psql -c "TABLE memsense.session_timeline LIMIT 5"', "any view, in psql"),
         ("memsense ingest PATH --user NAME", "your own logs: memsense formats lists what it reads"),
         ("memsense --help", "everything else"),

@@ -30,11 +30,12 @@ from memsense.cli.options import Changes, Output, offering
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, table
-from memsense.cli.target import check_profile, target_of
+from memsense.cli.target import Target, check_profile, target_of
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
     PARTS,
     RETRIEVAL,
+    GoldConversation,
     compare,
     gold_set,
     read_beam,
@@ -191,12 +192,9 @@ def jsonl(
         figure=figure,
         questions_out=questions_out,
     )
-    conversations = read_gold(file)
-    gold = gold_set(conversations, file.stem).only(split)
-    with own_place(target, file).open() as memory:
-        chosen = choose(memory)
-        store_gold(memory, conversations)
-        families = study_profiles(memory, gold, chosen, study)
+    families = _study_conversations(
+        target, file, read_gold(file), split=split, choose=choose, study=study
+    )
     _tell(families, output)
 
 
@@ -241,11 +239,9 @@ def beam(
         questions_out=questions_out,
     )
     conversations = read_beam(file, categories or RETRIEVAL)
-    gold = gold_set(conversations, file.stem).only(split)
-    with own_place(target, file).open() as memory:
-        chosen = choose(memory)
-        store_gold(memory, conversations)
-        families = study_profiles(memory, gold, chosen, study)
+    families = _study_conversations(
+        target, file, conversations, split=split, choose=choose, study=study
+    )
     _tell(families, output)
 
 
@@ -290,6 +286,23 @@ def compare_runs(
         print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in found}})
     else:
         print_kinds(found)
+
+
+def _study_conversations(
+    target: Target,
+    file: Path,
+    conversations: Sequence[GoldConversation],
+    *,
+    split: str | None,
+    choose: Callable[[MemSense], list[Profile]],
+    study: Study,
+) -> list[Family]:
+    """The profiles measured on a file's conversations, which are stored first."""
+    gold = gold_set(conversations, file.stem).only(split)
+    with own_place(target, file).open() as memory:
+        chosen = choose(memory)
+        store_gold(memory, conversations)
+        return study_profiles(memory, gold, chosen, study)
 
 
 def _compare_files(a: Path, b: Path, *, by_conversation: bool, output: OutputForm) -> None:

@@ -8,9 +8,11 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.asking import read_selection
+from memsense.cli.asking import check_whose, read_selection
 from memsense.cli.options import (
     Agent,
+    AllUsers,
+    AnyUser,
     AsJson,
     AskedAt,
     Changes,
@@ -39,11 +41,11 @@ from memsense.cli.render_explain import (
     as_markdown,
     build_page,
     print_page,
-    trace_fields,
 )
 from memsense.cli.target import Target, check_profile, target_of
 from memsense.errors import NotFoundError
 from memsense.search.request import DEFAULT_TOP_K
+from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -65,6 +67,7 @@ def why_not(
     chunk_id: ChunkId,
     *,
     user: User = None,
+    all_users: AllUsers = False,
     agent: Agent = None,
     session_ids: Sessions = None,
     project: Project = None,
@@ -87,9 +90,10 @@ def why_not(
 
     \b
       memsense why-not "What is Ines allergic to?" 42 --user ines
-      memsense why-not "tea or coffee" 42 --since 2025-03-01 --profile lexical --json
+      memsense why-not "tea or coffee" 42 --all-users --since 2025-03-01 --profile lexical --json
     """
     target = target_of(ctx)
+    check_whose(user, all_users=all_users)
     selection = read_selection(kinds, metadata, exclude)
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
@@ -99,6 +103,7 @@ def why_not(
             chunk_id,
             top_k=top_k,
             user_id=user,
+            all_users=all_users,
             agent_id=agent,
             session_ids=session_ids or None,
             project=project,
@@ -139,6 +144,10 @@ def replay(
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
+    as_of_then: Annotated[
+        bool,
+        typer.Option("--as-of-then", help="over memory as it stood when it was recorded"),
+    ] = False,
     output: Output = "table",
 ) -> None:
     """Run a recorded search again, as it was or with other constants; show what moved and why.
@@ -146,11 +155,12 @@ def replay(
     \b
       memsense replay 0b4c… --profile lexical
       memsense replay 0b4c… --set lexical=1.5 --without facet_events
+      memsense replay 0b4c… --as-of-then
     """
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, profile)
-        found = memory.traces.replay(trace_id, profile=profile, **overrides)
+        found = memory.traces.replay(trace_id, profile=profile, as_of_then=as_of_then, **overrides)
     if output != "table":
         fields = found.as_dict()
         print_data(output, fields, fields["moves"])
@@ -186,7 +196,7 @@ def compare(
     ctx: typer.Context,
     *,
     count: Annotated[int, typer.Option("--count", "-n", metavar="N", help="how many traces")] = 20,
-    user: User = None,
+    user: AnyUser = None,
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
@@ -233,7 +243,7 @@ def list_traces(
     ctx: typer.Context,
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 20,
-    user: User = None,
+    user: AnyUser = None,
     output: Output = "table",
 ) -> None:
     """List recorded searches, the latest first."""
@@ -279,7 +289,7 @@ def show_trace(
         found = memory.traces.get(trace_id)
         texts = _texts_of(memory, found)
     if as_json or output == "json":
-        print_json(trace_fields(found))
+        print_json(found.as_dict())
         return
     page = build_page(found, texts)
     if output == "text":
@@ -293,7 +303,9 @@ def _texts_of(memory: "MemSense", found: "Trace") -> dict[int, str]:
     for hit in found.hits():
         shown = hit.shown_chunk_id or hit.chunk_id
         try:
-            texts[shown] = memory.get(shown).content
+            chunk = memory.get(shown)
+            has_gone = chunk.expires_at if has_expired(chunk.expires_at) else None
+            texts[shown] = f"expired at {when(has_gone)}" if has_gone else chunk.content
         except NotFoundError:
             texts[shown] = "this chunk is gone"
     return texts

@@ -11,10 +11,11 @@ from zoneinfo import ZoneInfo
 import typer
 
 from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import Output, offering
-from memsense.cli.output import print_data
+from memsense.cli.finding import Offer, offer_logs
+from memsense.cli.options import ExpiresAt, Output, Ttl, offering
+from memsense.cli.output import OutputForm, print_data
 from memsense.cli.progress import ingest_progress
-from memsense.cli.render import add_row, console, plain, table
+from memsense.cli.render import console, plain
 from memsense.cli.signals import TerminatedError, end_when_interrupted
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
@@ -23,7 +24,7 @@ from memsense.errors import IngestError
 from memsense.ingest import READERS, DateOrder, ReadOptions
 from memsense.ingest.readers.rows import FIELDS
 from memsense.text.nearest import did_you_mean
-from memsense.types import IngestMode
+from memsense.types import EmbedWhen, IngestMode
 from memsense.write.drafting import Annotations
 from memsense.write.ingest_run import IngestReport
 
@@ -36,10 +37,19 @@ STDIN = "-"
 def ingest(
     ctx: typer.Context,
     paths: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(metavar="PATHS", help="files, folders, patterns, archives, - for stdin"),
-    ],
+    ] = None,
     *,
+    find: Annotated[
+        bool,
+        typer.Option(
+            "--find", help="instead of PATHS: look where programs keep their logs, show, then ask"
+        ),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="with --find: store what is found without asking")
+    ] = False,
     user: Annotated[
         str | None,
         typer.Option(
@@ -61,7 +71,7 @@ def ingest(
             "--format",
             "-f",
             metavar="NAME",
-            help="see `memsense formats`; default: detected",
+            help="see `memsense formats`; default: detected; with --find: only its programs",
             autocompletion=offering(READERS),
         ),
     ] = None,
@@ -106,6 +116,14 @@ def ingest(
         list[str] | None, typer.Option(help="give every memory this tag; repeatable")
     ] = None,
     task_tag: Annotated[str | None, typer.Option(help="the task that the logs are about")] = None,
+    expires_at: ExpiresAt = None,
+    ttl: Ttl = None,
+    embed: Annotated[
+        EmbedWhen | None,
+        typer.Option(
+            help="now, or what fails later; all later; or now or not at all (default: the setting)"
+        ),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", "-n", help="show what would be stored, and why; store nothing"),
@@ -126,16 +144,20 @@ def ingest(
       memsense ingest 'exports/*.zip' --dry-run
       memsense ingest chat.csv --map role=who --map content=said --timezone Europe/Lisbon
       cat log.jsonl | memsense ingest - --user ada --tag imported
+      memsense ingest --find
 
     The same log again adds nothing, one that grew adds what is new, and an edited message
-    replaces its memory. An interrupted run is resumed by running it again.
+    replaces its memory. An interrupted run is resumed by running it again. --find lists the logs
+    that programs keep on this machine; nothing is stored without a yes.
 
     Exit codes: 0 something stored or nothing new, 1 nothing usable or a log that failed (or, with
     --strict, something skipped), 2 wrong usage. Other logs go on when one fails.
     """
-    _check_paths(paths)
+    paths = paths or []
+    _check_paths(paths, find=find, yes=yes)
+    form = _check_format(log_format)
     options = ReadOptions(
-        format=_check_format(log_format),
+        format=None if find else form,
         user_speaker=user_speaker,
         timezone=_read_zone(timezone),
         date_order=date_order,
@@ -148,22 +170,49 @@ def ingest(
         "user_id": user,
         "mode": mode,
         "options": options,
-        "annotations": Annotations(agent_id=agent, task_tag=task_tag, tags=tuple(tag or ())),
+        "annotations": Annotations(
+            agent_id=agent,
+            task_tag=task_tag,
+            tags=tuple(tag or ()),
+            expires_at=expires_at,
+            ttl=ttl,
+        ),
+        "embed": embed,
         "dry_run": dry_run,
     }
     if watch:
         _check_watchable(paths, dry_run=dry_run)
         end_when_interrupted()
     with target_of(ctx).open() as memory:
-        report = run_with_progress(memory, paths, arguments, tolerant=watch)
-        if watch:
-            _follow(memory, paths, arguments, report)
-    if output != "table":
-        print_data(output, report.as_dict())
-    else:
-        print_summary(console(), report, watched=watch)
+        offer = None
+        if find:
+            offer = offer_logs(memory, arguments, form, output=output, yes=yes)
+            paths = offer.accepted
+        report = None
+        if paths:
+            report = run_with_progress(memory, paths, arguments, tolerant=watch)
+            if watch:
+                _follow(memory, paths, arguments, report)
+    _print_report(report, offer, output, watched=watch)
+    if report is not None:
+        _end(report, strict=strict, watched=watch)
+
+
+def _print_report(
+    report: IngestReport | None, offer: Offer | None, output: OutputForm, *, watched: bool
+) -> None:
+    if output == "table":
+        if report is not None:
+            print_summary(console(), report, watched=watched)
+        return
+    told = report.as_dict() if report is not None else None
+    print_data(output, told if offer is None else offer.as_dict() | {"ingested": told})
+
+
+def _end(report: IngestReport, *, strict: bool, watched: bool) -> None:
+    """Raise typer.Exit where the run failed."""
     has_failed = not report.usable or bool(report.failed)
-    if (has_failed and not watch) or (strict and _anything_left_out(report)):
+    if (has_failed and not watched) or (strict and _anything_left_out(report)):
         raise typer.Exit(FAILED)
 
 
@@ -218,7 +267,15 @@ def _anything_left_out(report: IngestReport) -> bool:
     return bool(report.failed) or any(tally.count for tally in skipped)
 
 
-def _check_paths(paths: Sequence[str]) -> None:
+def _check_paths(paths: Sequence[str], *, find: bool, yes: bool) -> None:
+    if find and paths:
+        raise typer.BadParameter("--find looks by itself: leave PATHS out", param_hint="PATHS")
+    if yes and not find:
+        raise typer.BadParameter("--yes answers what --find asks; without it, nothing is asked")
+    if not find and not paths:
+        raise typer.BadParameter(
+            "name a file or folder, or let --find look for logs", param_hint="PATHS"
+        )
     for path in paths:
         if path != STDIN and not Path(path).exists() and not _matches(path):
             raise typer.BadParameter(f"{path}: no such file or folder", param_hint="PATHS")
@@ -269,25 +326,3 @@ def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
             )
         found[field] = column
     return found
-
-
-def formats(*, output: Output = "table") -> None:
-    """List the log formats that `memsense ingest` reads, in the order they are tried.
-
-    \b
-      memsense formats
-    """
-    found = {name: _describe(name) for name in READERS}
-    if output != "table":
-        print_data(output, [{"format": name, "what": what} for name, what in found.items()])
-        return
-    made = table("format", "what it is")
-    for name, what in found.items():
-        add_row(made, name, what)
-    console().print(made)
-
-
-def _describe(name: str) -> str:
-    """What a reader's module says that it reads."""
-    first = (sys.modules[f"memsense.ingest.readers.{name}"].__doc__ or "").split("\n")[0]
-    return first.rstrip(".")

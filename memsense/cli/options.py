@@ -1,7 +1,7 @@
 """The options that several commands share."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, get_args
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -42,9 +42,26 @@ Output = Annotated[
         help="a table for people, or data: one JSON text, a JSON line or a CSV row an item",
     ),
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="TIME", help="memory as it stood then (settings: history=on)"),
+]
+ExpiresAt = Annotated[
+    str | None,
+    typer.Option("--expires-at", metavar="TIME", help="when it expires, ISO 8601: 2027-01-01"),
+]
+Ttl = Annotated[
+    str | None,
+    typer.Option(metavar="TTL", help="expires so long from now: 45s, 12h, 30d, 4w; or 'never'"),
+]
 User = Annotated[
     str | None,
-    typer.Option("--user", "-u", metavar="NAME", help="whose memory; default: everybody's"),
+    typer.Option("--user", "-u", metavar="NAME", help="whose memory; or --all-users"),
+]
+AllUsers = Annotated[bool, typer.Option("--all-users", help="everybody's memory")]
+AnyUser = Annotated[
+    str | None,
+    typer.Option("--user", "-u", metavar="NAME", help="of this user only; default: everybody's"),
 ]
 Agent = Annotated[str | None, typer.Option("--agent", metavar="NAME", help="of this agent only")]
 Project = Annotated[
@@ -96,6 +113,15 @@ ContentBudget = Annotated[
         metavar="N", help="characters of a memory's text at most, around what is asked for"
     ),
 ]
+Prompt = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="print text for a prompt: whole exchanges, N tokens at most"
+    ),
+]
+PromptForm = Annotated[
+    Literal["markdown", "xml", "messages"], typer.Option(help="what --prompt prints")
+]
 AskedAt = Annotated[
     str | None, typer.Option(metavar="TIME", help="when 'last week' counts from; default: now")
 ]
@@ -113,6 +139,7 @@ By = Annotated[
     str | None,
     typer.Option("--by", metavar="NAME", help="who, for the history; default: your user name"),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="don't ask whether you are sure")]
 Changes = Annotated[
     list[str] | None,
     typer.Option(

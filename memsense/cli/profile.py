@@ -116,7 +116,7 @@ def create(
     \b
       memsense profile create mine --from vector_heavy --set lexical=1.5 --without vec_user
       memsense settings set profile=mine
-      memsense search "tea or coffee" --profile mine
+      memsense search "tea or coffee" --user ines --profile mine
     """
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:

@@ -77,7 +77,7 @@ def create(
 
     \b
       memsense project create kitchen s01-20250203 s04-20250310
-      memsense search "Which colour?" --project kitchen
+      memsense search "Which colour?" --user ines --project kitchen
     """
     with target_of(ctx).open() as memory:
         found = memory.projects.create(name, sessions or ())

@@ -14,7 +14,7 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
     bool: (bool,),
     str: (str,),
 }
-WORDED = frozenset({"profile", "embedder_failure"})
+WORDED = frozenset({"profile", "embedder_failure", "history"})
 """Settings that are no constant of a profile: their values are taken as they are written."""
 
 _WORDS: dict[str, bool] = {"true": True, "yes": True, "false": False, "no": False}

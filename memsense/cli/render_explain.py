@@ -286,13 +286,3 @@ def _html_dropped(page: Page) -> str:
         for row in page.dropped
     )
     return f"<h2>{_dropped_title(page)}</h2>\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
-
-
-def trace_fields(trace: "Trace") -> dict[str, Any]:
-    """The trace as plain values, ready for JSON; each hit and candidate with its parts."""
-    fields = {name: getattr(trace, name) for name in trace.__slots__}
-    candidates = [
-        {**{name: getattr(item, name) for name in item.__slots__}, "parts": item.parts()}
-        for item in trace.candidates
-    ]
-    return {**fields, "trace_id": str(trace.trace_id), "candidates": candidates}

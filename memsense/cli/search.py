@@ -8,10 +8,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from memsense.cli.asking import read_selection
+from memsense.cli.asking import check_whose, read_selection
 from memsense.cli.options import (
     Agent,
+    AllUsers,
     AskedAt,
+    AsOf,
     Changes,
     ContentBudget,
     Exclude,
@@ -22,6 +24,8 @@ from memsense.cli.options import (
     Output,
     ProfileName,
     Project,
+    Prompt,
+    PromptForm,
     Sessions,
     Since,
     Tags,
@@ -32,13 +36,14 @@ from memsense.cli.options import (
 )
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import console, excerpt, plain, shorten, when
+from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
 from memsense.cli.target import check_profile, target_of
 from memsense.search.arithmetic import arithmetic_table, score_text
 from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from memsense.search.hits import Hit, SearchResult
+    from memsense.search.prompt import PromptFormat
 
 EXCERPT = 320
 NEIGHBOR_EXCERPT = 100
@@ -52,6 +57,7 @@ def search(
     ],
     *,
     user: User = None,
+    all_users: AllUsers = False,
     agent: Agent = None,
     session_ids: Sessions = None,
     project: Project = None,
@@ -65,7 +71,10 @@ def search(
     granularity: Granular = None,
     min_score: MinScore = None,
     content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
+    prompt: Prompt = None,
+    prompt_format: PromptForm = "markdown",
     asked_at: AskedAt = None,
+    as_of: AsOf = None,
     profile: ProfileName = None,
     changes: Changes = None,
     without: Without = None,
@@ -84,12 +93,14 @@ def search(
 
     \b
       memsense search "What is Ines allergic to?" --user ines
-      memsense search "the trip to Porto" --since 2025-03-01 -k 3 -g session --explain
-      memsense search "tea or coffee" --profile memsense --set lexical=1.5 --without vec_user
+      memsense search "the trip to Porto" -u ines --since 2025-03-01 -k 3 -g session --explain
+      memsense search "tea or coffee" --all-users --set lexical=1.5 --without vec_user
+      memsense search "what she eats" -u ines -k 20 --prompt 800
 
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
+    check_whose(user, all_users=all_users)
     selection = read_selection(kinds, metadata, exclude)
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
@@ -98,6 +109,7 @@ def search(
             question,
             top_k=top_k,
             user_id=user,
+            all_users=all_users,
             agent_id=agent,
             session_ids=session_ids or None,
             project=project,
@@ -108,17 +120,37 @@ def search(
             tags=tags or None,
             **selection,
             asked_at=asked_at,
+            as_of=as_of,
             profile=profile,
             overrides=overrides,
             content_budget=content_budget,
             trace=trace or None,
         )
-    if output != "table":
+    if prompt is not None:
+        print_prompt(result, prompt, prompt_format, output)
+    elif output != "table":
         fields = _result_fields(result, neighbors=neighbors)
         print_data(output, fields, _rows(fields, output))
     else:
         explained = len(result.hits) if explain else 0
         print_result(console(), result, explained=explained, neighbors=neighbors)
+
+
+def print_prompt(
+    result: "SearchResult", max_tokens: int, form: "PromptFormat", output: OutputForm
+) -> None:
+    """The memories as text for a prompt, nothing but it; messages are JSON."""
+    told = (
+        result.to_prompt(max_tokens=max_tokens, format="messages")
+        if form == "messages"
+        else result.to_prompt(max_tokens=max_tokens, format=form)
+    )
+    if output != "table":
+        print_data(output, {"prompt": told, **told.told()})
+    elif isinstance(told, str):
+        typer.echo(told)
+    else:
+        print_json(told)
 
 
 def print_result(

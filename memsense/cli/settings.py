@@ -87,7 +87,7 @@ def set_values(
         list[str],
         typer.Argument(
             metavar="NAME=VALUE...",
-            help="profile, a route's weight (0 to 5), a constant, or embedder_failure",
+            help="profile, a route's weight (0 to 5), a constant, embedder_failure or history",
         ),
     ],
     *,
@@ -101,6 +101,7 @@ def set_values(
       memsense settings set profile=vector_heavy
       memsense settings set lexical=1.5 mmr_lambda=0.9 --by ada
       memsense settings set embedder_failure=lexical
+      memsense settings set history=on
 
     A weight of 0 leaves the route out. Weights and constants apply on top of the profile.
     """

@@ -28,11 +28,11 @@ def recall(
         bool, typer.Option("--all-users", help="of a search that names no user")
     ] = False,
     indexed: Annotated[
-        tuple[int, int] | None,
+        tuple[int, int, int] | None,
         typer.Option(
             "--indexed",
-            metavar="SCOPE DIMENSION",
-            help="of the memory with this scope_id, whose vectors have HNSW indexes",
+            metavar="SCOPE MODEL DIMENSION",
+            help="of the memory of this scope_id, whose vectors of the model_id have HNSW indexes",
         ),
     ] = None,
     lexical: Annotated[
@@ -63,6 +63,10 @@ def recall(
     one_granularity: Annotated[
         bool, typer.Option("--one-granularity", help="of turns alone, or of sessions alone")
     ] = False,
+    lookups: Annotated[
+        bool,
+        typer.Option("--lookups", help="where functions ask the GIN indexes beneath policies"),
+    ] = False,
 ) -> None:
     """Print the recall statement as a search sends it; sql/recall.sql tells its parameters.
 
@@ -70,7 +74,7 @@ def recall(
       memsense sql recall
       memsense sql recall --filtered --all-users
       memsense sql recall --filter since --filter tags --worded
-      memsense sql recall --indexed 17 384
+      memsense sql recall --indexed 17 1 384
     """
     shape = Shape(
         whose=_whose(indexed, all_users=all_users),
@@ -81,11 +85,12 @@ def recall(
         worded=worded,
         tokens=tokens,
         one_granularity=one_granularity,
+        lookups=lookups,
     )
     typer.echo(recall_text(shape))
 
 
-def _whose(indexed: tuple[int, int] | None, *, all_users: bool) -> Whose:
+def _whose(indexed: tuple[int, int, int] | None, *, all_users: bool) -> Whose:
     if indexed is None:
         return "all_users" if all_users else "one_user"
     if all_users:

@@ -33,6 +33,12 @@ def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
     if not report.usable and not watched and (why := report.read.explain_nothing()):
         to.print(Text(f"nothing to store: {plain(why)}", style="red"))
+    if report.deferred:
+        told = (
+            f"note: {report.deferred} stored without vectors: words find them, and"
+            f" 'memsense worker' embeds them ({plain(report.deferred_because or '')})"
+        )
+        to.print(Text(told, style="yellow"))
     for failure in report.failed:
         to.print(Text(f"failed: {plain(failure)}", style="red"))
 

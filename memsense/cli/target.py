@@ -40,6 +40,8 @@ class Target:
         `for_few` texts to embed, such as one question, the model is loaded more quickly.
         """
         settings = self.settings()
+        if settings.worker == "auto":  # a command ends too soon to do what others left for later
+            settings = settings.model_copy(update={"worker": "off"})
         embedder = _open_embedder(settings) if for_few else None
         return memsense.MemSense.open(settings=settings, embedder=embedder)
 

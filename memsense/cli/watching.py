@@ -67,10 +67,16 @@ def _look(paths: Sequence[str], before: dict[str, Look] | None = None) -> dict[s
     """
     try:
         found = [source.path for source in expand_paths(paths) if source.path is not None]
-        stats = [(str(_absolute(path)), path.stat()) for path in found]
+        return {str(_absolute(path)): _look_at(path) for path in found}
     except (IngestError, OSError):
         return dict(before or {})
-    return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in stats}
+
+
+def _look_at(path: Path) -> Look:
+    """What changes with a log; of a database, the log of its writes beside it may alone do so."""
+    beside = path.with_name(f"{path.name}-wal")
+    stats = [one.stat() for one in (path, beside) if one == path or one.is_file()]
+    return max(stat.st_mtime_ns for stat in stats), sum(stat.st_size for stat in stats)
 
 
 def add_up(total: IngestReport, more: IngestReport) -> None:

@@ -1,0 +1,185 @@
+"""The commands that list what is stored, page by page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from memsense.cli.asking import check_whose, read_selection
+from memsense.cli.chunks import EXCERPT, print_chunks
+from memsense.cli.options import (
+    Agent,
+    AllUsers,
+    Kinds,
+    Metadata,
+    Output,
+    Project,
+    Sessions,
+    Since,
+    Tags,
+    Until,
+    User,
+    offering,
+)
+from memsense.cli.output import OutputForm, print_data
+from memsense.cli.render import add_row, console, plain, shorten, table, when
+from memsense.cli.target import target_of
+from memsense.text.nearest import did_you_mean
+from memsense.types import Granularity, Page, SessionSummary, Status
+
+STATUSES = get_args(Status)
+
+_Limit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, metavar="N", help="how many a page has at most")
+]
+_Cursor = Annotated[
+    str | None, typer.Option(metavar="CURSOR", help="what the page before gave as the next")
+]
+
+
+def list_chunks(
+    ctx: typer.Context,
+    *,
+    user: User = None,
+    all_users: AllUsers = False,
+    agent: Agent = None,
+    session_ids: Sessions = None,
+    project: Project = None,
+    since: Since = None,
+    until: Until = None,
+    tags: Tags = None,
+    kinds: Kinds = None,
+    metadata: Metadata = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATUS",
+            autocompletion=offering(STATUSES),
+            help="active, archived or deleted (forgotten); repeatable; default: active",
+        ),
+    ] = None,
+    granularity: Annotated[
+        Granularity, typer.Option("--granularity", "-g", help="exchanges, or whole sessions")
+    ] = "turn",
+    order: Annotated[
+        Literal["newest", "oldest"], typer.Option(help="which come first, by event time")
+    ] = "newest",
+    limit: _Limit = 50,
+    cursor: _Cursor = None,
+    output: Output = "table",
+) -> None:
+    """List memories by the time they are about, page by page.
+
+    \b
+      memsense list --user ines --tag work --since 2025-03-01
+      memsense list --all-users --status archived --order oldest -n 200 --json
+
+    JSON has the page's items and its next_cursor, which --cursor takes.
+    """
+    check_whose(user, all_users=all_users)
+    selection = read_selection(kinds, metadata, None)
+    with target_of(ctx).open() as memory:
+        page = memory.list(
+            user_id=user,
+            all_users=all_users,
+            agent_id=agent,
+            session_ids=session_ids or None,
+            project=project,
+            since=since,
+            until=until,
+            tags=tags or None,
+            kinds=selection["kinds"],
+            metadata=selection["metadata"],
+            granularity=granularity,
+            statuses=_read_statuses(status),
+            order=order,
+            limit=limit,
+            cursor=cursor,
+        )
+    if output != "table":
+        _print_page(output, page, [chunk.as_dict() for chunk in page])
+    elif not page:
+        console().print("Nothing of that is stored here.")
+    else:
+        print_chunks(page)
+        _tell_next(page)
+
+
+def _read_statuses(names: Sequence[str] | None) -> list[Status]:
+    for name in names or ():
+        if name not in STATUSES:
+            raise typer.BadParameter(
+                f"no status named {name!r}; there are {', '.join(STATUSES)}"
+                f"{did_you_mean(name, STATUSES)}",
+                param_hint="--status",
+            )
+    return [status for status in STATUSES if status in (names or ("active",))]
+
+
+def sessions(
+    ctx: typer.Context,
+    *,
+    user: User = None,
+    all_users: AllUsers = False,
+    agent: Agent = None,
+    project: Project = None,
+    since: Since = None,
+    until: Until = None,
+    tags: Tags = None,
+    kinds: Kinds = None,
+    limit: _Limit = 50,
+    cursor: _Cursor = None,
+    output: Output = "table",
+) -> None:
+    """List sessions, the one that was last talked in first, page by page.
+
+    \b
+      memsense sessions --user ines
+      memsense sessions --all-users --since 2025-03-01 --tag work --json
+    """
+    check_whose(user, all_users=all_users)
+    with target_of(ctx).open() as memory:
+        page = memory.sessions(
+            user_id=user,
+            all_users=all_users,
+            agent_id=agent,
+            project=project,
+            since=since,
+            until=until,
+            tags=tags or None,
+            kinds=read_selection(kinds, None, None)["kinds"],
+            limit=limit,
+            cursor=cursor,
+        )
+    if output != "table":
+        _print_page(output, page, [asdict(session) for session in page])
+    elif not page:
+        console().print("Nothing of that is stored here.")
+    else:
+        _print_sessions(page)
+        _tell_next(page)
+
+
+def _print_sessions(page: Sequence[SessionSummary]) -> None:
+    made = table("session", "user", "exchanges", "from", "to", "begins", right=("exchanges",))
+    for session in page:
+        add_row(
+            made,
+            plain(session.session_id),
+            plain(session.user_id),
+            session.exchanges,
+            when(session.first_at, zone_known=False),
+            when(session.last_at, zone_known=False),
+            shorten(session.opening, EXCERPT),
+        )
+    console().print(made)
+
+
+def _print_page(output: OutputForm, page: Page[Any], items: list[Mapping[str, Any]]) -> None:
+    print_data(output, {"items": items, "next_cursor": page.next_cursor}, items)
+
+
+def _tell_next(page: Page[Any]) -> None:
+    if page.next_cursor is not None:
+        console().print(f"More: --cursor {page.next_cursor}", soft_wrap=True)
