@@ -71,12 +71,15 @@ def _route_recall(asked: Asked, route: Route) -> float:
 
 def _recalled(asked: Asked, profile: Profile, number: int, *, indexed: bool) -> list[int]:
     """The DEPTH best of the route, read as deep as searches read it."""
-    place = Indexed(asked.known.scope_id, asked.namespace.dimension or 0)
+    namespace = asked.namespace
+    model_id, dimension = namespace.model_id or 0, namespace.dimension or 0
+    place = Indexed(asked.known.scope_id, model_id, dimension)
     request = RecallRequest(
-        tenant_id=asked.namespace.tenant_id,
+        tenant_id=namespace.tenant_id,
         namespace=NAMESPACE,
         user_id="ada",
         granularities=("turn", "session"),
+        model_id=model_id,
         query_vector=asked.corpus.question_vectors[number],
         terms=asked.corpus.questions[number],
         profile=profile,
@@ -95,6 +98,7 @@ def _hit_overlap(asked: Asked) -> float:
             request=SearchRequest(query=question, user_id="ada", top_k=HITS),
             tenant_id=asked.namespace.tenant_id,
             namespace=NAMESPACE,
+            model=asked.namespace.in_use,
             profile=BALANCED,
             asked_at=datetime.now(UTC),
         )

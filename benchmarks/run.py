@@ -19,7 +19,7 @@ from memsense.search.profiles import Profile
 from memsense.store import indexes
 
 USER = "ada"
-INDEX_THRESHOLD = 20_000
+INDEX_THRESHOLD = 8_000
 ROUNDS = 3
 
 

@@ -5,10 +5,11 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
+from psycopg.rows import TupleRow
 
 from benchmarks.corpus import Corpus, PreparedEmbedder, PreparedSession, generate_sessions
 from benchmarks.statements import statement
@@ -16,7 +17,7 @@ from memsense import store
 from memsense.db import Pool, migrate, open_pool, transaction
 from memsense.db.connection import Connection
 from memsense.types import SessionWrite
-from memsense.write.vectors import BatchVectors
+from memsense.write.vectors import BatchVectors, texts_of
 
 NAMESPACE = "bench"
 TENANT = "bench"
@@ -33,8 +34,11 @@ class Filling:
 
 
 @contextmanager
-def new_database(server_url: str, name: str) -> Generator[str]:
-    """The URL of an empty, migrated database, dropped at the end."""
+def new_database(server_url: str, name: str, owner: str | None = None) -> Generator[str]:
+    """The URL of an empty, migrated database, dropped at the end.
+
+    With an `owner`, the role migrates it, as where nobody is a superuser: it has CREATEROLE.
+    """
     parts = urlsplit(server_url)
     identifier = sql.Identifier(name)
     with psycopg.connect(server_url, autocommit=True) as connection:
@@ -43,10 +47,31 @@ def new_database(server_url: str, name: str) -> Generator[str]:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
         try:
             url = urlunsplit(parts._replace(path=f"/{name}"))
-            migrate.upgrade(url)
+            if owner is None:
+                migrate.upgrade(url)
+            else:
+                _give(url, owner)
+                migrate.make_roles(acting_as(url, owner))
             yield url
         finally:
             connection.execute(drop)
+
+
+def acting_as(url: str, role: str) -> str:
+    """The URL whose connections act as a role from their beginning."""
+    parts = urlsplit(url)
+    query = urlencode([*parse_qsl(parts.query), ("options", f"-c role={role}")], quote_via=quote)
+    return urlunsplit(parts._replace(query=query))
+
+
+def _give(url: str, owner: str) -> None:
+    """Let a role that is no superuser prepare the database, and do so."""
+    name = urlsplit(url).path.removeprefix("/")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        give = sql.SQL("ALTER DATABASE {} OWNER TO {}")
+        connection.execute(give.format(sql.Identifier(name), sql.Identifier(owner)))
+    migrate.upgrade(acting_as(url, owner))
 
 
 def fill_user(url: str, corpus: Corpus, user_id: str, chunks: int, *, seed: int = 0) -> Filling:
@@ -68,13 +93,14 @@ def _write_all(pool: Pool, sessions: Iterable[PreparedSession]) -> Iterator[floa
 
 def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
     """Store one session whose vectors are known, in one transaction."""
-    embedder = PreparedEmbedder(known=session.vectors)
+    vectors = BatchVectors(PreparedEmbedder(known=session.vectors))
+    vectors.prepare(texts_of([session.draft]))
     with transaction(pool) as connection:
         namespace = open_namespace(connection)
         scope = store.lock_scope(
             connection, namespace, session.draft.user_id, followers=(session.upkeep,)
         )
-        return store.write_session(connection, scope, session.draft, BatchVectors(embedder))
+        return store.write_session(connection, scope, session.draft, vectors)
 
 
 def open_namespace(connection: Connection) -> store.Namespace:
@@ -115,19 +141,45 @@ def copy_user(url: str, user_id: str, copies: int) -> Filling:
     Writing a million chunks one session at a time would take longer than the whole benchmark.
     """
     started = time.perf_counter()
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SET session_replication_role = replica")  # foreign keys hold already
-        connection.execute("SET maintenance_work_mem = '512MB'")
-        index = connection.execute(statement("stores.sql", "describe_text_index")).fetchall()[0][0]
-        connection.execute(statement("stores.sql", "drop_text_index"))
+    with _writing_in_bulk(url) as connection:
         values = {"user_id": user_id, "copies": copies}
         for name in ("copy_users", "copy_statistics", "copy_lexemes"):
             connection.execute(statement("stores.sql", name), values)
         for stretch in _stretches(connection, copies):
             for name in ("copy_chunks", "copy_embeddings"):
                 connection.execute(statement("stores.sql", name), values | stretch)
-        connection.execute(index)
     return Filling(chunks=copies, seconds=time.perf_counter() - started)
+
+
+def grow_user(url: str, user_id: str, times: int) -> Filling:
+    """Make the memory of the one user there is so many times as large, inside the database.
+
+    Each further share has the same texts in sessions of its own, and vectors between the first's.
+    """
+    started = time.perf_counter()
+    values = {"user_id": user_id, "times": times, "stretch": STRETCH}
+    with _writing_in_bulk(url) as connection:
+        connection.execute(statement("stores.sql", "keep_base"), values)
+        connection.execute(statement("stores.sql", "index_base"))
+        connection.execute("ANALYZE base")
+        for number in range(1, times):
+            for name in ("grow_chunks", "grow_embeddings"):
+                connection.execute(statement("stores.sql", name), values | {"number": number})
+        for name in ("grow_statistics", "grow_lexemes"):
+            connection.execute(statement("stores.sql", name), values)
+    return Filling(chunks=times, seconds=time.perf_counter() - started)
+
+
+@contextmanager
+def _writing_in_bulk(url: str) -> Generator[psycopg.Connection[TupleRow]]:
+    """A connection that checks no foreign keys, which hold already; the text index comes last."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET session_replication_role = replica")
+        connection.execute("SET maintenance_work_mem = '512MB'")
+        index = connection.execute(statement("stores.sql", "describe_text_index")).fetchall()[0][0]
+        connection.execute(statement("stores.sql", "drop_text_index"))
+        yield connection
+        connection.execute(index)
 
 
 def _stretches(connection: psycopg.Connection[Any], copies: int) -> Iterator[dict[str, int]]:

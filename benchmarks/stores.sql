@@ -98,3 +98,61 @@ JOIN memsense.scopes AS first ON first.tenant_id = copy.tenant_id AND first.user
 JOIN memsense.embeddings AS e ON e.tenant_id = first.tenant_id AND e.scope_id = first.scope_id
 WHERE copy.scope_id <> first.scope_id AND copy.scope_id BETWEEN %(first)s AND %(last)s
 ORDER BY copy.scope_id, e.route, e.chunk_id;
+
+-- name: keep_base
+-- The vectors of the one user there is, numbered within their route.
+CREATE TEMPORARY TABLE base AS
+SELECT e.*, row_number() OVER by_route - 1 AS place, count(*) OVER (PARTITION BY e.route, e.granularity) AS total
+FROM memsense.embeddings AS e
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+WHERE s.user_id = %(user_id)s
+WINDOW by_route AS (PARTITION BY e.route, e.granularity ORDER BY e.chunk_id);
+
+-- name: index_base
+CREATE UNIQUE INDEX ON base (route, granularity, place);
+
+-- name: grow_chunks
+-- The user's chunks once more, as sessions of their own.
+INSERT INTO memsense.chunks (
+    tenant_id, scope_id, chunk_id, granularity, session_id, agent_id, ordinal, last_ordinal, part, user_text,
+    assistant_text, session_text, next_user_text, context, memory_kind, personal_info, preferences, events,
+    occurred_at, message_ids, source, content_hash, dedup_window, tsv, user_length, assistant_length, tag_length,
+    context_length
+)
+SELECT
+    c.tenant_id, c.scope_id, c.chunk_id + %(number)s::bigint * %(stretch)s, c.granularity,
+    c.session_id || '-' || %(number)s, c.agent_id, c.ordinal, c.last_ordinal, c.part, c.user_text, c.assistant_text,
+    c.session_text, c.next_user_text, c.context, c.memory_kind, c.personal_info, c.preferences, c.events,
+    c.occurred_at, c.message_ids, c.source, md5(c.content_hash || %(number)s), c.dedup_window, c.tsv,
+    c.user_length, c.assistant_length, c.tag_length, c.context_length
+FROM memsense.chunks AS c
+JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+WHERE s.user_id = %(user_id)s AND c.chunk_id < %(stretch)s
+ORDER BY c.chunk_id;
+
+-- name: grow_embeddings
+-- Their vectors lie halfway to another one's, another each time.
+INSERT INTO memsense.embeddings (
+    tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding
+)
+SELECT
+    b.tenant_id, b.scope_id, b.chunk_id + %(number)s::bigint * %(stretch)s,
+    b.previous_chunk_id + %(number)s::bigint * %(stretch)s, b.route, b.granularity, b.model_id,
+    l2_normalize(b.embedding::halfvec(384) + other.embedding::halfvec(384))
+FROM base AS b
+JOIN base AS other ON other.route = b.route AND other.granularity = b.granularity
+    AND other.place = (b.place + %(number)s * 7919) %% b.total
+ORDER BY b.route, b.chunk_id;
+
+-- name: grow_statistics
+UPDATE memsense.scope_statistics
+SET chunk_count = chunk_count * %(times)s, user_length = user_length * %(times)s,
+    assistant_length = assistant_length * %(times)s, tag_length = tag_length * %(times)s,
+    context_length = context_length * %(times)s;
+
+-- name: grow_lexemes
+UPDATE memsense.lexemes SET document_frequency = document_frequency * %(times)s;
+
+-- name: measure_reads
+-- 8 kB blocks that this database's statements found in shared_buffers, and those that they read.
+SELECT blks_hit, blks_read FROM pg_stat_database WHERE datname = current_database();

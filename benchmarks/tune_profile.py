@@ -35,6 +35,7 @@ from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search, SearchPlan, run_search
 from memsense.store import KnownScope, find_scope, find_tenant
+from memsense.store.scopes import fetch_namespace
 
 Values = NDArray[np.float64]
 
@@ -87,6 +88,7 @@ def gather(
     tenant_id = run_read(pool, lambda it: find_tenant(it, TENANT))
     if tenant_id is None:
         raise SystemExit("nothing is stored: run 'memsense eval' on the files first")
+    place = run_read(pool, lambda it: fetch_namespace(it, tenant_id, namespace))
     found = run_read(
         pool, lambda it: it.execute("SELECT chunk_id, message_ids FROM memsense.chunks").fetchall()
     )
@@ -100,6 +102,7 @@ def gather(
             request=SearchRequest(query=gold.question, user_id=gold.user_id, top_k=max(DEPTHS)),
             tenant_id=tenant_id,
             namespace=namespace,
+            model=place.in_use,
             profile=profile,
             asked_at=gold.asked_at or datetime.now(UTC),
         )

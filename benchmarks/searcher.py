@@ -1,0 +1,93 @@
+"""A process that searches one store whenever it is asked to: see `search_cost`, which starts it.
+
+It runs by itself with any checkout's packages, so that two of them are compared in one run.
+
+    PYTHONPATH=CHECKOUT python benchmarks/searcher.py URL CORPUS.pickle --fill 1000
+
+Reads a line, asks every question of the corpus once, and prints what that took as JSON.
+"""
+
+import argparse
+import gc
+import json
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from benchmarks import stores
+from benchmarks.corpus import Corpus
+from benchmarks.tokens import PreparedTokens
+from memsense import MemSense
+from memsense.db import migrate
+
+USER = "ada"
+WARM = 20
+
+
+def main() -> None:
+    """Fill the store if it is to be filled, say so, and search until the input ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("url")
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--fill", type=int, default=0, help="chunks to store first")
+    parser.add_argument("--tokens", type=int, default=0, help="token vectors of each exchange")
+    parser.add_argument("--index", action="store_true", help="HNSW indexes")
+    options = parser.parse_args()
+    corpus: Corpus = pickle.loads(options.corpus.read_bytes())  # noqa: S301 (our own file)
+    if options.fill:
+        migrate.upgrade(options.url)
+        stores.fill_user(options.url, corpus, USER, options.fill)
+    with open_memory(options.url, corpus, options.tokens) as memory:
+        if options.fill and options.tokens:
+            memory.indexes.fill_tokens()
+        if options.index:
+            memory.indexes.optimise()
+        if options.fill:
+            stores.settle(options.url)
+        for question in corpus.questions[:WARM]:
+            memory.search(question, user_id=USER)
+        gc.collect()
+        gc.freeze()
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            print(json.dumps(ask_all(memory, options.url, corpus)), flush=True)
+
+
+def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
+    """A memory that knows its questions' vectors; with random tokens, if some are wanted."""
+    known = dict(zip(corpus.questions, corpus.question_vectors, strict=True))
+    embedder: Any = PreparedTokens(known=known, length=tokens) if tokens else None
+    embedder = embedder or stores.PreparedEmbedder(known=known)
+    place: dict[str, Any] = {"tenant": stores.TENANT, "namespace": stores.NAMESPACE}
+    return MemSense.open(url, embedder=embedder, **place)
+
+
+def ask_all(memory: MemSense, url: str, corpus: Corpus) -> dict[str, Any]:
+    """Milliseconds of each search, and seconds of processor time here and of the server."""
+    server, client = server_seconds(url), time.process_time()
+    taken: list[float] = []
+    for question in corpus.questions:
+        started = time.perf_counter()
+        memory.search(question, user_id=USER)
+        taken.append(1000 * (time.perf_counter() - started))
+    client = time.process_time() - client
+    return {"ms": taken, "client_s": client, "server_s": server_seconds(url) - server}
+
+
+def server_seconds(url: str) -> float:
+    """Processor time of the other backends of this database, which run on this machine."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchall()
+    files = [Path(f"/proc/{pid}/schedstat") for (pid,) in rows]
+    return sum(int(file.read_text().split()[0]) for file in files if file.exists()) / 1e9
+
+
+if __name__ == "__main__":
+    main()
