@@ -21,7 +21,7 @@ from filelock import FileLock
 from psycopg import sql
 
 from memsense.db.embedded import EmbeddedServer
-from memsense.db.migrate import upgrade
+from memsense.db.migrate import make_roles, upgrade
 
 IMAGE = "pgvector/pgvector:pg18"
 RUN_DIR = "MEMSENSE_TEST_RUN_DIR"
@@ -95,6 +95,16 @@ def new_database(server_url: str, template: str) -> Generator[str]:
         conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
 
 
+@pytest.fixture(scope="module")
+def cluster_dir() -> Generator[Path]:
+    """Where an embedded server of a module's own keeps its cluster: not made yet."""
+    # Not pytest's own directory: run by root, the server's user couldn't pass through it.
+    path = Path(tempfile.mkdtemp(prefix="memsense-server-"))
+    yield path
+    EmbeddedServer(path).stop()
+    shutil.rmtree(path)
+
+
 @pytest.fixture(scope="session")
 def server_url() -> Generator[str]:
     """A database to connect to when creating others; tests write nothing into it."""
@@ -120,6 +130,7 @@ def template_database(server_url: str, empty_template: str) -> Generator[str]:
     """The name of a migrated database that nobody is connected to."""
     with new_database(server_url, empty_template) as url:
         upgrade(url)
+        make_roles(url)
         yield urlsplit(url).path.removeprefix("/")
 
 

@@ -108,7 +108,9 @@ def test_search_prints_each_hit_with_the_routes_that_found_it(url: str) -> None:
 
 
 def test_explained_hits_in_json_add_up_to_their_scores(url: str) -> None:
-    found = run_json(url, "search", "What did Ines plan for Japan in March?", "-k", "4")
+    found = run_json(
+        url, "search", "--all-users", "What did Ines plan for Japan in March?", "-k", "4"
+    )
     assert len(found["hits"]) == 4
     for hit in found["hits"]:
         explain = hit["explain"]
@@ -118,7 +120,8 @@ def test_explained_hits_in_json_add_up_to_their_scores(url: str) -> None:
 
 def test_explain_prints_parts_that_add_up_to_the_printed_score(url: str) -> None:
     question = "What hot drink replaced her morning espresso?"
-    done = run(url, "search", question, "-k", "2", "-g", "turn", "--explain", "-p", "memsense")
+    options = ("--all-users", "-k", "2", "-g", "turn", "--explain", "-p", "memsense")
+    done = run(url, "search", question, *options)
     assert (done.returncode, done.stderr) == (0, "")
     totals = 0
     parts: list[float] = []
@@ -136,9 +139,9 @@ def test_explain_prints_parts_that_add_up_to_the_printed_score(url: str) -> None
 
 def test_filters_profile_and_weights_reach_the_search(url: str) -> None:
     found = run_json(
-        url, "search", "coffee", "-g", "turn", "--since", "2025-03-06", "--until", "2025-03-07",
-        "--tag", "sample", "--session", "s16-20250306", "--set", "lexical=0.5",
-        "--without", "vec_user", "--no-neighbors",
+        url, "search", "--all-users", "coffee", "-g", "turn", "--since", "2025-03-06",
+        "--until", "2025-03-07", "--tag", "sample", "--session", "s16-20250306",
+        "--set", "lexical=0.5", "--without", "vec_user", "--no-neighbors",
     )  # fmt: skip
     assert found["profile"] == "balanced (lexical=0.5, vec_user=0.0)"
     assert {hit["session_id"] for hit in found["hits"]} == {"s16-20250306"}
@@ -149,16 +152,32 @@ def test_filters_profile_and_weights_reach_the_search(url: str) -> None:
 
 
 def test_excluded_chunks_and_messages_are_not_found(url: str) -> None:
-    first = run_json(url, "search", "walnuts", "-g", "turn", "-k", "2")["hits"]
+    first = run_json(url, "search", "--all-users", "walnuts", "-g", "turn", "-k", "2")["hits"]
     rest = run_json(
-        url, "search", "walnuts", "-g", "turn", "-k", "2",
+        url, "search", "--all-users", "walnuts", "-g", "turn", "-k", "2",
         "--exclude", str(first[0]["chunk_id"]), "--exclude", first[1]["message_ids"][0],
     )  # fmt: skip
     assert not {hit["chunk_id"] for hit in first} & {hit["chunk_id"] for hit in rest["hits"]}
 
 
+def test_a_search_prints_what_goes_into_a_prompt_and_nothing_else(url: str) -> None:
+    asked = ("search", "Which nut makes Joost ill?", "--user", "ines", "-k", "9", "--prompt", "300")
+    done = run(url, *asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("<memsense-context>\n")
+    assert done.stdout.endswith("</memsense-context>\n")
+    assert "walnuts" in done.stdout
+    assert "left out for length" in done.stdout
+    told = run_json(url, *asked, "--prompt-format", "xml")
+    assert told["prompt"].startswith("<memsense-context>\n")
+    assert told["tokens"] <= 300
+    assert len(told["chunk_ids"]) + len(told["left_out"]) == 9
+    messages = json.loads(run(url, *asked, "--prompt-format", "messages").stdout)
+    assert {message["role"] for message in messages} == {"user"}
+
+
 def test_an_answer_without_hits_says_so_and_is_no_error(url: str) -> None:
-    done = run(url, "search", "anything", "--namespace", "nobodys")
+    done = run(url, "search", "--all-users", "anything", "--namespace", "nobodys")
     assert done.returncode == 0
     assert "Nothing found." in done.stdout
     assert "nothing is stored in this namespace yet" in done.stdout
@@ -192,7 +211,7 @@ def test_recent_show_history_and_stats_print_what_json_holds(url: str) -> None:
 
 
 def test_a_forgotten_chunk_is_not_found_until_it_is_restored(url: str) -> None:
-    asked = ("search", "pantoprazole 20 mg", "-g", "turn", "-k", "1")
+    asked = ("search", "--all-users", "pantoprazole 20 mg", "-g", "turn", "-k", "1")
     chunk = str(run_json(url, *asked)["hits"][0]["chunk_id"])
     done = run(url, "forget", chunk, "--reason", "asked to")
     assert (done.returncode, done.stdout) == (0, f"chunk {chunk}: changed {chunk}\n")
@@ -206,7 +225,7 @@ def test_a_forgotten_chunk_is_not_found_until_it_is_restored(url: str) -> None:
 
 
 def test_promote_demote_and_feedback_leave_their_mark(url: str) -> None:
-    chunk = str(run_json(url, "recent", "-n", "1")[0]["chunk_id"])
+    chunk = str(run_json(url, "recent", "--all-users", "-n", "1")[0]["chunk_id"])
     assert run_json(url, "promote", chunk)[0]["memory_score"] == pytest.approx(0.65)
     assert run_json(url, "demote", chunk)[0]["memory_score"] == pytest.approx(0.5)
     assert run_json(url, "feedback", chunk, "--unhelpful", "--question", "why?") == [
@@ -217,7 +236,7 @@ def test_promote_demote_and_feedback_leave_their_mark(url: str) -> None:
 
 
 def test_chunks_that_are_not_there_end_in_1_and_the_others_are_changed(url: str) -> None:
-    chunk = str(run_json(url, "recent", "-n", "1")[0]["chunk_id"])
+    chunk = str(run_json(url, "recent", "--all-users", "-n", "1")[0]["chunk_id"])
     done = run(url, "promote", "999999", chunk)
     assert_one_line(done, 1)
     assert done.stdout == f"chunk {chunk}: memory score is now 0.65\n"
@@ -262,7 +281,7 @@ def test_columns_zone_and_tags_reach_what_is_stored(url: str, tmp_path: Path) ->
         url, "ingest", log, *options, "--timezone", "Europe/Lisbon", "--tag", "hobby",
         "--task-tag", "bees", "--agent", "helper", "--namespace", "mapped",
     )  # fmt: skip
-    (chunk,) = run_json(url, "recent", "--namespace", "mapped")
+    (chunk,) = run_json(url, "recent", "--all-users", "--namespace", "mapped")
     assert datetime.fromisoformat(chunk["occurred_at"]).timestamp() == 1746090000
     assert (chunk["tags"], chunk["task_tag"], chunk["agent_id"]) == (["hobby"], "bees", "helper")
 
@@ -309,7 +328,7 @@ def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
     counts = {name: again[name] for name in ("exchanges", "stored", "repeated", "refused")}
     assert counts == {"exchanges": 3, "stored": 0, "repeated": 2, "refused": 1}
     assert len(again["failed"]) == 2
-    stored = run_json(url, "recent", "--namespace", "failing")
+    stored = run_json(url, "recent", "--all-users", "--namespace", "failing")
     assert {chunk["user_text"] for chunk in stored} == {"Cup a.", "Cup c."}
 
 
@@ -345,12 +364,15 @@ def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("search", "hi", "--database-url", "postgresql://x@127.0.0.1:1/x"), "--database-url"),
-        (("search", "hi", "--database-url", "nonsense"), "--database-url"),
-        (("search", "  "), "query is empty"),
-        (("search", "hi", "--profile", "nope"), "there are balanced"),
-        (("search", "hi", "--set", "nope=1"), "nope"),
-        (("search", "hi", "--since", "yesterday"), "ISO 8601"),
+        (
+            ("search", "--all-users", "hi", "--database-url", "postgresql://x@127.0.0.1:1/x"),
+            "--database-url",
+        ),
+        (("search", "--all-users", "hi", "--database-url", "nonsense"), "--database-url"),
+        (("search", "--all-users", "  "), "query is empty"),
+        (("search", "--all-users", "hi", "--profile", "nope"), "there are balanced"),
+        (("search", "--all-users", "hi", "--set", "nope=1"), "nope"),
+        (("search", "--all-users", "hi", "--since", "yesterday"), "ISO 8601"),
     ],
 )
 def test_what_the_caller_must_change_is_one_line_and_exit_code_2(
@@ -371,13 +393,13 @@ def test_wrong_usage_ends_in_2_without_a_traceback(url: str) -> None:
 def test_a_database_without_the_schema_says_init_and_init_prepares_it(
     empty_database_url: str,
 ) -> None:
-    done = run(empty_database_url, "search", "hi")
+    done = run(empty_database_url, "search", "--all-users", "hi")
     assert_one_line(done, 2)
     assert "memsense init" in done.stderr
     prepared = run_json(empty_database_url, "init")
     assert (prepared["revision_before"], prepared["embedded"]) == (None, False)
     assert run(empty_database_url, "db", "upgrade").stdout.startswith("the schema is up to date")
-    assert run(empty_database_url, "search", "hi").returncode == 0
+    assert run(empty_database_url, "search", "--all-users", "hi").returncode == 0
 
 
 def test_json_that_no_reader_knows_ends_in_1_and_names_the_file(url: str, tmp_path: Path) -> None:
@@ -390,7 +412,7 @@ def test_json_that_no_reader_knows_ends_in_1_and_names_the_file(url: str, tmp_pa
 
 def test_a_closed_pipe_is_no_traceback(url: str) -> None:
     with subprocess.Popen(
-        [*COMMAND, "recent", "-n", "150", "--json"],
+        [*COMMAND, "recent", "--all-users", "-n", "150", "--json"],
         env=environment(url),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -425,6 +447,7 @@ def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -
         "dateutil",
         "watchfiles",
         "matplotlib",
+        "pyarrow",
         "openai",
         "psutil",
         "filelock",
@@ -436,7 +459,8 @@ def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -
         "memsense.ingest.readers",
     ]
     program = (
-        "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', 'search', 'walnuts']\n"
+        "import sys\nfrom memsense.cli import main\n"
+        "sys.argv = ['memsense', 'search', '-u', 'ada', 'walnuts']\n"
         f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
     )
     done = subprocess.run(

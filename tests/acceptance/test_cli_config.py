@@ -115,7 +115,7 @@ def test_an_empty_data_directory_is_an_error_and_not_this_directory(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in (["search", "hi"], ["db", "stop"], ["config", "show"]):
+    for command in (["search", "--all-users", "hi"], ["db", "stop"], ["config", "show"]):
         done = run(*command, MEMSENSE_DATA_DIR=empty)
         told = "memsense: MEMSENSE_DATA_DIR: it is empty; name a directory, or unset it\n"
         assert (done.returncode, done.stderr) == (2, told)
@@ -132,6 +132,6 @@ def test_the_demo_starts_no_server_where_one_is_given(database_url: str) -> None
 def test_every_scheme_of_postgresql_is_understood(scheme: str, database_url: str) -> None:
     url = database_url.replace("postgresql", scheme, 1)
     assert run("init", MEMSENSE_DATABASE_URL=url).returncode == 0
-    assert run("recent", MEMSENSE_DATABASE_URL=url).returncode == 0
+    assert run("recent", "--all-users", MEMSENSE_DATABASE_URL=url).returncode == 0
     assert run("doctor", MEMSENSE_DATABASE_URL=url).returncode == 0
     assert run("db", "url", MEMSENSE_DATABASE_URL=url).stdout == f"{database_url}\n"

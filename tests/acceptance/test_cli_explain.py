@@ -174,7 +174,7 @@ def test_why_not_gives_a_verdict_with_numbers(url: str) -> None:
     assert "out of the search's scope" in " ".join(scope.stdout.split())
     missing = CliRunner().invoke(
         root,
-        ["--database-url", url, "--tenant", "cli-explain", "why-not", "a vet", "999999999"],
+        ["--database-url", url, "--tenant", "cli-explain", "why-not", "-u", "ada", "a vet", "9999"],
     )
     assert missing.exit_code == 1
 

@@ -2,11 +2,9 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -23,18 +21,16 @@ ROW = {"session_id": "s", "id": "1", "role": "user", "content": "I own a red kay
 
 
 @pytest.fixture(scope="module")
-def cluster_dir() -> Generator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="memsense-signals-"))
-    with EmbeddedServer(path):
-        pass
-    yield path
-    shutil.rmtree(path)
+def started_dir(cluster_dir: Path) -> Path:
+    """A cluster that exists, so that no test waits for it to be made."""
+    with EmbeddedServer(cluster_dir):
+        return cluster_dir
 
 
 @pytest.fixture
-def data_dir(cluster_dir: Path) -> Generator[Path]:
-    yield cluster_dir
-    EmbeddedServer(cluster_dir).stop()
+def data_dir(started_dir: Path) -> Generator[Path]:
+    yield started_dir
+    EmbeddedServer(started_dir).stop()
 
 
 @pytest.fixture
@@ -67,6 +63,7 @@ def running(
 def restore_interrupts() -> None:
     """As at a terminal, however these tests were started."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> None:
@@ -110,7 +107,7 @@ def test_a_command_that_is_terminated_stops_the_server_that_it_started(
 
 
 def test_a_command_terminated_while_its_server_starts_leaves_none(data_dir: Path) -> None:
-    with running(data_dir, "recent") as process:
+    with running(data_dir, "recent", "--all-users") as process:
         while not (data_dir / "cluster" / "postmaster.pid").exists():
             assert process.poll() is None
         process.terminate()

@@ -68,7 +68,7 @@ def test_settings_are_shown_set_and_reset(place: Place) -> None:
     found = place.run_json("settings", "show")
     assert found["version"] == 1
     settings = {item["name"]: item for item in found["settings"]}
-    assert settings.keys() == {"profile", "embedder_failure", *TUNABLE}
+    assert settings.keys() == {"profile", "embedder_failure", "history", "on_expiry", *TUNABLE}
     assert settings["lexical"].items() >= {"value": 1.5, "origin": "database"}.items()
     assert settings["lexical"]["changed_by"] == "ada"
     assert settings["lexical"]["changed_at"]
@@ -138,24 +138,28 @@ def test_profiles_are_created_listed_used_and_deleted(place: Place) -> None:
     )
     assert (made["name"], made["constants"]["k1"], made["constants"]["vec_user"]) == ("mine", 2, 0)
     assert place.run_json("profile", "show", "mine") == made
-    assert place.run_json("search", "tea", "--profile", "mine")["profile"] == "mine"
+    assert place.run_json("search", "--all-users", "tea", "--profile", "mine")["profile"] == "mine"
     place.run("settings", "set", "profile=mine")
     found = place.run_json("profile", "list")
     assert [item["name"] for item in found] == [*PROFILES, "mine"]
     assert [item["name"] for item in found if item["in_use"]] == ["mine"]
     assert {item["origin"] for item in found} == {"shipped", "stored"}
     assert "k1=2" in place.run("profile", "list")
-    assert place.run_json("search", "tea")["profile"] == "mine"
+    assert place.run_json("search", "--all-users", "tea")["profile"] == "mine"
     assert "in use" in place.run("profile", "delete", "mine", code=2)
     place.run("settings", "set", "profile=balanced")
     assert "deleted" in place.run("profile", "delete", "mine")
-    assert "there are balanced" in place.run("search", "tea", "--profile", "mine", code=2)
+    assert "there are balanced" in place.run(
+        "search", "--all-users", "tea", "--profile", "mine", code=2
+    )
 
 
 def test_a_search_takes_settings_and_its_own_changes_on_top(place: Place) -> None:
     place.fill()
     place.run("settings", "set", "lexical=3")
-    found = place.run_json("search", "green tea", "--set", "rrf_k=60", "--without", "vec_user")
+    found = place.run_json(
+        "search", "--all-users", "green tea", "--set", "rrf_k=60", "--without", "vec_user"
+    )
     assert found["profile"] == "balanced (lexical=3) (rrf_k=60, vec_user=0.0)"
     weights = {
         item["route"]: item["weight"] for hit in found["hits"] for item in hit["explain"]["routes"]
@@ -168,7 +172,7 @@ def test_projects_are_kept_and_searched_in(place: Place) -> None:
     place.fill()
     assert "No projects" in place.run("project", "list")
     assert "project kitchen has 1 session" in place.run("project", "create", "kitchen", "s1")
-    found = place.run_json("search", "green", "--project", "kitchen")
+    found = place.run_json("search", "--all-users", "green", "--project", "kitchen")
     assert [hit["session_id"] for hit in found["hits"]] == ["s1"]
     added = place.run_json("project", "add", "kitchen", "s2", "s9")
     assert added["session_ids"] == ["s1", "s2", "s9"]
@@ -176,9 +180,13 @@ def test_projects_are_kept_and_searched_in(place: Place) -> None:
     assert place.run_json("project", "remove", "kitchen", "s1", "s9")["session_ids"] == ["s2"]
     assert [item["name"] for item in place.run_json("project", "list")] == ["kitchen"]
     assert "kitchen" in place.run("project", "list")
-    outside = place.run_json("recent")[1]["chunk_id"]
-    verdict = place.run_json("why-not", "green", str(outside), "--project", "kitchen")
+    outside = place.run_json("recent", "--all-users")[1]["chunk_id"]
+    verdict = place.run_json(
+        "why-not", "--all-users", "green", str(outside), "--project", "kitchen"
+    )
     assert verdict["step"] == "scope"
     assert "is deleted" in place.run("project", "delete", "kitchen")
     assert "no project 'kitchen'" in place.run("project", "show", "kitchen", code=1)
-    assert "no project 'kitchen'" in place.run("search", "green", "--project", "kitchen", code=1)
+    assert "no project 'kitchen'" in place.run(
+        "search", "--all-users", "green", "--project", "kitchen", code=1
+    )

@@ -58,16 +58,6 @@ class Client:
         self.process.communicate(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="module")
-def cluster_dir() -> Generator[Path]:
-    """One cluster for the tests of this module, which each begin and end with it stopped."""
-    # Not pytest's own directory: run by root, the server's user couldn't pass through it.
-    path = Path(tempfile.mkdtemp(prefix="memsense-server-"))
-    yield path
-    EmbeddedServer(path).stop()
-    shutil.rmtree(path)
-
-
 @pytest.fixture
 def data_dir(cluster_dir: Path) -> Generator[Path]:
     yield cluster_dir
@@ -179,6 +169,30 @@ def test_a_killed_client_does_not_keep_the_server(data_dir: Path):
     other.leave()
     assert not EmbeddedServer(data_dir).status().running
     assert list((data_dir / "clients").iterdir()) == []
+
+
+class KilledOnce(EmbeddedServer):
+    """A server that somebody kills between its start and the first look at its database."""
+
+    killed = 0
+
+    def _ensure_database(self) -> None:
+        pid = self.status().pid
+        if not self.killed and pid is not None:
+            os.kill(pid, signal.SIGKILL)
+            self.killed = pid
+            with suppress(psycopg.OperationalError):
+                while True:
+                    psycopg.connect(self.url, connect_timeout=1).close()
+        super()._ensure_database()
+
+
+def test_a_server_killed_while_it_is_started_is_started_again(data_dir: Path):
+    server = KilledOnce(data_dir)
+    with psycopg.connect(server.start()) as connection:
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
+    assert server.killed not in {0, server.status().pid}
+    server.release()
 
 
 def test_a_server_killed_at_work_starts_again_with_every_committed_row(data_dir: Path):

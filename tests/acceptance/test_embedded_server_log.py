@@ -1,11 +1,9 @@
 """The embedded server's log: it holds no user's text, and it doesn't grow without end."""
 
 import os
-import shutil
 import signal
-import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -18,14 +16,6 @@ from memsense.db.embedded import EmbeddedServer
 TEXT = "I am allergic to walnuts"
 MEBIBYTE = 1024 * 1024
 PATIENCE = 60
-
-
-@pytest.fixture(scope="module")
-def cluster_dir() -> Generator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="memsense-log-"))
-    yield path
-    EmbeddedServer(path).stop()
-    shutil.rmtree(path)
 
 
 def logs(data_dir: Path) -> str:

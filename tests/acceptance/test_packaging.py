@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Generator
 from pathlib import Path
 
@@ -84,8 +85,18 @@ def test_the_wheel_ingests_and_answers_in_a_clean_environment(
 
 @pytest.mark.slow
 def test_the_readmes_python_example_finds_what_it_stored(data: Path, tmp_path: Path) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    script = tmp_path / "example.py"
-    script.write_text(example)
-    printed = run(sys.executable, script, data_dir=data, cwd=tmp_path)
-    assert "allergic to peanuts" in printed
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    printed: list[str] = []
+    for number, example in enumerate(examples):
+        script = tmp_path / f"example{number}.py"
+        script.write_text(runnable(example))
+        printed.append(run(sys.executable, script, data_dir=data, cwd=tmp_path))
+    assert "allergic to peanuts" in printed[0]
+
+
+def runnable(example: str) -> str:
+    """The example as a script; what awaits stands in a coroutine there."""
+    if "await" not in example:
+        return example
+    body = textwrap.indent(example, "    ")
+    return f"import asyncio\nasync def main():\n{body}\nasyncio.run(main())\n"

@@ -2,20 +2,35 @@
 
 client.py talk DIR NAME SEED     adds and searches, exchanges and sessions, until it is ended
 client.py import DIR USER LOG    ingests the log, forgets, makes session chunks, optimises, and ends
+client.py live DIR USER LOG      a life in a namespace of the user's name: ingests, adds, erases,
+                                 re-indexes, goes over to another model, drops the first, and ends;
+                                 says what it is at
+client.py work DIR NAMESPACE     does jobs until it is ended
 """
 
 import random
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from embedders import HashingEmbedder, Vectors
+from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
 
 from memsense import MemSense
+from memsense.client import worker
 from memsense.config import Settings
-from memsense.errors import EmbeddingError
+from memsense.errors import (
+    ConnectionFailedError,
+    DatabaseError,
+    EmbeddingError,
+    NotFoundError,
+)
+from memsense.types import Chunk, EmbedWhen
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 FAILING = 0.05
@@ -37,10 +52,23 @@ class FlakyEmbedder(HashingEmbedder):
         return super().embed(texts)
 
 
-def open_memory(data_dir: str, embedder: HashingEmbedder) -> MemSense:
-    values = {"database_url": None, "data_dir": data_dir, "pool_timeout": 120}
-    settings = Settings.model_validate({**values, "index_threshold": 20})
-    return MemSense.open(settings=settings, embedder=embedder)
+def open_memory(
+    data_dir: str, embedder: HashingEmbedder, namespace: str = "default", **options: Any
+) -> MemSense:
+    values = {"database_url": None, "data_dir": data_dir, "pool_timeout": 120, "job_lease": 1}
+    changes = {"index_threshold": 20, "worker": "off", "namespace": namespace}
+    settings = Settings.model_validate({**values, **changes})
+    return MemSense.open(settings=settings, embedder=embedder, **options)
+
+
+def open_life(data_dir: str, user_id: str) -> MemSense:
+    """A memory that may be searched with either of two models."""
+    others = [second_model()]
+    return open_memory(data_dir, TokenHashingEmbedder(), user_id, other_embedders=others)
+
+
+def second_model() -> TokenHashingEmbedder:
+    return TokenHashingEmbedder(32, "second")
 
 
 def said_by(name: str, number: int) -> str:
@@ -87,5 +115,143 @@ def bring_in(data_dir: str, user_id: str, log: str) -> None:
     print("done", flush=True)
 
 
+def live(data_dir: str, user_id: str, log: str) -> None:
+    """As `bring_in`, with all that may be left for later and all that has a key, then with another
+    model; what it is at is said before it is done."""
+    with open_life(data_dir, user_id) as memory:
+        for name, step in STEPS.items():
+            print(name, flush=True)
+            step(memory, user_id, log)
+    print("done", flush=True)
+
+
+def ingest(memory: MemSense, user_id: str, log: str) -> None:
+    memory.ingest(log, user_id=user_id, mode="hybrid", embed="later")
+
+
+def add(memory: MemSense, user_id: str, _: str) -> None:
+    for number in range(8):
+        say_once(memory, user_id, "talk", number, "later" if number % 2 else "now")
+
+
+def forget(memory: MemSense, user_id: str, _: str) -> None:
+    for chunk in sorted(memory.recent(limit=1000, user_id=user_id), key=place):
+        if "secret" in chunk.user_text:
+            memory.forget(chunk.chunk_id, key=f"{user_id}/forget/{chunk.chunk_id}")
+        elif chunk.session_id == "talk" and chunk.ordinal < 8:
+            memory.promote(chunk.chunk_id, key=f"{user_id}/promote/{chunk.chunk_id}")
+
+
+def erase(memory: MemSense, user_id: str, _: str) -> None:
+    say_once(memory, user_id, "trash", 0, "later")
+    with suppress(NotFoundError):
+        memory.erase(user_id=user_id, session_id="trash")
+
+
+def optimise(memory: MemSense, user_id: str, _: str) -> None:
+    memory.indexes.make_sessions(user_id)
+    patiently(memory.indexes.optimise)
+
+
+def settle(memory: MemSense, user_id: str, log: str) -> None:
+    """What is written to an indexed memory is taken into its indexes by a job."""
+    for number in range(8):
+        say_once(memory, user_id, "fresh", number, "later" if number % 4 == 3 else "now")
+    do_what_waits(memory, user_id, log)
+
+
+def reindex(memory: MemSense, _user_id: str, _: str) -> None:
+    patiently(memory.indexes.rebuild)
+
+
+def do_what_waits(memory: MemSense, _user_id: str, _: str) -> None:
+    """Together with the worker beside."""
+    while (counts := memory.jobs.count()).waiting or counts.running:
+        memory.jobs.run(limit=16)
+        time.sleep(0.05)
+
+
+def add_model(memory: MemSense, user_id: str, _: str) -> None:
+    patiently(partial(memory.models.add, second_model(), later=True))
+    say_once(memory, user_id, "talk", 8, "now")
+
+
+def switch_model(memory: MemSense, user_id: str, log: str) -> None:
+    """To the second, back if the first is there yet, and to the second."""
+    memory.models.switch("second")
+    say_once(memory, user_id, "talk", 9, "later")
+    with suppress(NotFoundError):
+        memory.models.back()
+    say_once(memory, user_id, "talk", 10, "now")
+    do_what_waits(memory, user_id, log)
+    memory.models.switch("second")
+    if not memory.search("talk says 9 of cake", user_id=user_id):
+        raise AssertionError("nothing was found with the second model")
+
+
+def drop_model(memory: MemSense, user_id: str, _: str) -> None:
+    with suppress(NotFoundError):
+        patiently(partial(memory.models.drop, "hashing"))
+    say_once(memory, user_id, "talk", 11, "now")
+
+
+STEPS: Mapping[str, Callable[[MemSense, str, str], None]] = {
+    "ingest": ingest,
+    "add": add,
+    "forget": forget,
+    "erase": erase,
+    "optimise": optimise,
+    "settle": settle,
+    "reindex": reindex,
+    "embed": do_what_waits,
+    "model add": add_model,
+    "model fill": do_what_waits,
+    "model switch": switch_model,
+    "model drop": drop_model,
+    "rest": do_what_waits,
+}
+"""What a life consists of, in its order. Each may be repeated, whatever came after it."""
+
+
+def place(chunk: Chunk) -> tuple[str, int]:
+    return chunk.session_id, chunk.ordinal
+
+
+def say_once(
+    memory: MemSense, user_id: str, session_id: str, number: int, embed: EmbedWhen
+) -> None:
+    at = START + timedelta(hours=number)
+    memory.add(
+        [{"role": "user", "content": f"{session_id} says {number} of cake.", "at": at}],
+        user_id=user_id,
+        session_id=session_id,
+        mode="turn",
+        embed=embed,
+        key=f"{user_id}/{session_id}/{number}",
+    )
+
+
+def patiently(work: Callable[[], object]) -> None:
+    """Do what is not done again by itself, such as building indexes: again where the server went
+    away meanwhile, and as soon as the server has noticed that who did it before was killed."""
+    while True:
+        try:
+            work()
+        except DatabaseError as error:
+            lost = isinstance(error, ConnectionFailedError)
+            if not lost and "another optimisation" not in str(error):
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def do_jobs(data_dir: str, user_id: str) -> None:
+    """Looks for jobs often, so that there is work to be killed at."""
+    worker.POLL_SECONDS = 0.1
+    with open_life(data_dir, user_id) as memory:
+        memory.jobs.work(threading.Event())
+
+
 if __name__ == "__main__":
-    {"talk": talk, "import": bring_in}[sys.argv[1]](*sys.argv[2:])
+    {"talk": talk, "import": bring_in, "live": live, "work": do_jobs}[sys.argv[1]](*sys.argv[2:])

@@ -1,13 +1,12 @@
 """A server of one's own to break, and what to break it with: seeds printed, durations by variable.
 
-MEMSENSE_FAULT_SECONDS is how long the soak takes (10), MEMSENSE_FAULT_SEED what chance is (random).
+MEMSENSE_FAULT_SECONDS is how long the soak takes (10), MEMSENSE_FAULT_KILLS how many single kills
+there are (3), MEMSENSE_FAULT_SEED what chance is (random).
 """
 
 import os
 import random
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from functools import partial
@@ -36,21 +35,17 @@ def soak_seconds() -> float:
     return float(os.environ.get("MEMSENSE_FAULT_SECONDS", "10"))
 
 
+@pytest.fixture(scope="session")
+def kills() -> int:
+    return int(os.environ.get("MEMSENSE_FAULT_KILLS", "3"))
+
+
 @pytest.fixture
 def chance() -> random.Random:
     """The run's chance; its seed is printed when the test fails, or with -s."""
     seed = int(os.environ.get("MEMSENSE_FAULT_SEED", random.SystemRandom().randrange(10**9)))
     print(f"MEMSENSE_FAULT_SEED={seed}")
     return random.Random(seed)
-
-
-@pytest.fixture(scope="module")
-def cluster_dir() -> Generator[Path]:
-    # Not pytest's own directory: run by root, the server's user couldn't pass through it.
-    path = Path(tempfile.mkdtemp(prefix="memsense-faults-"))
-    yield path
-    EmbeddedServer(path).stop()
-    shutil.rmtree(path)
 
 
 @pytest.fixture

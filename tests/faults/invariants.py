@@ -66,21 +66,54 @@ ACKNOWLEDGED = """
 CONTENTS = (
     """
     SELECT session_id, granularity, ordinal, part, user_text, assistant_text, session_text,
-        next_user_text, context, tsv::text, status, message_ids, content_hash
+        next_user_text, context, tsv::text, status, message_ids, content_hash, memory_score
     FROM memsense.chunks JOIN memsense.scopes USING (tenant_id, scope_id)
     WHERE user_id = %(user)s AND status = 'active' ORDER BY 1, 2, 3, 4
     """,
     """
-    SELECT c.session_id, c.granularity, c.ordinal, c.part, e.route, e.embedding::text
+    SELECT c.session_id, c.granularity, c.ordinal, c.part, e.route, m.name, e.embedding::text
     FROM memsense.embeddings AS e
     JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
     JOIN memsense.scopes AS s USING (tenant_id, scope_id)
-    WHERE user_id = %(user)s ORDER BY 1, 2, 3, 4, 5
+    JOIN memsense.models AS m USING (model_id)
+    WHERE user_id = %(user)s ORDER BY 1, 2, 3, 4, 5, 6
+    """,
+    """
+    SELECT c.session_id, c.ordinal, c.part, m.name, t.user_pieces, t.pieces, t.signs
+    FROM memsense.token_vectors AS t
+    JOIN memsense.chunks AS c USING (tenant_id, scope_id, chunk_id)
+    JOIN memsense.scopes AS s USING (tenant_id, scope_id)
+    JOIN memsense.models AS m USING (model_id)
+    WHERE user_id = %(user)s ORDER BY 1, 2, 3, 4
+    """,
+    """
+    SELECT granularity, chunk_count, user_length, assistant_length, tag_length, context_length
+    FROM memsense.scope_statistics JOIN memsense.scopes USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s AND chunk_count > 0 ORDER BY 1
+    """,
+    """
+    SELECT kind, count(*) FROM memsense.jobs JOIN memsense.scopes USING (tenant_id, scope_id)
+    WHERE user_id = %(user)s GROUP BY 1
     """,
     """
     SELECT granularity, lexeme, document_frequency
     FROM memsense.lexemes JOIN memsense.scopes USING (tenant_id, scope_id)
     WHERE user_id = %(user)s ORDER BY 1, 2
+    """,
+    """
+    SELECT m.name, k.state, m.model_id = n.model_id AS in_use
+    FROM memsense.namespace_models AS k
+    JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
+    JOIN memsense.scopes AS s USING (tenant_id, namespace_id)
+    JOIN memsense.models AS m ON m.model_id = k.model_id
+    WHERE user_id = %(user)s ORDER BY 1
+    """,
+    """
+    SELECT s.indexed, replace(i.relname, '_scope_' || s.scope_id, ''), x.indisvalid AND x.indisready
+    FROM memsense.scopes AS s
+    LEFT JOIN pg_class AS i ON i.relname LIKE '%%\\_scope\\_' || s.scope_id
+    LEFT JOIN pg_index AS x ON x.indexrelid = i.oid
+    WHERE user_id = %(user)s ORDER BY 2
     """,
     """
     SELECT session_id FROM memsense.stale_sessions JOIN memsense.scopes USING (tenant_id, scope_id)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 from invariants import assert_whole
@@ -33,7 +34,9 @@ def say(text: str) -> list[dict[str, str]]:
 def kill_server(data_dir: Path) -> None:
     pid = EmbeddedServer(data_dir).status().pid
     assert pid is not None
+    backends = psutil.Process(pid).children()
     os.kill(pid, signal.SIGKILL)
+    psutil.wait_procs(backends, timeout=10)  # until then some still answer
 
 
 def stop_server(data_dir: Path) -> None:
@@ -229,6 +232,28 @@ def test_after_a_crash_nobody_trusts_the_number_of_a_transaction(
         connection.execute("DROP TABLE public.witness; DROP FUNCTION public.linger")
     assert stored == (1 if is_idempotent else 0,)
     assert len(tries) == (2 if is_idempotent else 1)
+
+
+@pytest.mark.parametrize("key", [None, "mine"])
+def test_a_score_that_a_crash_met_while_it_was_committed_is_moved_once(
+    open_memory: OpenMemory, data_dir: Path, key: str | None
+) -> None:
+    memory = open_memory()
+    [chunk] = memory.add(say("I drink tea."), user_id="ada", session_id="s")
+    with connect(data_dir) as connection:
+        connection.execute(
+            "CREATE FUNCTION public.linger() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;"
+            " CREATE CONSTRAINT TRIGGER at_commit AFTER UPDATE ON memsense.chunks"
+            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.linger()"
+        )
+    threading.Timer(0.5, kill_server, (data_dir,)).start()
+    assert memory.promote(chunk.chunk_id, key=key) == pytest.approx(0.65)
+    if key is not None:
+        assert memory.promote(chunk.chunk_id, key=key) == pytest.approx(0.65)
+    assert [event.kind for event in memory.history(chunk.chunk_id)] == ["added", "promoted"]
+    with connect(data_dir) as connection:
+        connection.execute("DROP FUNCTION public.linger CASCADE")
 
 
 def test_an_outcome_that_nobody_can_tell_is_said(open_memory: OpenMemory, data_dir: Path) -> None:

@@ -151,6 +151,53 @@ def test_an_indexed_scope_stays_so_up_and_down(empty_database_url: str) -> None:
     assert execute(empty_database_url, state.format("promoted")) == marked
 
 
+def test_of_a_chunks_vectors_the_searched_models_survive_a_downgrade(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url, "0014")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.models (name, dimension) VALUES ('old', 2), ('new', 3);"
+        " INSERT INTO memsense.namespaces (tenant_id, name, model_id) VALUES (1, 'work', 2);"
+        " INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id, indexed)"
+        " VALUES (1, 1, 'ada', true);"
+        " INSERT INTO memsense.chunks (tenant_id, scope_id, ordinal, last_ordinal, dedup_window,"
+        " granularity, session_id, content_hash) VALUES (1, 1, 0, 0, 0, 'turn', 's', 'x');"
+        " INSERT INTO memsense.embeddings (tenant_id, scope_id, chunk_id, model_id, embedding,"
+        " granularity, route) VALUES (1, 1, 1, 1, '[1,0]', 'turn', 'full'),"
+        " (1, 1, 1, 2, '[1,0,0]', 'turn', 'full');"
+        " INSERT INTO memsense.token_vectors (tenant_id, scope_id, chunk_id, model_id,"
+        r" user_pieces, pieces, signs) VALUES (1, 1, 1, 1, 0, '', ''), (1, 1, 1, 2, 0, '', '');"
+        " CREATE INDEX embeddings_full_model_2_scope_1 ON memsense.embeddings_full USING hnsw"
+        " ((embedding::halfvec(3)) halfvec_ip_ops) WHERE scope_id = 1 AND model_id = 2",
+    )
+    downgrade(empty_database_url, "0013")
+    state = (
+        "SELECT model_id FROM memsense.embeddings UNION ALL SELECT model_id"
+        " FROM memsense.token_vectors UNION ALL SELECT count(*) FROM memsense.scopes WHERE indexed"
+        " UNION ALL SELECT count(*) FROM pg_indexes WHERE indexdef LIKE '%hnsw%'"
+    )
+    assert execute(empty_database_url, state) == [(2,), (2,), (0,), (0,)]
+    upgrade(empty_database_url, "0014")
+    assert execute(empty_database_url, state) == [(2,), (2,), (0,), (0,)]
+
+
+def test_no_key_of_one_user_opens_the_whole_tenant_after_a_downgrade(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url, "0025")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, user_id,"
+        r" created_by) VALUES (1, 'a', '', 'whole', '{read}', NULL, 'me'),"
+        r" (1, 'b', '', 'hers', '{read}', 'ada', 'me')",
+    )
+    downgrade(empty_database_url, "0024")
+    assert execute(empty_database_url, "SELECT name FROM memsense.access_keys") == [("whole",)]
+
+
 def test_a_migration_creates_the_views_anew(empty_database_url: str) -> None:
     upgrade(empty_database_url)
     before = catalog(empty_database_url)

@@ -1,7 +1,7 @@
 """A memory filled at random, and random filters of which some of its chunks pass."""
 
 import random
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psycopg.rows import dict_row
 from traced import START, some_text
 
-from memsense import MemSense
+from memsense import MemSense, load_settings
 from memsense.search.profiles import BALANCED, Profile
 from memsense.search.request import Filters
 from memsense.types import IngestMode, MemoryKind
@@ -36,19 +36,30 @@ class Store:
 
 
 @contextmanager
-def open_store(database_url: str, seed: int) -> Generator[Store]:
+def open_store(
+    database_url: str, seed: int, tenant: str = "default", *, index_threshold: int = 10_000
+) -> Generator[Store]:
+    """`database_url` is a superuser's, who sees the chunks of all tenants."""
     with closing(
-        MemSense.open(database_url, namespace=f"seed{seed}", embedder=HashingEmbedder())
+        MemSense.open(
+            database_url,
+            namespace=f"seed{seed}",
+            tenant=tenant,
+            embedder=HashingEmbedder(),
+            settings=load_settings(index_threshold=index_threshold),
+        )
     ) as memory:
         fill_at_random(memory, random.Random(seed))
+        memory.indexes.optimise()
         with psycopg.connect(database_url) as conn:
             cursor = conn.cursor(row_factory=dict_row)
             cursor.execute(
                 "SELECT c.*, s.user_id FROM memsense.chunks AS c"
                 " JOIN memsense.scopes AS s USING (tenant_id, scope_id)"
                 " JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)"
-                " WHERE n.name = %s ORDER BY c.chunk_id",
-                [f"seed{seed}"],
+                " JOIN memsense.tenants AS t USING (tenant_id)"
+                " WHERE n.name = %s AND t.name = %s ORDER BY c.chunk_id",
+                [f"seed{seed}", tenant],
             )
             chunks = {row["chunk_id"]: row for row in cursor}
         ids: set[str] = {name for row in chunks.values() for name in row["message_ids"]}
@@ -89,27 +100,29 @@ def fill_at_random(memory: MemSense, source: random.Random) -> None:
 SEEDS = st.integers(0, 2**32)
 
 
-def filters_at_random(store: Store, source: random.Random) -> Filters:
-    """Each filter set or not, with values of which some chunks pass and some don't."""
-    share = source.random()
-
-    def maybe(value: Any) -> Any:
-        return value if source.random() < share else None
+def filters_at_random(
+    store: Store, source: random.Random, names: Collection[str] | None = None
+) -> Filters:
+    """Each filter set or not, or these and no others, with values of which some chunks pass and
+    some don't."""
 
     def some(*values: Any) -> Any:
-        return maybe(source.sample(values, source.randint(0, 3)))
+        return source.sample(values, source.randint(0, 3))
 
     def some_time() -> Any:
-        return maybe(START + timedelta(minutes=source.randint(0, 6 * 24 * 60)))
+        return START + timedelta(minutes=source.randint(0, 6 * 24 * 60))
 
-    return Filters(
-        session_ids=some(*(f"s{n}" for n in range(7))),
-        project=maybe("kitchen"),
-        agent_id=maybe(source.choice(["sales", "tech", "nobody"])),
-        since=some_time(),
-        until=some_time(),
-        tags=some("river", "tea", "none"),
-        kinds=some(*get_args(MemoryKind)),
-        metadata=maybe(source.choice([{}, {"colour": "green"}, {"n": 1}, {"n": 2}])),
-        exclude=some(*store.chunks, *store.message_ids) or None,
-    )
+    values: dict[str, Any] = {
+        "session_ids": some(*(f"s{n}" for n in range(7))),
+        "project": "kitchen",
+        "agent_id": source.choice(["sales", "tech", "nobody"]),
+        "since": some_time(),
+        "until": some_time(),
+        "tags": some("river", "tea", "none"),
+        "kinds": some(*get_args(MemoryKind)),
+        "metadata": source.choice([{}, {"colour": "green"}, {"n": 1}, {"n": 2}]),
+        "exclude": some(*store.chunks, *store.message_ids),
+    }
+    share = source.random()
+    chosen = [name for name in values if source.random() < share] if names is None else names
+    return Filters(**{name: values[name] for name in chosen if values[name] or name != "exclude"})

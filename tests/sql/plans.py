@@ -8,6 +8,7 @@ import psycopg
 from psycopg import sql
 
 from memsense.db.queries import as_sql
+from memsense.db.session import GENERIC, Session, announce
 from memsense.search.recall.run import RecallRequest, query_values, shape_of
 from memsense.search.recall.statement import recall_text
 
@@ -19,8 +20,15 @@ Node = dict[str, Any]
 def explain_recall(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
     """The root node of the analysed plan of this recall, as EXPLAIN (ANALYZE, FORMAT JSON) has it.
 
-    The connection must have run no recall before.
+    It runs as searches do: as memsense_app, whom policies hold. The connection must have run no
+    recall before.
     """
+    with conn.transaction():
+        announce(conn, Session(tenant_id=request.tenant_id, role="memsense_app"), plans=GENERIC)
+        return _explain(conn, request)
+
+
+def _explain(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
     statement = as_sql(recall_text(shape_of(request)))
     values = query_values(request)
     conn.execute(statement, values, prepare=True)

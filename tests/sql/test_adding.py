@@ -34,7 +34,7 @@ def add(memory: MemSense, messages: Sequence[dict[str, Any]], **options: Any) ->
 
 
 def count(memory: MemSense, **options: Any) -> int:
-    return len(memory.recent(limit=1000, **options))
+    return len(memory.recent(limit=1000, all_users=True, **options))
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
@@ -45,7 +45,7 @@ def test_the_same_exchange_within_ten_minutes_returns_the_first_chunk(
     first = add(memory, said("I moved to Lisbon."), mode=mode)
     later = NOON + timedelta(seconds=seconds)
     assert add(memory, said("I moved to Lisbon.", later), mode=mode) == first
-    [kept] = memory.recent(granularity="session" if mode == "session" else "turn")
+    [kept] = memory.recent(granularity="session" if mode == "session" else "turn", all_users=True)
     assert kept.chunk_id == first[0]
     assert kept.content.count("Lisbon") == 1
 
@@ -55,7 +55,7 @@ def test_the_same_exchange_after_ten_minutes_is_stored_again(memory: MemSense, m
     granularity = "session" if mode == "session" else "turn"
     add(memory, said("I moved to Lisbon."), mode=mode)
     add(memory, said("I moved to Lisbon.", NOON + timedelta(minutes=10)), mode=mode)
-    kept = memory.recent(granularity=granularity)
+    kept = memory.recent(granularity=granularity, all_users=True)
     assert "".join(chunk.content for chunk in kept).count("Lisbon") == 2
 
 
@@ -143,7 +143,7 @@ def test_add_joins_the_callers_transaction(
     with psycopg.connect(database_url, autocommit=autocommit) as conn:
         if begun:
             conn.execute("BEGIN" if autocommit else "SELECT 1")
-        add(memory, said("I moved to Lisbon."), conn=conn)
+        add(memory, said("I moved to Lisbon."), connection=conn)
         conn.rollback()
     assert count(memory) == (1 if autocommit and not begun else 0)
 
@@ -151,7 +151,7 @@ def test_add_joins_the_callers_transaction(
 def test_add_commits_with_the_callers_own_rows(memory: MemSense, database_url: str) -> None:
     with psycopg.connect(database_url) as conn:
         conn.execute("CREATE TABLE orders (id integer)")
-        add(memory, said("I ordered tea."), conn=conn)
+        add(memory, said("I ordered tea."), connection=conn)
         assert count(memory) == 0
         conn.execute("INSERT INTO orders VALUES (1)")
     assert count(memory) == 1
@@ -167,7 +167,7 @@ def test_a_failed_add_leaves_the_callers_transaction_usable(
     with psycopg.connect(database_url) as conn:
         conn.execute("CREATE TABLE orders (id integer)")
         with pytest.raises(ModelMismatchError):
-            add(other, said("I ordered tea."), conn=conn)
+            add(other, said("I ordered tea."), connection=conn)
         conn.execute("INSERT INTO orders VALUES (1)")
     with psycopg.connect(database_url) as conn:
         assert conn.execute("SELECT id FROM orders").fetchall() == [(1,)]
@@ -177,7 +177,7 @@ def test_a_writer_that_rolled_back_leaves_a_usable_memory(
     memory: MemSense, database_url: str
 ) -> None:
     with psycopg.connect(database_url) as conn:
-        add(memory, said("I moved to Lisbon."), conn=conn)
+        add(memory, said("I moved to Lisbon."), connection=conn)
         conn.rollback()
     add(memory, said("I moved to Porto."))
     assert [hit.content for hit in memory.search("Porto Lisbon", user_id="ada")] == [
@@ -205,7 +205,7 @@ def test_unusable_vectors_store_nothing(
 ) -> None:
     memory = open_memory(embedder=BrokenEmbedder(spoil))
     with pytest.raises(EmbeddingError):
-        add(memory, said("I moved to Lisbon."), mode=mode)
+        add(memory, said("I moved to Lisbon."), mode=mode, embed="strict")
     with psycopg.connect(database_url) as conn:
         assert conn.execute("SELECT count(*) FROM memsense.chunks").fetchall() == [(0,)]
 

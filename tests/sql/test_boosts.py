@@ -77,6 +77,7 @@ def ask(question: str, profile: Profile, wording: Wording = NO_WORDING) -> Recal
         namespace="default",
         user_id="ada",
         granularities=("turn", "session"),
+        model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
         terms=segment_scripts(question),
         profile=profile,
@@ -358,7 +359,8 @@ def test_a_required_quotation_is_read_word_for_word(
 ) -> None:
     [target] = add(memory, text)
     add(memory, "Something else altogether.")
-    hits = found(memory, f"Who said \u201c{quoted}\u201d?", MUST, user_id=user_id)
+    whose = {"user_id": user_id, "all_users": user_id is None}
+    hits = found(memory, f"Who said \u201c{quoted}\u201d?", MUST, **whose)
     assert hits == ([target] if holds else [])
 
 

@@ -62,7 +62,7 @@ def test_two_users_sessions_of_one_name_are_two_sessions(memory: MemSense) -> No
     message = {"role": "user", "content": "Green tea with biscuits for Ben.", "at": START}
     memory.add([message], user_id="ben", session_id="tea", mode="turn")
     overrides = {**CLOSE, "max_per_session": 1}
-    result = memory.search("green tea with biscuits", top_k=6, overrides=overrides)
+    result = memory.search("green tea with biscuits", top_k=6, overrides=overrides, all_users=True)
     assert Counter((hit.chunk.user_id, hit.session_id) for hit in result) == {
         ("ada", "tea"): 1,
         ("ada", "trip"): 1,

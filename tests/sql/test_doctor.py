@@ -1,6 +1,7 @@
 """The doctor finds each planted fault and nothing on a healthy store; repair mends a recount."""
 
 import json
+import re
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 from counting import kept_frequencies, kept_statistics, recount
 from embedders import HashingEmbedder
+from psycopg import sql
 from traced import fill
 
 from memsense import MemSense, load_settings
@@ -18,7 +20,7 @@ from memsense.doctor import repairs, sizes
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.checkup import check_up
 from memsense.doctor.findings import Expected, Finding, Report, make_report
-from memsense.doctor.indexes import INDEXES
+from memsense.doctor.indexes import INDEXES, build_memory
 from memsense.doctor.plan import examine_plan
 from memsense.doctor.server import examine_server
 from memsense.doctor.sizes import describe_huge_pages
@@ -34,7 +36,7 @@ EXPECTED = Expected(
     model="hashing",
     dimension=48,
     trace_days=30,
-    index_threshold=20_000,
+    index_threshold=8_000,
 )
 
 
@@ -107,10 +109,48 @@ def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
         assert all("memsense db optimise" in finding.remedy for finding in found)
 
 
-def test_an_indexed_memory_without_an_index_of_any_route_is_found(
+def test_a_large_memory_is_told_what_building_its_indexes_takes(
     store: psycopg.Connection[Any],
 ) -> None:
-    store.execute("UPDATE memsense.scopes SET indexed = true WHERE user_id = 'ada'")
+    store.execute("UPDATE memsense.scope_statistics SET chunk_count = 5660")
+    needed = -(-build_memory(2 * 5660, 48) >> 20)  # of turns and of sessions
+    for memory, is_told in ((needed - 1, True), (needed, False)):
+        store.execute(f"SET LOCAL maintenance_work_mem = '{memory}MB'")  # pyright: ignore[reportArgumentType, reportCallIssue]
+        examined = replace(EXPECTED, index_threshold=2 * 5660)
+        found = [f for f in examine_store(store, examined) if f.check == "indexing"]
+        assert found
+        for finding in found:
+            assert (f"maintenance_work_mem = '{needed}MB'" in finding.remedy) is is_told
+
+
+@pytest.mark.parametrize("dimension", [48, 384])
+def test_what_building_an_index_takes_is_what_pgvector_takes(
+    store: psycopg.Connection[Any], dimension: int
+) -> None:
+    told: list[str] = []
+    store.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    store.execute(
+        sql.SQL(
+            "CREATE TEMPORARY TABLE many AS SELECT"
+            " (SELECT array_agg(random() + 0 * (number + place))"
+            " FROM generate_series(1, {dimension}) AS place)::halfvec({dimension}) AS vector"
+            " FROM generate_series(1, 3000) AS number"
+        ).format(dimension=sql.Literal(dimension))
+    )
+    store.execute("SET LOCAL maintenance_work_mem = '1MB'")
+    store.execute("SET LOCAL max_parallel_maintenance_workers = 0")
+    store.execute("CREATE INDEX ON many USING hnsw (vector halfvec_ip_ops) WITH (m = 16)")
+    [held] = [int(found[1]) for text in told if (found := re.search(r"after (\d+) tuples", text))]
+    assert build_memory(held, dimension) == pytest.approx(1 << 20, rel=0.1)
+
+
+@pytest.mark.parametrize("condition", ["model_id = 1", "true"])
+def test_an_indexed_memory_without_an_index_of_any_route_is_found(
+    store: psycopg.Connection[Any], condition: str
+) -> None:
+    store.execute(
+        "UPDATE memsense.scopes SET indexed = true, keeps_fresh = true WHERE user_id = 'ada'"
+    )
     row = store.execute("SELECT scope_id FROM memsense.scopes WHERE user_id = 'ada'").fetchone()
     assert row is not None
     missing = list(INDEXED_TABLES)
@@ -121,9 +161,24 @@ def test_an_indexed_memory_without_an_index_of_any_route_is_found(
         table = missing.pop()
         store.execute(
             f"CREATE INDEX ada_{table} ON memsense.{table} USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
-            f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {row[0]}"
+            f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {row[0]} AND {condition}"
         )
     assert examine(store) == []
+
+
+def test_an_index_of_another_models_vectors_serves_nobody(
+    open_memory: OpenMemory, store: psycopg.Connection[Any]
+) -> None:
+    open_memory(settings=load_settings(index_threshold=1)).indexes.optimise()
+    [definition] = store.execute(
+        "SELECT indexdef FROM pg_indexes"
+        " WHERE indexname LIKE 'embeddings_user_settled_model_1_scope_%' ORDER BY indexname LIMIT 1"
+    ).fetchone() or [""]
+    name = definition.split()[2]
+    store.execute(f"DROP INDEX memsense.{name}")  # pyright: ignore[reportArgumentType, reportCallIssue]
+    store.execute(definition.replace("model_id = 1", "model_id = 2"))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    finding = only(examine(store), "indexes")
+    assert finding.text.endswith("no usable HNSW index on embeddings_user")
 
 
 def test_an_invalid_index_of_a_large_memory_serves_nobody(
@@ -136,7 +191,8 @@ def test_an_invalid_index_of_a_large_memory_serves_nobody(
     assert row is not None
     store.execute(
         "UPDATE pg_index SET indisvalid = false"
-        " WHERE indexrelid = format('memsense.embeddings_user_scope_%%s', %s::integer)::regclass",
+        " WHERE indexrelid ="
+        " format('memsense.embeddings_user_settled_model_1_scope_%%s', %s::integer)::regclass",
         row,
     )
     found = [finding.text for finding in examine(store)]
@@ -214,8 +270,10 @@ def test_vectors_of_another_model_are_found(store: psycopg.Connection[Any]) -> N
         "UPDATE memsense.embeddings_full SET model_id ="
         " (SELECT model_id FROM memsense.models WHERE name = 'other')"
     )
-    finding = only(examine(store), "model")
-    assert "of other" in finding.text
+    lacking, foreign = examine(store)
+    assert (lacking.check, foreign.check) == ("embeddings", "model")
+    assert "have no full vector" in lacking.text
+    assert "of other" in foreign.text
 
 
 def test_an_embedder_that_is_not_the_namespaces_is_found(store: psycopg.Connection[Any]) -> None:
@@ -240,15 +298,6 @@ def test_what_retired_chunks_left_behind_is_found_and_repaired(
 def test_an_active_chunk_outside_the_word_index_is_found(store: psycopg.Connection[Any]) -> None:
     store.execute("UPDATE memsense.chunks SET tsv = NULL WHERE chunk_id = 1")
     assert {"retired", "statistics"} == {finding.check for finding in examine(store)}
-
-
-@pytest.mark.parametrize(
-    "setting", ["jit = on", "plan_cache_mode = auto", "max_parallel_workers_per_gather = 2"]
-)
-def test_lost_session_settings_are_found(store: psycopg.Connection[Any], setting: str) -> None:
-    store.execute(f"SET LOCAL {setting}")  # pyright: ignore[reportArgumentType, reportCallIssue]
-    finding = only(examine(store), "session")
-    assert "pooler" in finding.remedy
 
 
 def test_too_little_work_mem_is_found(store: psycopg.Connection[Any]) -> None:
@@ -403,3 +452,12 @@ def test_a_wasteful_plan_is_a_warning() -> None:
     assert told.severity == "info"
     assert route.severity == "warning"
     assert "250000 rows of others" in route.text
+
+
+def test_a_job_for_indexes_that_nobody_does_is_told(store: psycopg.Connection[Any]) -> None:
+    store.execute(
+        "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)"
+        " SELECT tenant_id, namespace_id, 'index', scope_id, now() - interval '1 hour'"
+        " FROM memsense.scopes WHERE user_id = 'ada'"
+    )
+    assert "large memories are searched" in only(examine(store), "jobs").text

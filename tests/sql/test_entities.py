@@ -128,7 +128,7 @@ def test_entities_stay_true_through_random_operations(
     source = random.Random(f"entities {mode}")
     exchanges = [(say(source.sample(NAMES, 2)), say(source.sample(NAMES, 1))) for _ in range(8)]
     for step in range(30):
-        chunks = [chunk.chunk_id for chunk in memory.recent(limit=50)]
+        chunks = [chunk.chunk_id for chunk in memory.recent(limit=50, all_users=True)]
         action = source.choice(["add", "edit", "retire", "restore"])
         if action == "add" or not chunks:
             text, answer = (say(source.sample(NAMES, source.randrange(4))) for _ in range(2))
@@ -155,14 +155,18 @@ def test_forgetting_takes_an_entity_away_and_restoring_brings_it_back(
 ) -> None:
     add(memory, 0, "we went to Lisbon with Ada")
     secret = add(memory, 1, "and then to Plagwitz with Ada")
-    before = [(item.key, item.mentions, item.chunks) for item in memory.entities.list()]
+    before = [
+        (item.key, item.mentions, item.chunks) for item in memory.entities.list(all_users=True)
+    ]
     memory.forget(secret)
     with psycopg.connect(database_url) as conn:
         assert kept(conn) == recount(conn)
         assert "plagwitz" not in repr(kept(conn))
-    assert "plagwitz" not in [item.key for item in memory.entities.list()]
+    assert "plagwitz" not in [item.key for item in memory.entities.list(all_users=True)]
     memory.restore(secret)
-    assert sorted(before) == sorted((i.key, i.mentions, i.chunks) for i in memory.entities.list())
+    assert sorted(before) == sorted(
+        (i.key, i.mentions, i.chunks) for i in memory.entities.list(all_users=True)
+    )
     assert_true(database_url)
 
 
@@ -171,15 +175,15 @@ def test_an_edited_exchange_mentions_what_it_says_now(
 ) -> None:
     log = tmp_path / "log.jsonl"
     memory.ingest(write_log(log, [("I live in Lisbon now", "and I in Porto")]), user_id="ada")
-    assert {item.key: item.kind for item in memory.entities.list()} == {
+    assert {item.key: item.kind for item in memory.entities.list(all_users=True)} == {
         "ben": "speaker",
         "cleo": "speaker",
         "lisbon": "name",
         "porto": "name",
     }
     memory.ingest(write_log(log, [("I live in Plagwitz now", "and I in Porto")]), user_id="ada")
-    assert "plagwitz" in {item.key for item in memory.entities.list()}
-    assert "lisbon" not in {item.key for item in memory.entities.list()}
+    assert "plagwitz" in {item.key for item in memory.entities.list(all_users=True)}
+    assert "lisbon" not in {item.key for item in memory.entities.list(all_users=True)}
     assert_true(database_url)
 
 
@@ -187,27 +191,29 @@ def test_entities_are_listed_by_frequency_under_their_usual_spelling(memory: Mem
     add(memory, 0, 'it was the alchemist? I mean "The Alchemist", of course')
     add(memory, 1, 'I read "The Alchemist" in Lisbon')
     add(memory, 2, "and WAT-517 is still open in Lisbon and Lisbon")
-    listed = memory.entities.list()
+    listed = memory.entities.list(all_users=True)
     assert [(item.name, item.kind, item.mentions, item.chunks) for item in listed] == [
         ("Lisbon", "name", 3, 2),
         ("The Alchemist", "title", 2, 2),
         ("WAT-517", "identifier", 1, 1),
     ]
-    assert [item.name for item in memory.entities.list(kind="identifier")] == ["WAT-517"]
-    assert [item.name for item in memory.entities.list(limit=1)] == ["Lisbon"]
+    assert [item.name for item in memory.entities.list(kind="identifier", all_users=True)] == [
+        "WAT-517"
+    ]
+    assert [item.name for item in memory.entities.list(limit=1, all_users=True)] == ["Lisbon"]
     with pytest.raises(InvalidInputError):
-        memory.entities.list(limit=0)
+        memory.entities.list(limit=0, all_users=True)
 
 
 def test_each_user_has_entities_of_their_own(memory: MemSense) -> None:
     add(memory, 0, "we met in Lisbon")
     add(memory, 0, "we met in Lisbon, yes, Lisbon", user_id="ben")
-    assert [(item.user_id, item.mentions) for item in memory.entities.list()] == [
+    assert [(item.user_id, item.mentions) for item in memory.entities.list(all_users=True)] == [
         ("ben", 2),
         ("ada", 1),
     ]
     assert [item.mentions for item in memory.entities.list(user_id="ada")] == [1]
-    assert memory.entities.get("lisbon").entity.user_id == "ben"
+    assert memory.entities.get("lisbon", all_users=True).entity.user_id == "ben"
     assert memory.entities.get("lisbon", user_id="ada").entity.user_id == "ada"
 
 
@@ -215,31 +221,31 @@ def test_another_tenant_sees_none_of_the_entities(open_memory: OpenMemory) -> No
     ours, theirs = open_memory(tenant="one"), open_memory(tenant="two")
     add(ours, 0, "we met Ada in Lisbon")
     add(theirs, 0, "we met Ben in Porto")
-    assert {item.key for item in ours.entities.list()} == {"ada", "lisbon"}
-    assert {item.key for item in theirs.entities.list()} == {"ben", "porto"}
+    assert {item.key for item in ours.entities.list(all_users=True)} == {"ada", "lisbon"}
+    assert {item.key for item in theirs.entities.list(all_users=True)} == {"ben", "porto"}
     with pytest.raises(NotFoundError):
-        theirs.entities.get("Lisbon")
+        theirs.entities.get("Lisbon", all_users=True)
     ours.entities.rebuild()
-    assert {item.key for item in theirs.entities.list()} == {"ben", "porto"}
+    assert {item.key for item in theirs.entities.list(all_users=True)} == {"ben", "porto"}
 
 
 def test_an_entity_is_shown_with_its_chunks_and_neighbours(memory: MemSense) -> None:
     once = add(memory, 0, "I saw Ada in Lisbon")
     twice = add(memory, 1, "I saw Lisbon, Lisbon and Porto")
     add(memory, 2, "today I saw Ada in Porto")
-    view = memory.entities.get("LISBON")
+    view = memory.entities.get("LISBON", all_users=True)
     assert [(item.chunk_id, item.mentions) for item in view.mentions] == [(twice, 2), (once, 1)]
     assert [chunk.chunk_id for chunk in view.chunks] == [twice, once]
     assert {near.key: near.weight for near in view.neighbours} == {"ada": 1, "porto": 1}
     assert sorted(weight for _, _, weight in view.edges) == [1, 1, 1]
-    assert len(memory.entities.get("lisbon", limit=1).neighbours) == 1
+    assert len(memory.entities.get("lisbon", limit=1, all_users=True).neighbours) == 1
 
 
 @pytest.mark.parametrize("name", ["Lissbon", "Lisbn", "Lisbons"])
 def test_a_misspelt_entity_is_answered_with_the_similar_one(memory: MemSense, name: str) -> None:
     add(memory, 0, "we went to Lisbon by train")
     with pytest.raises(NotFoundError, match="similar: lisbon"):
-        memory.entities.get(name)
+        memory.entities.get(name, all_users=True)
 
 
 def test_entities_of_an_older_store_are_found_by_a_rebuild(
@@ -259,7 +265,7 @@ def test_entities_of_an_older_store_are_found_by_a_rebuild(
     with psycopg.connect(database_url) as conn:
         assert kept(conn) == before == recount(conn)
     memory.restore(gone)
-    assert "kyoto" in {item.key for item in memory.entities.list()}
+    assert "kyoto" in {item.key for item in memory.entities.list(all_users=True)}
     assert memory.entities.rebuild(user_id="ada") == 6
     assert_true(database_url)
     with pytest.raises(NotFoundError):
@@ -278,7 +284,7 @@ class Colours:
 def test_another_extractor_may_be_given(open_memory: OpenMemory) -> None:
     memory = open_memory(extractor=Colours())
     add(memory, 0, "a red door in Lisbon and a green one")
-    assert {item.key: item.kind for item in memory.entities.list()} == {
+    assert {item.key: item.kind for item in memory.entities.list(all_users=True)} == {
         "red": "tag",
         "green": "tag",
     }
@@ -290,15 +296,15 @@ def run(url: str, *arguments: str) -> Any:
 
 def test_the_command_lists_shows_and_rebuilds(memory: MemSense, database_url: str) -> None:
     add(memory, 0, "I saw Ada in Lisbon")
-    listed = run(database_url, "--json", "--kind", "name")
+    listed = run(database_url, "-u", "ada", "--json", "--kind", "name")
     assert [item["name"] for item in json.loads(listed.stdout)] == ["Ada", "Lisbon"]
-    assert "Lisbon" in run(database_url, "-n", "5").stdout
-    shown = json.loads(run(database_url, "show", "lisbon", "--json").stdout)
+    assert "Lisbon" in run(database_url, "--all-users", "-n", "5").stdout
+    shown = json.loads(run(database_url, "show", "lisbon", "-u", "ada", "--json").stdout)
     assert shown["neighbours"] == [{"key": "ada", "name": "Ada", "kind": "name", "weight": 1}]
     assert shown["edges"] == [{"between": ["ada", "lisbon"], "weight": 1}]
-    assert "I saw Ada in Lisbon" in run(database_url, "show", "Lisbon").stdout
+    assert "I saw Ada in Lisbon" in run(database_url, "show", "Lisbon", "--all-users").stdout
     assert run(database_url, "rebuild").stdout == "ada: read 1 memories\n"
-    missing = run(database_url, "show", "Porto")
+    missing = run(database_url, "show", "Porto", "--all-users")
     assert (missing.exit_code, missing.stdout) == (1, "")
 
 
@@ -308,7 +314,7 @@ def test_the_picture_of_a_neighbourhood_is_drawn(
 ) -> None:
     add(memory, 0, "I saw Ada in Lisbon for $5, and Maria Silva too")
     picture = tmp_path / f"lisbon.{ending}"
-    done = run(database_url, "show", "Lisbon", "--picture", str(picture))
+    done = run(database_url, "show", "Lisbon", "--all-users", "--picture", str(picture))
     assert done.exit_code == 0, done.output
     data = picture.read_bytes()
     if ending == "png":
@@ -328,9 +334,11 @@ def test_a_picture_of_another_kind_or_without_its_libraries_is_refused(
 
     add(memory, 0, "I saw Ada in Lisbon")
     with pytest.raises(InvalidInputError, match="svg or .png"):
-        picture.draw_neighbourhood(tmp_path / "a.gif", memory.entities.get("Ada"))
+        picture.draw_neighbourhood(tmp_path / "a.gif", memory.entities.get("Ada", all_users=True))
     with pytest.raises(InvalidInputError, match="can't be written"):
-        picture.draw_neighbourhood(tmp_path / "no" / "a.svg", memory.entities.get("Ada"))
+        picture.draw_neighbourhood(
+            tmp_path / "no" / "a.svg", memory.entities.get("Ada", all_users=True)
+        )
     monkeypatch.setitem(__import__("sys").modules, "networkx", None)
     with pytest.raises(ConfigurationError, match=r"memsense\[pictures\]"):
         picture.check_picture(tmp_path / "a.svg")

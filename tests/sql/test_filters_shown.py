@@ -151,6 +151,7 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
     hits = store.memory.search(
         " ".join(WORDS),
         user_id=user_id,
+        all_users=user_id is None,
         top_k=top_k,
         granularity=granularity,
         profile=EVERYTHING,

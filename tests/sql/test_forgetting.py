@@ -105,7 +105,9 @@ def test_forgetting_a_session_chunk_takes_its_turns_along(
 ) -> None:
     ids = remember(memory)
     remember(memory, session_id="two", secret_at=9)
-    [session] = [c for c in memory.recent(granularity="session") if c.session_id == "one"]
+    [session] = [
+        c for c in memory.recent(granularity="session", all_users=True) if c.session_id == "one"
+    ]
     with psycopg.connect(database_url, autocommit=True) as conn:
         before = snapshot(conn)
         assert memory.forget(session.chunk_id) == ids
@@ -257,7 +259,11 @@ def test_what_is_not_there_cannot_be_changed(memory: MemSense) -> None:
 
 
 def find_session(memory: MemSense, session_id: str = "one") -> int:
-    [found] = [c for c in memory.recent(granularity="session") if c.session_id == session_id]
+    [found] = [
+        c
+        for c in memory.recent(granularity="session", all_users=True)
+        if c.session_id == session_id
+    ]
     return found.chunk_id
 
 

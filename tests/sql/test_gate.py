@@ -16,7 +16,19 @@ from psycopg import sql
 from memsense import MemSense, MemSenseError, load_settings
 from memsense.errors import EmbeddingError, InvalidInputError
 
-RESOURCES = ("settings", "profiles", "projects", "traces", "entities", "indexes")
+RESOURCES = (
+    "settings",
+    "profiles",
+    "projects",
+    "traces",
+    "entities",
+    "indexes",
+    "erasures",
+    "jobs",
+    "access_keys",
+    "items",
+    "histories",
+)
 FAR = timezone(timedelta(hours=23, minutes=59))
 
 
@@ -59,13 +71,21 @@ USUAL: Mapping[str, Any] = {
     "user_id": "eve",
     "session_id": "friday",
     "query": "Where does Ada live?",
+    "queries": ["Where does Ada live?"],
+    "sessions": [{"session_id": "friday", "messages": [{"role": "user", "content": "Yes."}]}],
     "chunk_id": 1,
     "helpful": True,
     "name": "kitchen",
+    "path": "/dev/null",
+    "collection": "app",
+    "operations": [],
+    "said": [],
     "session_ids": ["monday"],
     "trace_id": "00000000-0000-0000-0000-000000000000",
+    "words": ["tea"],
+    "lexemes": ["tea"],
 }
-"""What a parameter without a default is given while another one gets junk."""
+"""What the user and a parameter without a default are given while another one gets junk."""
 
 
 def public_methods(memory: MemSense) -> Mapping[str, Callable[..., Any]]:
@@ -89,7 +109,8 @@ def calls(method: Callable[..., Any]) -> Generator[tuple[str, list[Any], dict[st
     required = [
         item.name
         for item in parameters
-        if item.default is item.empty and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
+        if item.name == "user_id"
+        or (item.default is item.empty and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD))
     ]
     for item in parameters:
         for junk in JUNK:
@@ -268,13 +289,18 @@ def times(factor: float) -> Callable[[Any], Any]:
 def test_an_embedder_may_return_lists_and_vectors_of_any_length(
     memory: MemSense, module_database_url: str, cache: int, spoil: Callable[[Any], Any]
 ) -> None:
-    expected = [(hit.chunk_id, round(hit.score, 4)) for hit in memory.search("Lisbon")]
+    expected = [
+        (hit.chunk_id, round(hit.score, 4)) for hit in memory.search("Lisbon", all_users=True)
+    ]
     settings = load_settings(query_cache_size=cache)
     with MemSense.open(module_database_url, embedder=Spoilt(spoil), settings=settings) as other:
-        assert [(hit.chunk_id, round(hit.score, 4)) for hit in other.search("Lisbon")] == expected
+        assert [
+            (hit.chunk_id, round(hit.score, 4)) for hit in other.search("Lisbon", all_users=True)
+        ] == expected
         added = other.add(USUAL["messages"], user_id="spoilt", session_id="monday")
         assert other.search("Lisbon", user_id="spoilt")[0].chunk_id in {
-            chunk.chunk_id for chunk in [*added, *other.recent(granularity="session")]
+            chunk.chunk_id
+            for chunk in [*added, *other.recent(granularity="session", all_users=True)]
         }
         assert other.forget(added[0].chunk_id)
 
@@ -297,9 +323,9 @@ def test_vectors_that_are_none_are_refused_and_store_nothing(
     with MemSense.open(module_database_url, embedder=Spoilt(spoil)) as other:
         before = watch.contents()
         with pytest.raises(EmbeddingError, match=words):
-            other.add(USUAL["messages"], user_id="none", session_id="monday")
+            other.add(USUAL["messages"], user_id="none", session_id="monday", embed="strict")
         with pytest.raises(EmbeddingError, match=words):
-            other.search("Lisbon")
+            other.search("Lisbon", all_users=True)
         assert watch.contents() == before
 
 

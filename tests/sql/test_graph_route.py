@@ -59,6 +59,7 @@ def ask(
         tenant_id=row[0],
         namespace="default",
         granularities=("turn", "session"),
+        model_id=1,
         terms=question,
         profile=profile,
         top_k=50,
@@ -214,7 +215,7 @@ def test_filters_and_exclusions_hold_inside_the_route(memory: MemSense, database
 
 def test_an_indexed_scope_has_the_same_route(memory: MemSense, database_url: str) -> None:
     ids = fill(memory, random.Random(10), 40)
-    indexed: Any = {"indexed": Indexed(1, memory.embedder.dimension)}
+    indexed: Any = {"indexed": Indexed(1, 1, memory.embedder.dimension)}
     _, found = ask(database_url, "Lisbon and Ada", **indexed)
     assert_route(database_url, found, expected(database_url, "Lisbon and Ada", [1], 16))
     filters = Filters(exclude=ids[::2])

@@ -56,7 +56,7 @@ def test_neighbours_come_with_the_hits(memory: MemSense, monkeypatch: pytest.Mon
 
 BOOSTS = {"phrase_boost": 0.5, "identifier_boost": 0.5, "quoted": "must"}
 CASES: list[dict[str, Any]] = [
-    {"user_id": None},
+    {"user_id": None, "all_users": True},
     {"since": "2026-05-03", "until": "2026-06-20"},
     {"exclude": [1, 2, 3]},
     {"overrides": {"max_per_session": 2, "min_sessions": 10}},

@@ -99,12 +99,13 @@ def request(
         namespace=namespace.name,
         user_id="ada",
         granularities=("turn", "session"),
+        model_id=namespace.model_id,
         query_vector=HashingEmbedder().embed_query("the lisbon train"),
         terms="the lisbon train",
         profile=profile,
         top_k=8,
         filters=filters,
-        indexed=Indexed(known.scope_id, known.dimension or 0) if ann else None,
+        indexed=Indexed(known.scope_id, 1, namespace.dimension or 0) if ann else None,
     )
 
 
@@ -136,6 +137,50 @@ def test_optimising_again_changes_nothing(
 ) -> None:
     optimise(connection, namespace, 100)
     assert optimise(connection, namespace, 100) == []
+
+
+def how_built(connection: Connection) -> set[str]:
+    rows = connection.execute(
+        "SELECT array_to_string(reloptions, ', ') FROM pg_class"
+        " WHERE relkind = 'i' AND relname LIKE 'embeddings%scope%'"
+    )
+    return {options for (options,) in rows.fetchall()}
+
+
+def test_writes_look_less_far_for_neighbours_than_the_building_did(
+    connection: Connection, namespace: store.Namespace, memory: MemSense
+) -> None:
+    optimise(connection, namespace, 100)
+    assert how_built(connection) == {"m=16, ef_construction=64"}
+    said = [{"role": "user", "content": "the lisbon train"}]
+    [added] = memory.add(said, user_id="ada", session_id="later")
+    hits = memory.search("the lisbon train", user_id="ada")
+    assert added.chunk_id in {hit.chunk.chunk_id for hit in hits}
+
+
+def test_an_index_of_an_earlier_version_is_eased_by_the_next_run(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    optimise(connection, namespace, 100)
+    name = sql.Identifier(min(scope_indexes(connection)))
+    connection.execute(sql.SQL("ALTER INDEX memsense.{} SET (ef_construction = 200)").format(name))
+    assert len(how_built(connection)) == 2
+    assert optimise(connection, namespace, 100) == []
+    assert how_built(connection) == {"m=16, ef_construction=64"}
+
+
+def test_easing_does_not_wait_behind_a_transaction_that_reads(
+    connection: Connection, namespace: store.Namespace, database_url: str
+) -> None:
+    optimise(connection, namespace, 100)
+    name = sql.Identifier(min(scope_indexes(connection)))
+    connection.execute(sql.SQL("ALTER INDEX memsense.{} SET (ef_construction = 200)").format(name))
+    with psycopg.connect(database_url) as other:
+        other.execute("SELECT count(*) FROM memsense.embeddings WHERE scope_id = 1")
+        assert optimise(connection, namespace, 100) == []
+        assert len(how_built(connection)) == 2
+    optimise(connection, namespace, 100)
+    assert len(how_built(connection)) == 1
 
 
 def test_the_indexes_of_a_scope_that_shrank_are_dropped(
@@ -208,8 +253,8 @@ def test_an_indexed_scope_is_searched_through_its_indexes(
     )
     plan = explain_recall(connection, request(namespace, known, ann=True))
     used = {node["Index Name"] for node in walk(plan) if "Index Name" in node}
-    assert f"embeddings_full_scope_{known.scope_id}" in used
-    assert f"embeddings_user_scope_{known.scope_id}" in used
+    assert f"embeddings_full_settled_model_1_scope_{known.scope_id}" in used
+    assert f"embeddings_user_settled_model_1_scope_{known.scope_id}" in used
 
 
 def test_a_small_indexed_scope_gives_the_exact_answer(
@@ -248,8 +293,9 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     assert expected or route.startswith("facet")
 
 
+@pytest.mark.parametrize(("chunks", "factor"), [(300, 1.0), (100_000, 2.0), (25_600_000, 4.0)])
 def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
-    connection: Connection, namespace: store.Namespace
+    connection: Connection, namespace: store.Namespace, chunks: int, factor: float
 ) -> None:
     def breadth() -> int:
         [[value]] = connection.execute("SHOW hnsw.ef_search").fetchall()
@@ -258,12 +304,67 @@ def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
     optimise(connection, namespace, 100)
     asked = request(namespace, find_known(connection, namespace), ann=True)
     before = breadth()
-    with connection.transaction():
+    with connection.transaction(force_rollback=True):
+        counted = "UPDATE memsense.scope_statistics SET chunk_count = %s WHERE granularity = 'turn'"
+        connection.execute(counted, [chunks])
         run_recall(connection, asked)
         last = breadth()
-    assert last == round(recall.HNSW_BREADTH["facet_events"] * asked.route_limit) != before
+    assert last == factor * asked.route_limit != before
     run_recall(connection, asked)
     assert breadth() == before
+
+
+def test_indexes_that_know_no_model_are_replaced(
+    connection: Connection, namespace: store.Namespace
+) -> None:
+    scope_id = find_known(connection, namespace).scope_id
+    for table in INDEXED_TABLES:
+        connection.execute(
+            f"CREATE INDEX {table}_scope_{scope_id} ON memsense.{table} USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
+            f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {scope_id}"
+        )
+    connection.execute("UPDATE memsense.scopes SET indexed = true WHERE user_id = 'ada'")
+    [change] = optimise(connection, namespace, 100)
+    assert change.action == "repair"
+    expected = {f"{table}_settled_model_1_scope_{scope_id}": True for table in INDEXED_TABLES}
+    assert scope_indexes(connection) == expected
+
+
+@pytest.mark.parametrize("ann", [False, True])
+def test_recall_reads_the_vectors_of_the_questions_model_alone(
+    connection: Connection, namespace: store.Namespace, ann: bool
+) -> None:
+    optimise(connection, namespace, 100)
+    known = find_known(connection, namespace)
+    profiles = [
+        BALANCED.override(**{name: float(name == route) for name in ROUTES})
+        for route in VECTOR_ROUTES
+    ]
+    filters = [EVERYTHING, Filters(session_ids=["s3"])]
+
+    def recalled() -> list[list[tuple[int, float, list[float]]]]:
+        found: list[list[tuple[int, float, list[float]]]] = []
+        for profile in profiles:
+            for given in filters:
+                asked = request(namespace, known, ann=ann, filters=given, profile=profile)
+                _, candidates = run_recall(connection, asked)
+                found.append(
+                    [
+                        (item.chunk_id, item.rrf_score, item.embedding.tolist())
+                        for item in candidates
+                        if item.embedding is not None
+                    ]
+                )
+        return found
+
+    before = recalled()
+    connection.execute("INSERT INTO memsense.models (name, dimension) VALUES ('other', 3)")
+    connection.execute(
+        "INSERT INTO memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route,"
+        " granularity, model_id, embedding) SELECT tenant_id, scope_id, chunk_id,"
+        " previous_chunk_id, route, granularity, 2, '[1,0,0]' FROM memsense.embeddings"
+    )
+    assert recalled() == before
 
 
 def test_recall_tells_whether_the_scope_is_indexed(

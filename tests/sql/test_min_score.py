@@ -174,4 +174,4 @@ def test_a_least_score_is_a_finite_number(memory: MemSense) -> None:
         with pytest.raises(InvalidInputError, match="min_score must be a finite number"):
             ask(memory, "turn", min_score=value)
         with pytest.raises(InvalidInputError, match="min_score must be a finite number"):
-            memory.why_not(QUESTION, 1, min_score=value)  # pyright: ignore[reportArgumentType]
+            memory.why_not(QUESTION, 1, min_score=value, all_users=True)  # pyright: ignore[reportArgumentType]

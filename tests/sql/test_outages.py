@@ -150,7 +150,7 @@ def test_a_closed_memory_says_that_it_is_closed(database_url: str) -> None:
     memory = MemSense.open(database_url, embedder=HashingEmbedder())
     memory.close()
     with pytest.raises(ConnectionFailedError, match="this memory is closed"):
-        memory.recent()
+        memory.recent(all_users=True)
 
 
 # What the driver's errors mean --------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_a_project_limits_the_search_to_its_sessions(filled: MemSense) -> None:
 
 
 def test_a_project_holds_for_every_user_of_the_namespace(filled: MemSense) -> None:
-    hits = filled.search(QUESTION, project="pool", top_k=50)
+    hits = filled.search(QUESTION, project="pool", top_k=50, all_users=True)
     assert {(hit.chunk.user_id, hit.session_id) for hit in hits} == {
         ("ada", "s1"),
         ("ada", "s4"),
@@ -90,7 +90,7 @@ def test_an_unknown_project_is_no_empty_result(filled: MemSense) -> None:
     with pytest.raises(NotFoundError, match="no project 'pond' in namespace 'default'; .* pool"):
         filled.search(QUESTION, user_id="ada", project="pond")
     with pytest.raises(NotFoundError, match="no project 'pond'"):
-        filled.why_not(QUESTION, 1, project="pond")
+        filled.why_not(QUESTION, 1, project="pond", all_users=True)
 
 
 def test_a_project_without_hits_is_an_empty_result_that_says_why(filled: MemSense) -> None:

@@ -138,6 +138,7 @@ def request(profile: Profile, filters: Filters | None = None, user: str = "user5
         namespace="default",
         user_id=user,
         granularities=("turn", "session"),
+        model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
         terms=question,
         profile=profile,
@@ -278,3 +279,18 @@ def test_the_default_profile_runs_only_the_routes_that_it_weighs(
     for route, table in TABLE_OF.items():
         loops = [scan["Actual Loops"] for scan in scans_of(route_node(plan, route), table)]
         assert (loops == [0]) == (BALANCED.weights[route] == 0), route
+
+
+def test_what_has_expired_is_looked_up_by_an_index_and_costs_nothing_where_there_is_none(
+    corpus: psycopg.Connection,
+) -> None:
+    plan = explain_recall(corpus, request(EVERY_ROUTE))
+    [scan] = [node for node in walk(plan) if node.get("Index Name") == "chunks_expires_at"]
+    assert (rows_read(scan), scan["Actual Loops"]) == (0, 1)
+    beside = [
+        node
+        for name in ("hidden", "bereft")
+        for node in walk(next(n for n in walk(plan) if n.get("Subplan Name") == f"CTE {name}"))
+        if node.get("Relation Name") == "chunks"
+    ]
+    assert [node["Actual Loops"] for node in beside] == [0, 0, 0]

@@ -98,6 +98,7 @@ def ask(question: str, profile: Profile) -> RecallRequest:
         namespace="default",
         user_id="ada",
         granularities=("turn", "session"),
+        model_id=1,
         query_vector=HashingEmbedder().embed_query(question),
         terms=question,
         profile=profile,
@@ -195,7 +196,7 @@ def test_changes_leave_numbers_that_equal_the_reference(
     memory: MemSense, recall_conn: psycopg.Connection[Any]
 ) -> None:
     fill(memory)
-    turns = [chunk.chunk_id for chunk in memory.recent(limit=100)]
+    turns = [chunk.chunk_id for chunk in memory.recent(limit=100, all_users=True)]
     for chunk_id in turns[::3]:
         memory.forget(chunk_id)
     for chunk_id in turns[::6]:

@@ -36,10 +36,10 @@ from memsense.search.recall.statement import (
 )
 from memsense.search.request import Filters
 
-INDEXED = Indexed(17, 48)
+INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("identified", "worded", "tokens", "one_granularity")
+FLAGS = ("identified", "worded", "tokens", "one_granularity", "lookups")
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
 
@@ -53,6 +53,10 @@ SHOWN = {
     "graph": Shape(optional=("graph",), filters=("kinds",)),
     "wording": Shape(identified=True, worded=True, one_granularity=True),
     "tokens": Shape(tokens=True),
+    "lookups": Shape(
+        filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
+    ),
+    "lookups_ts_rank": Shape(whose=INDEXED, lexical="ts_rank", filters=("tags",), lookups=True),
 }
 
 
@@ -110,6 +114,7 @@ def test_every_shape_is_planned_by_the_server(conn: psycopg.Connection, base: Sh
             namespace="default",
             user_id="ada",
             granularities=("turn",),
+            model_id=1,
             query_vector=HashingEmbedder().embed_query("tea"),
             terms="tea",
             profile=BALANCED,
@@ -145,7 +150,11 @@ def test_the_statement_is_sent_without_comments_holes_or_what_it_does_not_need(
         assert not re.search(r"\{[a-z_]+\}", text)
         assert ("filtered AS" in text) == bool(shape.filters)
         assert ("token_vectors" in text) == shape.tokens
-        assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank")
+        assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank" and not shape.lookups)
+        assert (re.search(r"memsense\.find_(postings|ranked)\(", text) is not None) == shape.lookups
+        assert not (
+            shape.lookups and re.search(r"scope_(lexemes|spellings)\([^)]*\)\s*(&&|@>)", text)
+        )
         assert ("scope_id = 17" in text) == ("halfvec(48)" in text) == (shape.indexed is not None)
         assert ("s.user_id = " in text) == (shape.whose != "all_users")
         for name in Filters.model_fields:
@@ -171,11 +180,11 @@ def test_every_route_is_fused_under_its_place_in_the_order_of_routes(base: Shape
 
 def test_the_statements_of_many_memories_keep_little() -> None:
     shapes = [
-        Shape(whose=Indexed(scope_id, 384), filters=filters, worded=worded)
+        Shape(whose=Indexed(scope_id, 1, 384), filters=filters, worded=worded)
         for scope_id in range(200)
         for filters in ((), ("since", "until"))
         for worded in (False, True)
-    ] + [Shape(whose=Indexed(scope_id, 384), filters=FILTER_NAMES) for scope_id in range(200)]
+    ] + [Shape(whose=Indexed(scope_id, 1, 384), filters=FILTER_NAMES) for scope_id in range(200)]
     recall_statement.cache_clear()
     tracemalloc.start()
     try:
@@ -238,6 +247,7 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
         "find_model",
         "find_language",
         "list_languages",
+        "count_stored",  # a frame for others, each of which does
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}

@@ -249,7 +249,7 @@ def test_re_indexing_waits_for_a_user_who_is_being_added(
     with ThreadPoolExecutor(1) as pool:
         with psycopg.connect(database_url) as caller:
             message = {"role": "user", "content": "Alle Katzen schnurrten."}
-            other.add([message], user_id="somebody new", session_id="s", conn=caller)
+            other.add([message], user_id="somebody new", session_id="s", connection=caller)
             work = pool.submit(memory.indexes.rebuild, "german")
             wait_for_lock(filled)
             assert not work.done()

@@ -22,6 +22,7 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
+from memsense.db.wire import as_number_array, as_text_array
 from memsense.errors import DatabaseError
 
 NUMBERS = SQL("SELECT n, n * n AS square FROM generate_series(1, %(last)s) AS n")
@@ -85,3 +86,12 @@ def test_a_numbered_statement_takes_and_gives_numpy_arrays(
     assert (mapped, empty) == ({"a": [1]}, [])
     made = number_parameters("INSERT INTO memsense.tenants (name) VALUES (%(name)s)")
     assert execute_numbered(connection, made, {"name": "acme"}) == 1
+
+
+def test_arrays_as_texts_are_read_back_as_they_were(connection: psycopg.Connection[Any]) -> None:
+    texts = ["", "a b", 'said "no"', "back\\slash", "{1,2}", "NULL", "Łódź\n", "it's, so"]
+    for given in (texts, []):
+        values = {"texts": as_text_array(given)}
+        assert fetch_value(connection, SQL("SELECT %(texts)s::text[]"), values) == given
+    numbers = {"numbers": as_number_array([3, -1, 2**40])}
+    assert fetch_value(connection, SQL("SELECT %(numbers)s::bigint[]"), numbers) == [3, -1, 2**40]

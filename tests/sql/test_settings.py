@@ -102,9 +102,9 @@ def test_a_changed_weight_is_the_one_that_the_hits_are_scored_with(
 def test_a_change_takes_effect_in_a_search_of_all_users(
     filled: MemSense, open_memory: OpenMemory
 ) -> None:
-    filled.search(QUESTION)
+    filled.search(QUESTION, all_users=True)
     open_memory().settings.set(profile="lexical")
-    assert filled.search(QUESTION).profile == "lexical"
+    assert filled.search(QUESTION, all_users=True).profile == "lexical"
 
 
 def test_a_search_with_settings_is_two_statements_once_they_are_known(
@@ -133,14 +133,14 @@ def test_the_settings_come_with_the_namespace_and_cost_no_statement_of_their_own
     assert len(statements) == len(names)
 
 
-def test_an_outdated_setting_costs_three_statements_once(
+def test_an_outdated_setting_costs_two_statements_once(
     filled: MemSense, open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled.search(QUESTION, user_id="ada")
     open_memory().settings.set(lexical=1)
     with recorded_statements(monkeypatch) as statements:
         assert filled.search(QUESTION, user_id="ada").profile == "balanced (lexical=1)"
-    assert len(besides_texts(statements, searches=2)) == 2 + 3
+    assert len(besides_texts(statements, searches=2)) == 2 + 2
     with recorded_statements(monkeypatch) as statements:
         filled.search(QUESTION, user_id="ada")
     assert len(besides_texts(statements)) == 2
@@ -168,7 +168,7 @@ def test_settings_belong_to_one_namespace_of_one_tenant(
         assert other.settings.show().version == 0
         assert other.settings.history() == []
         with pytest.raises(NotFoundError, match="no profile named 'mine'"):
-            other.search(QUESTION, profile="mine")
+            other.search(QUESTION, profile="mine", all_users=True)
     assert in_use(filled) == PROFILES["lexical"]
 
 
@@ -243,7 +243,7 @@ def test_an_unusable_override_or_setting_is_refused_by_name(
     filled: MemSense, overrides: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        filled.search(QUESTION, overrides=overrides)
+        filled.search(QUESTION, overrides=overrides, all_users=True)
     with pytest.raises(ConfigurationError, match=said.replace("constant or route", "setting")):
         filled.settings.set(**overrides)
     assert filled.settings.show().version == 0
@@ -271,6 +271,7 @@ def test_a_route_whose_weight_is_set_to_zero_is_never_executed(
         namespace="default",
         user_id="ada",
         granularities=("turn", "session"),
+        model_id=1,
         query_vector=HashingEmbedder().embed_query(QUESTION),
         terms=QUESTION,
         profile=in_use(filled),
@@ -429,11 +430,11 @@ def test_a_setting_of_another_version_is_said_to_be_unusable_with_the_remedy(
         )
     memory = open_memory()
     with pytest.raises(ConfigurationError, match=r"named tomorrow; .*settings reset NAME"):
-        memory.search(QUESTION)
+        memory.search(QUESTION, all_users=True)
     told = [item for item in examine(database_url) if item.check == "settings"]
     assert [(item.severity, "tomorrow" in item.text) for item in told] == [("error", True)]
     memory.settings.reset("tomorrow")
-    assert memory.search(QUESTION)
+    assert memory.search(QUESTION, all_users=True)
     assert [item for item in examine(database_url) if item.check == "settings"] == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from memsense import MemSense
 from memsense.config import Settings
 from memsense.db import open_pool, read
-from memsense.db.connection import limit_recall
+from memsense.db.session import limit_recall
 from memsense.errors import DatabaseError, RecallTimeoutError
 
 OpenMemory = Callable[..., MemSense]

@@ -79,7 +79,7 @@ def test_a_trace_says_what_the_search_said(memory: MemSense) -> None:
     fill(memory)
     memory.search("warm up", user_id="ada")
     for asked in random_searches(12, seed=8):
-        options: dict[str, Any] = {**asked.options, "user_id": "ada"}
+        options: dict[str, Any] = {**asked.options, "user_id": "ada", "all_users": False}
         result = memory.search(asked.question, **options, trace=True)
         assert result.trace_id is not None
         trace = memory.traces.get(str(result.trace_id))

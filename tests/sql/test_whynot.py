@@ -388,6 +388,6 @@ def test_a_chunk_of_another_namespace_is_not_found(
     other = open_memory(namespace="work")
     fill(other, sessions=1)
     with pytest.raises(NotFoundError):
-        other.why_not("apple", chunk_id)
+        other.why_not("apple", chunk_id, all_users=True)
     with pytest.raises(NotFoundError):
-        memory.why_not("apple", 10**12)
+        memory.why_not("apple", 10**12, all_users=True)

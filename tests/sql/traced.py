@@ -92,6 +92,7 @@ def random_searches(count: int, seed: int = 5) -> Iterator[Asked]:
             "profile": source.choice(["balanced", "balanced", "memsense", "lexical", "semantic"]),
             "asked_at": START + timedelta(days=source.randrange(9)),
         }
+        options["all_users"] = options["user_id"] is None
         if source.random() < 0.2:
             options["since"] = START + timedelta(days=source.randrange(4))
         if source.random() < 0.2:

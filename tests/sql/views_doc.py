@@ -151,7 +151,7 @@ SHOWN = (
     ),
     Shown(
         "pending_embeddings",
-        "Which chunks lack a vector? (None, unless something went wrong.)",
+        "Which chunks lack a vector, for now or for good?",
         "SELECT user_id, chunk_id, route FROM memsense.pending_embeddings;",
     ),
 )

@@ -17,7 +17,7 @@ SIZES = (500, 2_000)
 DOUBLINGS = (1, 4)
 """An expression that looks at the next 200 characters from each is linear for longer texts only."""
 
-ATTEMPTS = 3
+ATTEMPTS = 6
 
 
 def growth(work: Callable[[Input], object], make: Callable[[int], Input]) -> float:

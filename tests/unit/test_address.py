@@ -77,7 +77,9 @@ def told(address: str) -> str:
 def called(address: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command line prints; it ends in 2."""
     with pytest.raises(SystemExit) as ended:
-        app.root(args=["--database-url", address, "search", "hi"], prog_name="memsense")
+        app.root(
+            args=["--database-url", address, "search", "--all-users", "hi"], prog_name="memsense"
+        )
     assert ended.value.code == 2
     printed = capsys.readouterr()
     return printed.out + printed.err

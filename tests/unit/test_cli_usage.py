@@ -47,17 +47,20 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> Non
         (("ingest", "no/such/*.json"), "no/such/*.json: no such file or folder"),
         (("ingest", "--format", "nope", SAMPLE), "there are claude_code"),
         (("ingest", "--format", "chatgtp", SAMPLE), "did you mean 'chatgpt'?"),
-        (("search", "hi", "--granularity", "trun"), "did you mean 'turn'?"),
-        (("search", "hi", "--without", "lexcal"), "did you mean 'lexical'?"),
-        (("search", "hi", "--kind", "stabel"), "did you mean 'stable'?"),
+        (("search", "--all-users", "hi", "--granularity", "trun"), "did you mean 'turn'?"),
+        (("search", "--all-users", "hi", "--without", "lexcal"), "did you mean 'lexical'?"),
+        (("search", "--all-users", "hi", "--kind", "stabel"), "did you mean 'stable'?"),
         (("ingest", "--map", "nope=x", SAMPLE), "FIELD=COLUMN"),
         (("ingest", "--timezone", "Nowhere/Else", SAMPLE), "write it like Europe/Lisbon"),
         (("ingest", "--watch", "-"), "--watch needs files or folders"),
         (("ingest", "--watch", "--dry-run", SAMPLE), "exclude each other"),
-        (("search", "hi", "--without", "nope"), "there are vec_full"),
-        (("search", "hi", "--set", "lexical_mode=nope"), "lexical_mode takes bm25f, ts_rank"),
-        (("search", "hi", "--kind", "nope"), "there are stable"),
-        (("search", "hi", "--granularity", "nope"), "--granularity"),
+        (("search", "--all-users", "hi", "--without", "nope"), "there are vec_full"),
+        (
+            ("search", "--all-users", "hi", "--set", "lexical_mode=nope"),
+            "lexical_mode takes bm25f, ts_rank",
+        ),
+        (("search", "--all-users", "hi", "--kind", "nope"), "there are stable"),
+        (("search", "--all-users", "hi", "--granularity", "nope"), "--granularity"),
         (("search",), "QUESTION"),
         (("feedback", "1"), "--helpful"),
         (("sql", "recall", "--filter", "nope"), "there are session"),
@@ -101,3 +104,11 @@ def test_the_shell_completes_commands_and_options(
         monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
         assert call() == 0
         assert expected in capsys.readouterr().out.split()
+
+
+@pytest.mark.parametrize("command", ["search hi", "why-not hi 1", "recent", "entities"])
+def test_what_shows_memories_asks_whose(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(*command.split()) == 2
+    assert "--user NAME, or --all-users" in " ".join(capsys.readouterr().err.split())
+    assert call(*command.split(), "--user", "ada", "--all-users") == 2
+    assert "either --user or --all-users" in " ".join(capsys.readouterr().err.split())

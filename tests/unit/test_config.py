@@ -31,6 +31,13 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "embedding_dimension": "768",
         "trace_sample": "0.5",
         "token_vectors": "false",
+        "prepared_statements": "false",
+        "require_policies": "true",
+        "telemetry_text": "true",
+        "auto_index": "true",
+        "embed": "later",
+        "worker": "on",
+        "embedding_api_keys": '{"https://host/v1": "secret"}',
     }
     for name in Settings.model_fields:
         given = values.get(name, "7")
@@ -41,6 +48,10 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert chosen == ("openai", "llm", "cross-encoder")
     assert (settings.embedding_dimension, settings.trace_sample) == (768, 0.5)
     assert settings.token_vectors is False
+    assert settings.auto_index is True
+    assert (settings.prepared_statements, settings.require_policies) == (False, True)
+    assert (settings.embed, settings.worker, settings.job_attempts) == ("later", "on", 7)
+    assert settings.embedding_api_keys == {"https://host/v1": "secret"}
     rest = Settings.model_fields.keys() - values.keys()
     assert {str(getattr(settings, name)).removesuffix(".0") for name in rest} == {"7"}
 
@@ -148,3 +159,15 @@ def test_each_setting_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_a_service_s_url_is_shown_without_what_may_be_a_secret(url: str, shown: str) -> None:
     assert shown_url(url) == shown
+
+
+@pytest.mark.parametrize("given", ["secret", '["secret"]', "7"])
+def test_keys_of_servers_are_a_json_object(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("MEMSENSE_EMBEDDING_API_KEYS", given)
+    with pytest.raises(ConfigurationError, match="EMBEDDING_API_KEYS: it must be a JSON object"):
+        load_settings()
+
+
+def test_keys_of_servers_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMSENSE_EMBEDDING_API_KEYS", '{"https://host/v1": "secret"}')
+    assert "secret" not in repr(load_settings())

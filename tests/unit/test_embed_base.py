@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from memsense.embed import (
     CachedQueries,
+    Embedder,
     Vectors,
+    check_embedder,
     check_texts,
     check_vectors,
     embed_distinct,
@@ -85,6 +87,56 @@ def test_a_failed_question_is_asked_again() -> None:
         with pytest.raises(EmbeddingError):
             cached.embed_query("a")
     assert failing.seen == ["a", "a"]
+
+
+class Raising:
+    """Raises what it is given wherever it is asked."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @property
+    def model(self) -> str:
+        raise self._error
+
+    @property
+    def dimension(self) -> int:
+        raise self._error
+
+    def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002
+        raise self._error
+
+    def embed_query(self, text: str) -> Vectors:  # noqa: ARG002
+        raise self._error
+
+
+ASKED: dict[str, Callable[[Embedder], object]] = {
+    "model": lambda embedder: embedder.model,
+    "dimension": lambda embedder: embedder.dimension,
+    "embed": lambda embedder: embedder.embed(["a"]),
+    "embed_query": lambda embedder: embedder.embed_query("a"),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize(
+    "error", [RuntimeError("no\nmemory"), OSError("gone"), StopIteration(), KeyError("data")]
+)
+def test_whatever_an_embedder_raises_is_an_embedding_error(asked: str, error: Exception) -> None:
+    with pytest.raises(EmbeddingError, match=type(error).__name__) as raised:
+        ASKED[asked](check_embedder(Raising(error)))
+    assert raised.value.__cause__ is error
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("error", [InvalidInputError("blank"), KeyboardInterrupt()])
+def test_errors_of_our_own_and_interrupts_pass_an_embedder_as_they_are(
+    asked: str, error: BaseException
+) -> None:
+    with pytest.raises(type(error)) as raised:
+        ASKED[asked](check_embedder(Raising(error)))
+    assert raised.value is error
 
 
 def test_texts_for_storage_bypass_the_query_cache() -> None:

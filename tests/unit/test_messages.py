@@ -1,11 +1,15 @@
 """What callers hand over as messages, and what is refused with which words."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from memsense.errors import InvalidInputError
+from memsense.ingest import pair_exchanges
 from memsense.write.messages import read_messages
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -56,14 +60,18 @@ def test_blank_messages_are_left_out_and_names_are_participants() -> None:
             "messages.0.role: input should be 'user', .*, not 'robot'",
         ),
         ({"role": "user", "content": None}, "messages.0.content must be a text, not None"),
-        ({"role": "user", "content": [{"type": "text"}]}, "messages.0.content must be a text"),
+        ({"role": "user", "content": [{"type": "text"}]}, "no message has any text"),
+        ({"role": "user", "content": [7]}, "messages.0 content.0 must be a text or a part"),
+        ({"role": "user", "content": {}}, "messages.0.content must be a text"),
+        ({"role": "user", "content": "x", "timestamp": "noon"}, "messages.0 timestamp must be"),
+        ({"role": "user", "content": "x", "created_at": True}, "messages.0 created_at must be"),
         ({"role": "user"}, "messages.0.content is missing"),
         (
             {"role": "user", "content": "x", "time": 1},
-            "messages.0 has unknown keys 'time'; known are role, content, id, at, name",
+            "messages.0 has unknown keys 'time'; known are role, content, id, at, name, timestamp",
         ),
         ({"role": "user", "content": "x", 7: 1}, "messages.0 has unknown keys 7"),
-        (17, "messages.0 must be a mapping with role and content, not 17"),
+        (17, "messages.0 must be a mapping or an object with role and content, not 17"),
         (
             {"role": "user", "content": "x", "at": "noon"},
             "messages.0.at must be an ISO 8601 time, not 'noon'",
@@ -89,7 +97,7 @@ def test_an_unusable_message_is_refused_by_its_place(message: Any, words: str) -
 
 @pytest.mark.parametrize("messages", ["hello", b"hello", {"role": "user", "content": "x"}, 3, None])
 def test_what_is_no_list_is_no_list_of_messages(messages: Any) -> None:
-    with pytest.raises(InvalidInputError, match="messages must be a list of mappings"):
+    with pytest.raises(InvalidInputError, match="messages must be a list of messages"):
         read_messages(messages, session_id="s", now=NOW)
 
 
@@ -101,3 +109,143 @@ def test_texts_are_cleaned_of_what_postgresql_cannot_hold() -> None:
 def test_a_generator_of_messages_is_taken() -> None:
     messages = ({"role": "user", "content": text} for text in ("one", "two"))
     assert len(read_messages(messages, session_id="s", now=NOW).messages) == 2
+
+
+AT = datetime(2026, 5, 1, 10, tzinfo=UTC)
+
+
+@dataclass
+class Note:
+    role: str
+    content: Any
+    timestamp: datetime | None = None
+
+
+class Block(BaseModel):
+    type: str
+    text: str | None = None
+
+
+class Answer(BaseModel):
+    role: str = "assistant"
+    content: list[Block]
+    stop_reason: str = "end_turn"
+
+
+class Human(BaseModel):
+    """As LangChain's: its type says who speaks."""
+
+    content: str
+    type: str = "human"
+    id: str | None = None
+
+
+TOOL_USE = {"type": "tool_use", "id": "t", "name": "weather", "input": {"city": "Lisbon"}}
+TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "sunny"}
+CALL = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+
+
+FOREIGN: list[tuple[Any, str, str]] = [
+    ({"role": "user", "content": [{"type": "text", "text": "hi"}]}, "user", "hi"),
+    (
+        {"role": "assistant", "content": [{"type": "text", "text": "Let me see."}, TOOL_USE]},
+        "assistant",
+        "Let me see.",
+    ),
+    (
+        {"role": "user", "content": [TOOL_RESULT, {"type": "text", "text": "so?"}]},
+        "user",
+        "so?",
+    ),
+    ({"role": "assistant", "content": "Sure.", "tool_calls": [CALL]}, "assistant", "Sure."),
+    ({"role": "assistant", "content": None, "refusal": "I can't."}, "assistant", "I can't."),
+    (
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        "user",
+        "hi",
+    ),
+    (
+        {
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "hello", "annotations": []}],
+        },
+        "assistant",
+        "hello",
+    ),
+    ({"type": "human", "content": "hi", "example": False}, "user", "hi"),
+    ({"type": "ai", "data": {"content": "hello", "type": "ai"}}, "assistant", "hello"),
+    (
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["langchain", "schema", "messages", "HumanMessage"],
+            "kwargs": {"content": "hi", "type": "human"},
+        },
+        "user",
+        "hi",
+    ),
+    (("human", "hi"), "user", "hi"),
+    (Human(content="hi"), "user", "hi"),
+    (Note("user", "hi"), "user", "hi"),
+    (Note("assistant", [Block(type="text", text="hello")]), "assistant", "hello"),
+    (
+        Answer(content=[Block(type="thinking"), Block(type="text", text="hello")]),
+        "assistant",
+        "hello",
+    ),
+    (SimpleNamespace(role="user", content="hi"), "user", "hi"),
+    ({"role": "model", "content": "hello"}, "assistant", "hello"),
+]
+
+
+@pytest.mark.parametrize(("message", "role", "text"), FOREIGN)
+def test_messages_of_other_libraries_are_read(message: Any, role: str, text: str) -> None:
+    [found] = read(message).messages
+    assert (found.role, found.text) == (role, text)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        {"role": "user", "content": [TOOL_RESULT]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "assistant", "content": "", "function_call": {"name": "f", "arguments": "{}"}},
+        {"type": "function_call", "call_id": "c", "name": "weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+        {"type": "reasoning", "summary": []},
+        {"role": "user", "content": "<memsense-context>\nwhat was recalled\n</memsense-context>"},
+    ],
+)
+def test_calls_results_and_what_was_injected_are_left_out(silent: Any) -> None:
+    said = {"role": "user", "content": "hi"}
+    assert [message.text for message in read(silent, said, silent).messages] == ["hi"]
+
+
+def test_a_results_role_is_a_tools_and_becomes_no_exchange() -> None:
+    found = read(
+        {"role": "user", "content": "hi"},
+        {"role": "tool", "tool_call_id": "c", "content": "sunny"},
+        {"role": "developer", "content": "Be kind."},
+    )
+    assert [message.role for message in found.messages] == ["user", "tool", "system"]
+    assert [len(one.user) for one in pair_exchanges(found)] == [1]
+
+
+def test_what_was_put_before_the_question_is_not_stored_with_it() -> None:
+    recalled = "<memsense-context>\nMemory 1\n</memsense-context>\n\nWhere do I live?"
+    assert read({"role": "user", "content": recalled}).messages[0].text == "Where do I live?"
+
+
+@pytest.mark.parametrize("name", ["timestamp", "created_at"])
+@pytest.mark.parametrize("given", [AT, AT.isoformat(), AT.timestamp(), 1000 * int(AT.timestamp())])
+def test_a_time_may_have_the_name_that_libraries_give_it(name: str, given: Any) -> None:
+    [found] = read({"role": "user", "content": "hi", name: given}).messages
+    assert (found.at, found.at_zone_known) == (AT, True)
+    [other] = read({"role": "user", "content": "hi", name: "2026-05-01T10:00:00"}).messages
+    assert (other.at, other.at_zone_known) == (AT, False)
+    [none] = read({"role": "user", "content": "hi", name: None}).messages
+    assert none.at == NOW
+    [noted] = read(Note("user", "hi", AT)).messages
+    assert noted.at == AT

@@ -7,7 +7,7 @@ from growth import LINEAR, growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.store.writes import drop_repeats
+from memsense.store.planning import drop_repeats
 from memsense.types import ChunkDraft, ExchangeDraft
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

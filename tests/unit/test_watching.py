@@ -3,6 +3,7 @@
 import os
 import queue
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -93,3 +94,22 @@ def test_a_log_that_was_replaced_or_written_again_is_seen(
     other = write(tmp_path / "aside" / "old.jsonl", LOG + LOG)
     os.replace(other, tmp_path / "logs" / "old" / "old.jsonl")  # noqa: PTH105
     assert seen_until(lines, "old.jsonl") == {"old.jsonl"}
+
+
+def test_a_database_whose_rows_go_to_its_write_ahead_log_alone_is_seen(
+    tmp_path: Path, lines: "queue.Queue[str]"
+) -> None:
+    program = sqlite3.connect(tmp_path / "logs" / "state.vscdb")
+    program.execute("PRAGMA journal_mode = WAL")
+    program.execute("CREATE TABLE cursorDiskKV (key TEXT, value BLOB)")
+    program.execute("PRAGMA wal_checkpoint")
+    program.commit()
+    seen_until(lines, "state.vscdb")
+    while not lines.empty():
+        lines.get()
+    before = (tmp_path / "logs" / "state.vscdb").stat().st_mtime_ns
+    program.execute("INSERT INTO cursorDiskKV VALUES ('a', 'b')")
+    program.commit()
+    assert (tmp_path / "logs" / "state.vscdb").stat().st_mtime_ns == before
+    assert seen_until(lines, "state.vscdb") == {"state.vscdb"}
+    program.close()

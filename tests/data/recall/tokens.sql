@@ -1,4 +1,4 @@
-WITH scope AS MATERIALIZED (
+/* recall */ WITH scope AS MATERIALIZED (
     SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -25,6 +25,52 @@ question AS MATERIALIZED (
     SELECT DISTINCT lexeme
     FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
 ),
+lapsed AS MATERIALIZED (
+    SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s
+      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND expires_at <= now()
+),
+hidden AS MATERIALIZED (
+    SELECT chunk_id FROM lapsed
+    UNION ALL
+    SELECT h.chunk_id
+    FROM lapsed AS x
+    CROSS JOIN LATERAL (
+        SELECT h.chunk_id
+        FROM memsense.chunks AS h
+        WHERE h.tenant_id = %(tenant_id)s
+          AND h.scope_id = x.scope_id
+          AND h.session_id = x.session_id
+          AND h.granularity = 'session'
+          AND (h.ordinal, h.part) <= (x.ordinal, x.part)
+          AND h.last_ordinal >= x.ordinal
+        OFFSET 0
+    ) AS h
+    WHERE x.granularity = 'turn' AND x.status = 'active'
+),
+bereft AS MATERIALIZED (
+    SELECT b.chunk_id
+    FROM lapsed AS x
+    CROSS JOIN LATERAL (
+        (SELECT c.chunk_id
+         FROM memsense.chunks AS c
+         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
+           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) < (x.ordinal, x.part)
+         ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
+        UNION ALL
+        (SELECT c.chunk_id
+         FROM memsense.chunks AS c
+         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
+           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) > (x.ordinal, x.part)
+         ORDER BY c.ordinal, c.part LIMIT 1)
+    ) AS b
+    WHERE x.granularity = 'turn' AND x.status = 'active'
+),
+spared AS MATERIALIZED (
+    SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
+),
 vec_full AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -36,8 +82,9 @@ vec_full AS (
         FROM memsense.embeddings_full
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_vec_full)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_full.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -53,8 +100,9 @@ vec_user AS (
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_vec_user)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -70,8 +118,9 @@ vec_assistant AS (
         FROM memsense.embeddings_assistant
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_vec_assistant)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -87,8 +136,11 @@ vec_next_user AS (
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IS NOT NULL
+          AND ((SELECT are_all FROM spared) OR (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
+          AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, previous_chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -104,8 +156,9 @@ facet_personal_info AS (
         FROM memsense.embeddings_personal_info
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_facet_personal_info)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -121,8 +174,9 @@ facet_preferences AS (
         FROM memsense.embeddings_preferences
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_facet_preferences)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -138,8 +192,9 @@ facet_events AS (
         FROM memsense.embeddings_events
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND model_id = %(model_id)s
           AND %(weight_facet_events)s > 0
-          AND true
+          AND ((SELECT are_all FROM spared) OR (embeddings_events.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
@@ -209,7 +264,7 @@ postings AS (
     ) AS c
     WHERE t.document_frequency > 0
       AND %(weight_lexical)s > 0
-      AND true
+      AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
     OFFSET 0
 ),
 frequencies AS (
@@ -228,7 +283,8 @@ frequencies AS (
                ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
         * %(weight_tag)s / greatest(base + tag_slope * tag_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
+        + CASE WHEN (NOT (SELECT are_all FROM spared) AND (postings.chunk_id IN (SELECT chunk_id FROM bereft)) IS TRUE) THEN 0
+               WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
                ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
                   - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
         * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
@@ -236,7 +292,7 @@ frequencies AS (
     OFFSET 0
 ),
 words AS (
-    SELECT chunk_id, granularity, (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s)) AS score
+    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
     GROUP BY chunk_id, granularity
@@ -288,7 +344,7 @@ ranked AS (
     ) AS listed
 ),
 fused AS MATERIALIZED (
-    SELECT chunk_id, sum(share) AS rrf_score
+    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
     FROM ranked
     GROUP BY chunk_id
     ORDER BY rrf_score DESC, chunk_id
@@ -334,6 +390,7 @@ vectors AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
+      AND model_id = %(model_id)s
       AND route = 'full'
 ),
 tokens AS (
@@ -348,15 +405,21 @@ tokens AS (
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND chunk_id = ANY (ARRAY(
           SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+      AND model_id = %(model_id)s
 ),
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
+        'recalled_at', statement_timestamp(),
         'model_id', (SELECT max(model_id) FROM scope),
         'settings_version', (SELECT max(settings_version) FROM scope),
         'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
         'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
         'matches', (SELECT count(*) FROM matched),
+        'waiting', EXISTS (
+            SELECT FROM memsense.jobs
+            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+              AND coalesce(model_id = %(model_id)s, true)),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),

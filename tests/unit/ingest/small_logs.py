@@ -1,281 +1,389 @@
-"""The smallest log of each format that holds a given text: a person says it and is answered."""
+"""The smallest log of each format that holds given texts: by turns the user's and the answer's."""
 
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 Json = dict[str, Any]
+Texts = Sequence[str]
+
+START = datetime(2026, 1, 1, 10, tzinfo=UTC)
 
 
 def lines(*records: Any) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def _claude_code(text: str) -> str:
-    asked = {"content": text}
-    answered = {"id": "m", "content": [{"type": "text", "text": "fine"}]}
-    return lines(
-        {"type": "user", "uuid": "u", "sessionId": "s", "message": asked},
-        {
-            "type": "assistant",
-            "uuid": "v",
-            "parentUuid": "u",
-            "sessionId": "s",
-            "message": answered,
-        },
+def _turns(texts: Texts) -> Iterator[tuple[int, bool, str]]:
+    """The number, from 0, whether the user speaks, and the text."""
+    return ((number, number % 2 == 0, text) for number, text in enumerate(texts))
+
+
+def _roles(texts: Texts, user: str = "user", answer: str = "assistant") -> Iterator[Json]:
+    for _, asks, text in _turns(texts):
+        yield {"role": user if asks else answer, "content": text}
+
+
+def _at(number: int) -> datetime:
+    return START + timedelta(seconds=number)
+
+
+def _millis(number: int) -> int:
+    return int(_at(number).timestamp()) * 1000
+
+
+def _text(said: str) -> list[Json]:
+    return [{"type": "text", "text": said}]
+
+
+def _parent(number: int) -> str | None:
+    return f"m{number - 1}" if number else None
+
+
+def _claude_code(texts: Texts) -> str:
+    def line(number: int, asks: bool, text: str) -> Json:
+        message = {"content": text} if asks else {"id": f"a{number}", "content": _text(text)}
+        about = {"type": "user" if asks else "assistant", "uuid": f"m{number}", "sessionId": "s"}
+        return about | {"parentUuid": _parent(number), "message": message}
+
+    return lines(*(line(*turn) for turn in _turns(texts)))
+
+
+def _openclaw(texts: Texts) -> str:
+    told = (
+        {"type": "message", "id": f"m{n}", "parentId": _parent(n), "message": message}
+        for n, message in enumerate(_roles(texts))
     )
+    return lines({"type": "session", "id": "s", "cwd": "/"}, *told)
 
 
-def _openclaw(text: str) -> str:
-    return lines(
-        {"type": "session", "id": "s", "cwd": "/"},
-        {"type": "message", "id": "a", "message": {"role": "user", "content": text}},
-        {
-            "type": "message",
-            "id": "b",
-            "parentId": "a",
-            "message": {"role": "assistant", "content": "fine"},
-        },
-    )
+def _codex(texts: Texts) -> str:
+    def event(asks: bool, text: str) -> Json:
+        kind = "user_message" if asks else "agent_message"
+        return {"type": "event_msg", "payload": {"type": kind, "message": text}}
+
+    header = {"type": "session_meta", "payload": {"id": "s"}}
+    return lines(header, *(event(asks, text) for _, asks, text in _turns(texts)))
 
 
-def _codex(text: str) -> str:
-    return lines(
-        {"type": "session_meta", "payload": {"id": "s"}},
-        {"type": "event_msg", "payload": {"type": "user_message", "message": text}},
-        {"type": "event_msg", "payload": {"type": "agent_message", "message": "fine"}},
-    )
+def _openai_responses(texts: Texts) -> str:
+    def item(asks: bool, text: str) -> Json:
+        content = [{"type": "input_text" if asks else "output_text", "text": text}]
+        return {"type": "message", "role": "user" if asks else "assistant", "content": content}
+
+    return lines(*(item(asks, text) for _, asks, text in _turns(texts)))
 
 
-def _chatgpt(text: str) -> str:
-    def node(role: str, said: str, parent: str | None) -> Json:
-        content = {"content_type": "text", "parts": [said]}
-        return {"parent": parent, "message": {"author": {"role": role}, "content": content}}
-
-    nodes = {"a": node("user", text, None), "b": node("assistant", "fine", "a")}
-    return json.dumps({"id": "c", "current_node": "b", "mapping": nodes})
-
-
-def _telegram(text: str) -> str:
-    def message(number: int, name: str, said: str) -> Json:
-        when = str(1735732800 + number)
-        return {"id": number, "type": "message", "from": name, "date_unixtime": when, "text": said}
-
-    return json.dumps({"id": 1, "messages": [message(1, "Ana", text), message(2, "Bo", "fine")]})
+def _gemini_cli(texts: Texts) -> str:
+    told = [
+        {"id": f"m{n}", "type": "user" if asks else "gemini", "content": text}
+        for n, asks, text in _turns(texts)
+    ]
+    return json.dumps({"sessionId": "s", "projectHash": "h", "messages": told})
 
 
-def _slack(text: str) -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return json.dumps(
-        [
-            {"type": "message", "user": "U1", "text": escaped, "ts": "1452837318.000001"},
-            {"type": "message", "user": "U2", "text": "fine", "ts": "1452837319.000002"},
-        ]
-    )
+def _chatgpt(texts: Texts) -> str:
+    def node(number: int, asks: bool, text: str) -> Json:
+        content = {"content_type": "text", "parts": [text]}
+        author = {"role": "user" if asks else "assistant"}
+        return {"parent": _parent(number), "message": {"author": author, "content": content}}
+
+    nodes = {f"m{turn[0]}": node(*turn) for turn in _turns(texts)}
+    return json.dumps({"id": "c", "current_node": list(nodes)[-1], "mapping": nodes})
 
 
-def _rows(text: str) -> str:
-    out = io.StringIO()
-    csv.writer(out).writerows([("role", "content"), ("user", text), ("assistant", "fine")])
-    return out.getvalue()
+def _claude_ai(texts: Texts) -> str:
+    told = [
+        {"uuid": f"m{n}", "sender": "human" if asks else "assistant", "text": text}
+        for n, asks, text in _turns(texts)
+    ]
+    return json.dumps({"uuid": "c", "chat_messages": told})
 
 
-def _locomo(text: str) -> str:
+def _longmemeval(texts: Texts) -> str:
+    told = [list(_roles(texts))]
+    one = {"question_id": "q", "haystack_session_ids": ["s"], "haystack_sessions": told}
+    return json.dumps([one])
+
+
+def _locomo(texts: Texts) -> str:
     turns = [
-        {"speaker": "Ana", "dia_id": "D1:1", "text": text},
-        {"speaker": "Bo", "dia_id": "D1:2", "text": "fine"},
+        {"speaker": "Ana" if asks else "Bo", "dia_id": f"D1:{n + 1}", "text": text}
+        for n, asks, text in _turns(texts)
     ]
     talk = {"speaker_a": "Ana", "speaker_b": "Bo", "session_1": turns}
     return json.dumps([{"sample_id": "c", "conversation": talk}])
 
 
-def _turns(text: str) -> list[Json]:
-    return [{"role": "user", "content": text}, {"role": "assistant", "content": "fine"}]
+def _sharegpt(texts: Texts) -> str:
+    told = [{"from": "human" if asks else "gpt", "value": text} for _, asks, text in _turns(texts)]
+    return json.dumps([{"id": "s", "conversations": told}])
 
 
-def _deepseek(text: str) -> str:
-    def node(kind: str, said: str, parent: str | None) -> Json:
-        fragments = [{"type": "THINK", "content": "hm"}, {"type": kind, "content": said}]
-        return {"parent": parent, "children": [], "message": {"fragments": fragments}}
+def _telegram(texts: Texts) -> str:
+    told = [
+        {
+            "id": n + 1,
+            "type": "message",
+            "from": "Ana" if asks else "Bo",
+            "date_unixtime": str(1735732800 + n),
+            "text": text,
+        }
+        for n, asks, text in _turns(texts)
+    ]
+    return json.dumps({"id": 1, "messages": told})
 
-    nodes = {"1": node("REQUEST", text, None), "2": node("RESPONSE", "fine", "1")}
+
+def _slack(texts: Texts) -> str:
+    def escaped(text: str) -> str:
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+    return json.dumps(
+        [
+            {
+                "type": "message",
+                "user": "U1" if asks else "U2",
+                "text": escaped(text),
+                "ts": f"{1452837318 + n}.00000{n + 1}",
+            }
+            for n, asks, text in _turns(texts)
+        ]
+    )
+
+
+def _rows(texts: Texts) -> str:
+    out = io.StringIO()
+    told = ((one["role"], one["content"]) for one in _roles(texts))
+    csv.writer(out).writerows([("role", "content"), *told])
+    return out.getvalue()
+
+
+def _deepseek(texts: Texts) -> str:
+    def node(number: int, asks: bool, text: str) -> Json:
+        spoken = {"type": "REQUEST" if asks else "RESPONSE", "content": text}
+        fragments = [{"type": "THINK", "content": "hm"}, spoken]
+        return {"parent": _parent(number), "children": [], "message": {"fragments": fragments}}
+
+    nodes = {f"m{turn[0]}": node(*turn) for turn in _turns(texts)}
     return json.dumps([{"id": "c", "title": "t", "mapping": nodes}])
 
 
-def _qwen_code(text: str) -> str:
-    def line(uuid: str, parent: str | None, kind: str, said: str) -> Json:
-        message = {"role": kind, "parts": [{"text": said}]}
-        return {
-            "uuid": uuid,
-            "parentUuid": parent,
-            "sessionId": "s",
-            "type": kind,
-            "message": message,
-        }
+def _qwen_code(texts: Texts) -> str:
+    def line(number: int, asks: bool, text: str) -> Json:
+        kind = "user" if asks else "assistant"
+        about = {"uuid": f"m{number}", "parentUuid": _parent(number), "sessionId": "s"}
+        return about | {"type": kind, "message": {"role": kind, "parts": [{"text": text}]}}
 
-    return lines(line("a", None, "user", text), line("b", "a", "assistant", "fine"))
+    return lines(*(line(*turn) for turn in _turns(texts)))
 
 
-def _droid(text: str) -> str:
-    def message(known: str, parent: str | None, role: str, said: str) -> Json:
-        content = [{"type": "text", "text": said}]
-        inner = {"role": role, "content": content}
-        return {"type": "message", "id": known, "parentId": parent, "message": inner}
+def _droid(texts: Texts) -> str:
+    def message(number: int, asks: bool, text: str) -> Json:
+        inner = {"role": "user" if asks else "assistant", "content": _text(text)}
+        about = {"type": "message", "id": f"m{number}", "parentId": _parent(number)}
+        return about | {"message": inner}
 
-    return lines(
-        {"type": "session_start", "id": "s", "title": "t"},
-        message("a", None, "user", text),
-        message("b", "a", "assistant", "fine"),
-    )
+    header = {"type": "session_start", "id": "s", "title": "t"}
+    return lines(header, *(message(*turn) for turn in _turns(texts)))
 
 
-def _goose(text: str) -> str:
-    def message(role: str, said: str) -> Json:
-        return {"role": role, "created": 1767225600, "content": [{"type": "text", "text": said}]}
+def _goose(texts: Texts) -> str:
+    def message(number: int, asks: bool, text: str) -> Json:
+        about = {"role": "user" if asks else "assistant", "created": 1767225600 + number}
+        return about | {"content": _text(text)}
 
-    header = {"working_dir": "/", "description": "t", "message_count": 2}
-    return lines(header, message("user", text), message("assistant", "fine"))
+    header = {"working_dir": "/", "description": "t", "message_count": len(texts)}
+    return lines(header, *(message(*turn) for turn in _turns(texts)))
 
 
-def _grok(text: str) -> str:
-    def response(sender: str, said: str) -> Json:
-        return {"response": {"sender": sender, "message": said}}
-
-    told = [response("human", text), response("ASSISTANT", "fine")]
+def _grok(texts: Texts) -> str:
+    told = [
+        {"response": {"_id": f"m{n}", "sender": "human" if asks else "ASSISTANT", "message": text}}
+        for n, asks, text in _turns(texts)
+    ]
     return json.dumps({"conversations": [{"conversation": {"id": "c"}, "responses": told}]})
 
 
-def _opencode(text: str) -> str:
-    def message(known: str, role: str, said: str) -> Json:
-        return {"info": {"id": known, "role": role}, "parts": [{"type": "text", "text": said}]}
-
-    told = [message("msg_1", "user", text), message("msg_2", "assistant", "fine")]
+def _opencode(texts: Texts) -> str:
+    told = [
+        {
+            "info": {"id": f"msg_{n}", "role": "user" if asks else "assistant"},
+            "parts": _text(text),
+        }
+        for n, asks, text in _turns(texts)
+    ]
     return json.dumps({"info": {"id": "ses_1", "title": "t"}, "messages": told})
 
 
-def _cline(text: str) -> str:
-    return json.dumps(
-        [
-            {"ts": 1767225600000, "type": "say", "say": "text", "text": text},
-            {"ts": 1767225601000, "type": "say", "say": "completion_result", "text": "fine"},
-        ]
-    )
+def _cline(texts: Texts) -> str:
+    def event(number: int, asks: bool, text: str) -> Json:
+        kind = "completion_result" if not asks else "user_feedback" if number else "text"
+        return {"ts": _millis(number), "type": "say", "say": kind, "text": text}
+
+    return json.dumps([event(*turn) for turn in _turns(texts)])
 
 
-def _copilot(text: str) -> str:
+def _copilot(texts: Texts) -> str:
+    def event(number: int, asks: bool, text: str) -> Json:
+        kind = "user.message" if asks else "assistant.message"
+        return {"type": kind, "id": f"m{number}", "data": {"content": text}}
+
+    header = {"type": "session.start", "data": {"sessionId": "s"}}
+    return lines(header, *(event(*turn) for turn in _turns(texts)))
+
+
+def _aider(texts: Texts) -> str:
+    def turn(asks: bool, text: str) -> str:
+        return "".join(f"#### {line}\n" for line in text.split("\n")) if asks else f"{text}\n"
+
+    told = "\n".join(turn(asks, text) for _, asks, text in _turns(texts))
+    return f"# aider chat started at 2026-01-01 10:00:00\n\n> Aider v1\n\n{told}"
+
+
+def _cursor(texts: Texts) -> str:
     return lines(
-        {"type": "session.start", "data": {"sessionId": "s"}},
-        {"type": "user.message", "id": "a", "data": {"content": text}},
-        {"type": "assistant.message", "id": "b", "data": {"content": "fine"}},
+        *(
+            {"role": one["role"], "message": {"content": _text(one["content"])}}
+            for one in _roles(texts)
+        )
     )
 
 
-def _aider(text: str) -> str:
-    prompt = "".join(f"#### {line}\n" for line in text.split("\n"))
-    return f"# aider chat started at 2026-01-01 10:00:00\n\n> Aider v1\n\n{prompt}\nfine\n"
-
-
-def _cursor(text: str) -> str:
-    def turn(role: str, said: str) -> Json:
-        return {"role": role, "message": {"content": [{"type": "text", "text": said}]}}
-
-    return lines(turn("user", text), turn("assistant", "fine"))
-
-
-def _open_webui(text: str) -> str:
+def _open_webui(texts: Texts) -> str:
     told = {
-        "a": {"id": "a", "parentId": None, "role": "user", "content": text},
-        "b": {"id": "b", "parentId": "a", "role": "assistant", "content": "fine"},
+        f"m{n}": {"id": f"m{n}", "parentId": _parent(n), **message}
+        for n, message in enumerate(_roles(texts))
     }
-    return json.dumps([{"id": "c", "chat": {"history": {"messages": told, "currentId": "b"}}}])
+    history = {"messages": told, "currentId": list(told)[-1]}
+    return json.dumps([{"id": "c", "chat": {"history": history}}])
 
 
-def _discord(text: str) -> str:
-    def message(known: str, name: str, said: str) -> Json:
-        at = "2026-01-01T10:00:00+02:00"
-        about = {"id": known, "type": "Default", "timestamp": at, "content": said}
-        return about | {"author": {"id": name, "name": name}}
+def _discord(texts: Texts) -> str:
+    def message(number: int, asks: bool, text: str) -> Json:
+        name = "Ana" if asks else "Bo"
+        about = {"id": str(number + 1), "type": "Default", "content": text}
+        return about | {"timestamp": _at(number).isoformat(), "author": {"id": name, "name": name}}
 
-    told = [message("1", "Ana", text), message("2", "Bo", "fine")]
+    told = [message(*turn) for turn in _turns(texts)]
     return json.dumps({"guild": {"id": "g"}, "channel": {"id": "c"}, "messages": told})
 
 
-def _messenger(text: str) -> str:
-    def message(second: int, name: str, said: str) -> Json:
-        return {"sender_name": name, "timestamp_ms": 1767225600000 + second, "content": said}
+def _messenger(texts: Texts) -> str:
+    told = [
+        {"sender_name": "Ana" if asks else "Bo", "timestamp_ms": _millis(n), "content": text}
+        for n, asks, text in _turns(texts)
+    ]
+    thread: Json = {"participants": [{"name": "Ana"}], "messages": told[::-1]}
+    return json.dumps(thread | {"thread_path": "t"})
 
-    told = [message(1, "Bo", "fine"), message(0, "Ana", text)]
-    return json.dumps({"participants": [{"name": "Ana"}], "messages": told, "thread_path": "t"})
 
-
-def _ai_sdk(text: str) -> str:
-    def message(known: str, role: str, said: str) -> Json:
-        return {"id": known, "role": role, "parts": [{"type": "text", "text": said}]}
-
-    told = [message("a", "user", text), message("b", "assistant", "fine")]
+def _ai_sdk(texts: Texts) -> str:
+    told = [
+        {"id": f"m{n}", "role": one["role"], "parts": _text(one["content"])}
+        for n, one in enumerate(_roles(texts))
+    ]
     return json.dumps({"id": "c", "messages": told})
 
 
-SMALL_LOGS: dict[str, Callable[[str], str]] = {
+def _antigravity(texts: Texts) -> str:
+    def step(number: int, asks: bool, text: str) -> Json:
+        request = (
+            f"<USER_REQUEST>\n{text}\n</USER_REQUEST>\n<ADDITIONAL_METADATA>x</ADDITIONAL_METADATA>"
+        )
+        told = (
+            {"source": "USER_EXPLICIT", "type": "USER_INPUT", "content": request}
+            if asks
+            else {"source": "MODEL", "type": "PLANNER_RESPONSE", "content": text}
+        )
+        return {"step_index": number, **told}
+
+    return lines(*(step(*turn) for turn in _turns(texts)))
+
+
+def _kimi(texts: Texts) -> str:
+    def event(number: int, asks: bool, text: str) -> Json:
+        message = (
+            {"type": "TurnBegin", "payload": {"user_input": text}}
+            if asks
+            else {"type": "ContentPart", "payload": {"type": "text", "text": text}}
+        )
+        return {"timestamp": 1767225600.5 + number, "message": message}
+
+    header = {"type": "metadata", "protocol_version": "1.9"}
+    return lines(header, *(event(*turn) for turn in _turns(texts)))
+
+
+def _lobechat(texts: Texts) -> str:
+    told = [
+        {"id": f"m{n}", "topicId": "t", "createdAt": _millis(n), **message}
+        for n, message in enumerate(_roles(texts))
+    ]
+    state: Json = {"messages": told[::-1], "topics": [{"id": "t", "title": "a title"}]}
+    return json.dumps({"exportType": "sessions", "state": state, "version": 7})
+
+
+def _langfuse(texts: Texts) -> str:
+    def trace(number: int) -> Json:
+        about: Json = {"id": f"r{number}", "sessionId": "s", "observations": []}
+        at = _at(number).isoformat()
+        answer = texts[number + 1] if number + 1 < len(texts) else None
+        asked = [{"role": "user", "content": texts[number]}]
+        return about | {"timestamp": at, "input": asked, "output": answer}
+
+    return lines(*(trace(number) for number in range(0, len(texts), 2)))
+
+
+def _imessage(texts: Texts) -> str:
+    def message(number: int, asks: bool, text: str) -> str:
+        name = "Me" if asks else "Ana"
+        return f"Jan 01, 2026 10:00:0{number} AM (Read by you)\n{name}\n{text}\n\n"
+
+    return "".join(message(*turn) for turn in _turns(texts))
+
+
+def _gemini_takeout(texts: Texts) -> str:
+    def activity(number: int) -> Json:
+        about: Json = {"header": "Gemini Apps", "title": f"Prompted {texts[number]}"}
+        answers = [{"html": f"<p>{text}</p>"} for text in texts[number + 1 : number + 2]]
+        at = f"{_at(number):%Y-%m-%dT%H:%M:%S}.000Z"
+        return about | {"time": at, "products": ["Gemini Apps"], "safeHtmlItem": answers}
+
+    return json.dumps([activity(number) for number in range(0, len(texts), 2)][::-1])
+
+
+def _chat_lines(texts: Texts, head: str) -> str:
+    return "".join(
+        f"{head.format(n=n)} {'Ana' if asks else 'Bo'}: {text}\n" for n, asks, text in _turns(texts)
+    )
+
+
+LOGS: dict[str, Callable[[Texts], str]] = {
     "claude_code": _claude_code,
     "openclaw": _openclaw,
     "codex": _codex,
-    "openai_responses": lambda text: lines(
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]},
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "fine"}],
-        },
-    ),
-    "gemini_cli": lambda text: json.dumps(
-        {
-            "sessionId": "s",
-            "projectHash": "h",
-            "messages": [
-                {"id": "a", "type": "user", "content": text},
-                {"id": "b", "type": "gemini", "content": "fine"},
-            ],
-        }
-    ),
+    "openai_responses": _openai_responses,
+    "gemini_cli": _gemini_cli,
     "chatgpt": _chatgpt,
-    "claude_ai": lambda text: json.dumps(
-        {
-            "uuid": "c",
-            "chat_messages": [
-                {"uuid": "a", "sender": "human", "text": text},
-                {"uuid": "b", "sender": "assistant", "text": "fine"},
-            ],
-        }
-    ),
-    "longmemeval": lambda text: json.dumps(
-        [{"question_id": "q", "haystack_session_ids": ["s"], "haystack_sessions": [_turns(text)]}]
-    ),
+    "claude_ai": _claude_ai,
+    "longmemeval": _longmemeval,
     "locomo": _locomo,
-    "sharegpt": lambda text: json.dumps(
-        [
-            {
-                "id": "s",
-                "conversations": [
-                    {"from": "human", "value": text},
-                    {"from": "gpt", "value": "fine"},
-                ],
-            }
-        ]
-    ),
+    "sharegpt": _sharegpt,
     "telegram": _telegram,
-    "langchain": lambda text: json.dumps(
-        [{"type": "human", "content": text}, {"type": "ai", "content": "fine"}]
+    "langchain": lambda texts: json.dumps(
+        [{"type": "human" if asks else "ai", "content": text} for _, asks, text in _turns(texts)]
     ),
     "slack": _slack,
-    "openai_messages": lambda text: json.dumps({"messages": _turns(text)}),
+    "openai_messages": lambda texts: json.dumps({"messages": list(_roles(texts))}),
     "rows": _rows,
-    "signal": lambda text: f"[2024-12-24, 12:23] Ana: {text}\n[2024-12-24, 12:24] Bo: fine\n",
-    "whatsapp": lambda text: f"[24/12/24, 12:23:01] Ana: {text}\n[24/12/24, 12:24:02] Bo: fine\n",
-    "transcript": lambda text: f"User: {text}\nAssistant: fine\n",
-    "text": lambda text: f"{text}\n\nfine\n",
+    "signal": lambda texts: _chat_lines(texts, "[2024-12-24, 12:2{n}]"),
+    "whatsapp": lambda texts: _chat_lines(texts, "[24/12/24, 12:23:0{n}]"),
+    "transcript": lambda texts: "".join(
+        f"{'User' if asks else 'Assistant'}: {text}\n" for _, asks, text in _turns(texts)
+    ),
+    "text": lambda texts: "".join(f"{text}\n\n" for text in texts),
     "deepseek": _deepseek,
     "qwen_code": _qwen_code,
     "droid": _droid,
@@ -290,4 +398,18 @@ SMALL_LOGS: dict[str, Callable[[str], str]] = {
     "discord": _discord,
     "messenger": _messenger,
     "ai_sdk": _ai_sdk,
+    "antigravity": _antigravity,
+    "kimi": _kimi,
+    "lobechat": _lobechat,
+    "langfuse": _langfuse,
+    "imessage": _imessage,
+    "gemini_takeout": _gemini_takeout,
 }
+
+
+def _small(make: Callable[[Texts], str]) -> Callable[[str], str]:
+    return lambda text: make([text, "fine"])
+
+
+SMALL_LOGS: dict[str, Callable[[str], str]] = {form: _small(make) for form, make in LOGS.items()}
+"""A person says the text and is answered "fine"."""

@@ -137,7 +137,8 @@ def test_goose_messages_have_their_time(read_log: ReadLog) -> None:
     conversations, report = read_log(log, name="20260101_1.jsonl")
     assert (conversations[0].format, conversations[0].session_id) == ("goose", "20260101_1")
     assert conversations[0].title == "t"
-    assert [m.at for m in conversations[0].messages] == [datetime(2026, 1, 1, tzinfo=UTC)] * 2
+    times = [m.at for m in conversations[0].messages]
+    assert times == [datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC) for second in (0, 1)]
     assert report.skip_counts == {"not a message": 1, "hidden message": 1, "tool result": 1}
 
 

@@ -174,6 +174,14 @@ def test_a_page_of_a_conversation_tells_the_newest_first(read_log: ReadLog) -> N
     assert said(conversations) == [("user", "q"), ("assistant", "a")]
 
 
+@pytest.mark.parametrize("backward", [True, False])
+def test_a_page_without_times_begins_with_the_question(backward: bool, read_log: ReadLog) -> None:
+    data = [ANSWER, QUESTION] if backward else [QUESTION, ANSWER]
+    page = {"object": "list", "data": data, "first_id": "x", "last_id": "y"}
+    conversations, _ = read_log(json.dumps(page))
+    assert said(conversations) == [("user", "q"), ("assistant", "a")]
+
+
 def test_a_file_in_a_request_is_named(read_log: ReadLog) -> None:
     block = {"type": "input_file", "filename": "plan.pdf", "file_data": "..."}
     question = {"role": "user", "content": [{"type": "input_text", "text": "read"}, block]}

@@ -1,0 +1,103 @@
+"""`memsense ingest --find`: what is on the machine is shown; nothing is stored without a yes."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
+CODEX = (
+    {"type": "session_meta", "payload": {"id": "s"}},
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "where is the boat?"}},
+    {"type": "event_msg", "payload": {"type": "agent_message", "message": "at the pier"}},
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a session of Codex and an empty folder of Gemini CLI."""
+    sessions = tmp_path / ".codex" / "sessions" / "2026"
+    sessions.mkdir(parents=True)
+    lines = "".join(json.dumps(line) + "\n" for line in CODEX)
+    (sessions / "rollout-1.jsonl").write_text(lines)
+    (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
+    return tmp_path
+
+
+def run(
+    url: str, home: Path, *arguments: str, stdin: int = subprocess.DEVNULL
+) -> subprocess.CompletedProcess[str]:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    given = {"HOME": str(home), "MEMSENSE_DATABASE_URL": url, "NO_COLOR": "1", "COLUMNS": "120"}
+    return subprocess.run(
+        [*COMMAND, "ingest", "--find", *arguments],
+        env=kept | given,
+        stdin=stdin,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def run_json(url: str, home: Path, *arguments: str) -> dict[str, Any]:
+    done = run(url, home, "--json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def counts(told: dict[str, Any]) -> list[tuple[str, int, int, int]]:
+    return [(f["program"], f["logs"], f["exchanges"], f["new"]) for f in told["found"]]
+
+
+def test_what_is_found_is_shown_and_stored_only_with_a_yes(database_url: str, home: Path) -> None:
+    done = run(database_url, home)
+    assert done.returncode == 0
+    assert "Codex CLI" in done.stdout
+    assert "~/.codex/sessions" in done.stdout
+    assert "no logs in it" in done.stdout
+    assert "nothing is stored yet; --yes" in done.stderr
+    found = [("Codex CLI", 1, 1, 1), ("Gemini CLI", 0, 0, 0)]
+    told = run_json(database_url, home)
+    assert (counts(told), told["ingested"]) == (found, None)
+    told = run_json(database_url, home, "--yes", "--dry-run")
+    assert (counts(told), told["ingested"]) == (found, None)
+    told = run_json(database_url, home, "--yes")
+    assert (counts(told), told["ingested"]["stored"]) == (found, 1)
+    told = run_json(database_url, home, "--yes")
+    assert counts(told)[0] == ("Codex CLI", 1, 1, 0)
+    assert told["ingested"] is None
+
+
+@pytest.mark.parametrize(("answer", "stored"), [("n", False), ("y", True)])
+def test_on_a_terminal_it_asks(answer: str, stored: bool, database_url: str, home: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode())
+    done = run(database_url, home, stdin=theirs)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0, done.stderr
+    assert "Store 1 exchange?" in done.stderr
+    assert counts(run_json(database_url, home))[0][3] == (0 if stored else 1)
+
+
+def test_a_format_limits_what_is_looked_for(database_url: str, home: Path) -> None:
+    told = run_json(database_url, home, "--format", "codex")
+    assert [find["program"] for find in told["found"]] == ["Codex CLI"]
+    done = run(database_url, home, "--format", "claude_code")
+    assert done.returncode == 1
+    assert "no program keeps logs in format claude_code" in done.stderr
+
+
+def test_a_wrong_call_names_the_remedy(database_url: str, home: Path) -> None:
+    done = run(database_url, home, "chat.json")
+    assert (done.returncode, "leave PATHS out" in done.stderr) == (2, True)
+    done = subprocess.run(
+        [*COMMAND, "ingest"], capture_output=True, text=True, check=False, timeout=180
+    )
+    assert (done.returncode, "--find" in done.stderr) == (2, True)

@@ -1,0 +1,77 @@
+"""What tests of the page share: the browser, what it looks at, and what was complained of."""
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TESTS = Path(__file__).parents[1]
+AXE = TESTS.parent / ".npm-tools" / "page" / "node_modules" / "axe-core" / "axe.min.js"
+START = datetime(2026, 5, 4, 9, tzinfo=UTC)
+TALKS = {
+    "monday": [
+        ("I moved to Lisbon in March.", "How do you like the city?"),
+        ("I drink green tea every morning instead of coffee.", "Noted, green tea it is."),
+        ("My sister Clara visits me in June.", "A good time for Lisbon."),
+    ],
+    "tuesday": [
+        ("Which tea shops do you know?", "There is one near the river in Lisbon."),
+        ("<b>Bold</b> <script>document.title = 'broken'</script> tea", "\u202eediH\u202c"),
+    ],
+}
+
+
+def find_chromium() -> str | None:
+    """The browser's program."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("MEMSENSE_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def why_missing() -> str | None:
+    """Why no browser can be driven; None if one can."""
+    if find_spec("playwright") is None:
+        return "no Playwright: `pip install -e '.[dev]'`"
+    if find_chromium() is None:
+        return "no Chromium: `apt-get install chromium`, or MEMSENSE_CHROMIUM names one"
+    if not AXE.exists():
+        return "axe-core is not installed: `make npm-page`"
+    return None
+
+
+@dataclass(kw_only=True)
+class Site:
+    """A server with its keys by name, and what its pages complained of."""
+
+    address: str
+    keys: dict[str, str]
+    chunks: dict[str, int]
+    memory: Any
+    complaints: list[str] = field(default_factory=list[str])
+
+
+def open_page(browser: "Browser", site: Site, key: str | None = "admin", **options: Any) -> "Page":
+    """A browser of its own that is signed in; what its pages complain of goes to the site."""
+    page = browser.new_context(base_url=site.address, **options).new_page()
+    page.set_default_timeout(10_000)
+    complain = site.complaints.append
+    page.on("console", lambda it: complain(it.text) if it.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: complain(str(error)))
+    page.on("dialog", lambda dialog: complain(f"a dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda it: (
+            complain(f"elsewhere: {it.url}") if not it.url.startswith(site.address) else None
+        ),
+    )
+    if key is not None:
+        page.goto("/ui/")
+        page.get_by_label("Key").fill(site.keys[key])
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("heading", name="Ask").wait_for()
+    return page

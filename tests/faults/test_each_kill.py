@@ -1,0 +1,215 @@
+"""After each kill -9 of a client, a worker or the server, the store is as without it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+from embedders import TokenHashingEmbedder
+from invariants import assert_whole, contents
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+from test_kills import PATIENCE, start_client, write_log
+
+from memsense import MemSense
+from memsense.config import Settings
+from memsense.db import migrate
+from memsense.db.embedded import EmbeddedServer
+from memsense.doctor.checkup import check_up
+
+pytestmark = pytest.mark.faults
+
+OpenMemory = Callable[..., MemSense]
+UPGRADE = "import sys; from memsense.db.migrate import upgrade; upgrade(sys.argv[1])"
+
+SCHEMA = """
+SELECT format('%s %s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod))
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+WHERE c.relnamespace = 'memsense'::regnamespace
+UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'memsense'
+UNION ALL SELECT conname || pg_get_constraintdef(oid) FROM pg_constraint
+WHERE connamespace = 'memsense'::regnamespace
+UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc
+WHERE pronamespace = 'memsense'::regnamespace
+ORDER BY 1
+"""
+
+
+@contextmanager
+def database(url: str, name: str) -> Generator[str]:
+    """A database of its own, empty."""
+    identifier = sql.Identifier(name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(identifier))
+        try:
+            yield make_conninfo(url, dbname=name)
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))
+
+
+class Life:
+    """A client that lives a memory through, and a worker beside it."""
+
+    def __init__(self, data_dir: Path, log: Path, user_id: str) -> None:
+        self._begin = partial(start_client, "live", data_dir, user_id, log)
+        self._start_worker = partial(start_client, "work", data_dir, user_id)
+        self.client = self._begin()
+        self.worker = self._start_worker()
+
+    def live(self) -> dict[str, float]:
+        """Through to the end; how many seconds each step took."""
+        begun: dict[str, float] = {}
+        for step in self._steps():
+            begun[step] = time.monotonic()
+        _, errors = self.client.communicate(timeout=PATIENCE)
+        assert "done" in begun, errors
+        ends = [*begun.values()][1:]
+        return {name: end - start for (name, start), end in zip(begun.items(), ends, strict=False)}
+
+    def live_until(self, step: str) -> None:
+        """Up to the beginning of a step."""
+        assert step in self._steps(), self.client.communicate()[1]
+
+    def kill_client(self) -> None:
+        """Begin the life again."""
+        _kill(self.client)
+        self.client = self._begin()
+
+    def kill_worker(self) -> None:
+        """Another one takes its place."""
+        assert self.worker.poll() is None, self.worker.communicate()[1]
+        _kill(self.worker)
+        self.worker = self._start_worker()
+
+    def end(self) -> None:
+        """Kill the worker; fail if it had failed."""
+        failed = self.worker.communicate()[1] if self.worker.poll() is not None else ""
+        _kill(self.worker)
+        _kill(self.client)
+        assert failed == ""
+
+    def _steps(self) -> Iterator[str]:
+        assert self.client.stdout is not None
+        return (line.strip() for line in self.client.stdout)
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+
+
+class Lives:
+    """Memories that are lived through, and who is killed at which step."""
+
+    def __init__(self, data_dir: Path, log: Path, chance: random.Random) -> None:
+        self.data_dir = data_dir
+        self.log = log
+        self.chance = chance
+        self.usual: dict[str, float] = {}
+        self.killed: Counter[tuple[str, str]] = Counter()
+
+    def live_through(self, user_id: str) -> None:
+        """A life without a kill, by whose steps others are timed."""
+        with closing_life(Life(self.data_dir, self.log, user_id)) as life:
+            self.usual = life.live()
+
+    def live_with_a_kill(self, user_id: str, step: str) -> str:
+        """A life in which somebody is killed within a step, and that is then lived through; whom.
+
+        What is done already is left alone.
+        """
+        whom = self.chance.choice(["client", "client", "worker", "server"])
+        with closing_life(Life(self.data_dir, self.log, user_id)) as life:
+            life.live_until(step)
+            time.sleep(self.chance.uniform(0, 0.9) * self.usual[step])
+            if whom == "client":
+                life.kill_client()
+            elif whom == "worker":
+                life.kill_worker()
+            elif (pid := EmbeddedServer(self.data_dir).status().pid) is not None:
+                os.kill(pid, signal.SIGKILL)
+            self.killed[step, whom] += 1
+            life.live()
+        return whom
+
+
+@contextmanager
+def closing_life(life: Life) -> Generator[Life]:
+    """The life, whose processes are ended."""
+    try:
+        yield life
+    finally:
+        life.end()
+
+
+@pytest.fixture
+def lives(open_memory: OpenMemory, data_dir: Path, tmp_path: Path, chance: random.Random) -> Lives:
+    open_memory()  # so that the server outlives the clients
+    log = tmp_path / "log.jsonl"
+    write_log(log, sessions=6)
+    return Lives(data_dir, log, chance)
+
+
+def test_after_each_kill_a_resumed_memory_is_one_without_kills(
+    lives: Lives, data_dir: Path, kills: int
+) -> None:
+    lives.live_through("whole")
+    steps = list(lives.usual)
+    begun = lives.chance.randrange(len(steps))
+    for number in range(kills):
+        user_id, step = f"killed {number}", steps[(begun + number) % len(steps)]
+        whom = lives.live_with_a_kill(user_id, step)
+        print(f"kill {number}: {whom} within {step}", flush=True)
+        with EmbeddedServer(data_dir) as server, psycopg.connect(server.url) as connection:
+            whole = contents(connection, "whole")
+            assert {granularity for _, granularity, *_ in whole[0]} == {"turn", "session"}
+            assert {model for *_, model, _ in whole[1]} == {"second"}
+            assert contents(connection, user_id) == whole, f"kill {number}: {whom}, {step}"
+    for step in steps:
+        print(step, {whom: n for (at, whom), n in sorted(lives.killed.items()) if at == step})
+    with EmbeddedServer(data_dir) as server:
+        with psycopg.connect(server.url) as connection:
+            assert_whole(connection)
+        assert_quiet(server.url)
+
+
+def assert_quiet(url: str) -> None:
+    """Fail if doctor finds anything wrong with what is stored."""
+    settings = Settings(database_url=url, index_threshold=20)
+    report = check_up(url, settings=settings, embedder=TokenHashingEmbedder())
+    ours = {"schema", "indexes", "embeddings", "jobs", "tokens", "retired", "statistics", "drift"}
+    found = [(item.check, item.text) for item in report.findings if item.severity != "info"]
+    assert [item for item in found if item[0] in ours] == []
+
+
+def test_a_migration_that_is_killed_is_done_or_not_begun(
+    open_memory: OpenMemory, data_dir: Path, chance: random.Random, kills: int
+) -> None:
+    open_memory()
+    url = EmbeddedServer(data_dir).url
+    with psycopg.connect(url) as connection:
+        expected = connection.execute(SCHEMA).fetchall()
+    usual = 0.0
+    for number in range(kills + 1):
+        with database(url, f"migrated_{number}") as own:
+            process = subprocess.Popen([sys.executable, "-c", UPGRADE, own])
+            started = time.monotonic()
+            try:
+                process.wait(chance.uniform(0.3, 1) * usual if usual else PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(PATIENCE)
+                assert migrate.schema_state(own).current in (None, migrate.head_revision())
+            usual = usual or time.monotonic() - started
+            migrate.upgrade(own)
+            with psycopg.connect(own) as connection:
+                assert connection.execute(SCHEMA).fetchall() == expected

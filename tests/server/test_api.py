@@ -1,0 +1,416 @@
+"""The HTTP API: what goes in, what comes out, and how it fails."""
+
+import inspect
+import json
+import math
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from serving import SAID, Serve, Served, add
+
+from memsense import MemSense, load_settings
+from memsense.client.tenants import Tenants
+from memsense.client.traces import TracesResource
+from memsense.errors import ConfigurationError
+from memsense.server.app import create_app
+from memsense.server.options import ServerOptions
+from memsense.server.requests import NewMemories, ReplayBody, SearchBody, WhyNotBody
+
+PROBLEM = {"type", "title", "status", "detail"}
+
+
+def problem(answer: Any, status: int) -> str:
+    """The detail of a problem, whose form is checked."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert told.keys() == PROBLEM
+    assert told["status"] == status
+    return told["detail"]
+
+
+def test_memories_go_in_and_answers_come_out(client: TestClient) -> None:
+    chunk_id = add(client, tags=["home"])
+    found = client.post("/v1/search", json={"query": "Where is tea from?", "user_id": "ada"})
+    assert found.status_code == 200, found.text
+    [hit] = found.json()["hits"]
+    assert (hit["chunk_id"], hit["tags"]) == (chunk_id, ["home"])
+    parts = hit["explain"]["parts"]
+    assert math.isclose(math.fsum(parts.values()), hit["score"], abs_tol=1e-9)
+    one = client.get(f"/v1/memories/{chunk_id}").json()
+    assert one["content"] == f"user: {SAID[0]['content']}\nassistant: {SAID[1]['content']}"
+    history = client.get(f"/v1/memories/{chunk_id}/history").json()
+    assert [event["kind"] for event in history["events"]] == ["added"]
+
+
+def test_a_memory_is_changed_archived_and_erased(served: Served) -> None:
+    client = served.client()
+    served.tenants.memory("acme").settings.set(history="on")
+    chunk_id = add(client)
+    at = f"/v1/memories/{chunk_id}"
+    said = {"content": {"assistant": "It is from Assam."}, "tags": ["tea"], "ttl": "30d"}
+    changed = client.patch(at, json=said, headers={"Idempotency-Key": "k1"})
+    assert changed.status_code == 200, changed.text
+    assert changed.json()["assistant_text"] == "It is from Assam."
+    assert (changed.json()["user_text"], changed.json()["tags"]) == (SAID[0]["content"], ["tea"])
+    expires = datetime.fromisoformat(changed.json()["expires_at"]) - datetime.now(UTC)
+    assert timedelta(days=29) < expires < timedelta(days=31)
+    again = client.patch(at, json=said, headers={"Idempotency-Key": "k1"})
+    assert again.json() == changed.json()
+    [version] = client.get(f"{at}/versions").json()["versions"]
+    assert version["content"]["assistant_text"] == SAID[1]["content"]
+    assert "ttl" in problem(client.patch(at, json={"ttl": "soon"}), 422)
+    problem(client.patch(at, json={"user_id": "eve"}), 422)
+    problem(client.patch(at, json={"tags": []}, params={"user_id": "eve"}), 404)
+    archived = client.post(f"{at}/archive", json={"reason": "outdated"})
+    assert archived.json() == {"chunk_ids": [chunk_id]}
+    assert client.get(at).json()["status"] == "archived"
+    problem(client.delete(at, params={"user_id": "eve"}), 404)
+    receipt = client.delete(at)
+    assert receipt.status_code == 200, receipt.text
+    problem(client.get(at), 404)
+    problem(client.delete(at), 404)
+
+
+def test_changing_needs_the_key_for_it(served: Served) -> None:
+    at = f"/v1/memories/{add(served.client())}"
+    assert "scope write" in problem(served.client("acme", "read").patch(at, json={}), 403)
+    writer = served.client("acme", "read", "write")
+    assert "scope forget" in problem(writer.post(f"{at}/archive"), 403)
+    assert "scope admin" in problem(writer.delete(at), 403)
+    assert writer.get(f"{at}/versions").status_code == 200
+
+
+def test_an_answer_is_that_of_the_python_api(served: Served) -> None:
+    client = served.client()
+    add(client)
+    add(client, "ada", "tuesday", messages=[{"role": "user", "content": "Lisbon is warm."}])
+    body = {"query": "Lisbon tea", "user_id": "ada", "asked_at": "2026-05-01T12:00:00Z"}
+    over_http = client.post("/v1/search", json=body).json()
+    result = served.tenants.memory("acme").search(
+        "Lisbon tea", user_id="ada", asked_at="2026-05-01T12:00:00Z"
+    )
+    in_python = json.loads(json.dumps(result.as_dict(), default=lambda it: it.isoformat()))
+    assert [hit["explain"] for hit in over_http["hits"]] == [
+        hit["explain"] for hit in in_python["hits"]
+    ]
+    assert over_http["question"] == in_python["question"]
+
+
+def test_why_not_tells_the_step_that_lost_a_memory(client: TestClient) -> None:
+    chunk_id = add(client)
+    body = {"query": "tea", "user_id": "ada", "chunk_id": chunk_id}
+    assert client.post("/v1/why-not", json=body).json()["step"] == "hit"
+    verdict = client.post("/v1/why-not", json={**body, "min_score": 100}).json()
+    assert verdict["step"] == "below_min_score"
+    assert "below min_score" in verdict["text"]
+
+
+def test_a_recorded_search_is_listed_shown_and_replayed(client: TestClient) -> None:
+    add(client)
+    asked = {"query": "tea", "user_id": "ada", "trace": True}
+    trace_id = client.post("/v1/search", json=asked).json()["trace_id"]
+    [line] = client.get("/v1/traces").json()["traces"]
+    assert (line["trace_id"], line["question"], line["hit_count"]) == (trace_id, "tea", 1)
+    trace = client.get(f"/v1/traces/{trace_id}").json()
+    [candidate] = trace["candidates"]
+    assert math.isclose(sum(candidate["parts"].values()), candidate["final_score"], abs_tol=1e-6)
+    assert client.post(f"/v1/traces/{trace_id}/replay").json()["unchanged"] is True
+    body = {"overrides": {"lexical": 3.0}}
+    changed = client.post(f"/v1/traces/{trace_id}/replay", json=body).json()
+    assert changed["unchanged"] is False
+    body = {"overrides": {"trace_id": trace_id}}
+    assert "is no constant" in problem(client.post(f"/v1/traces/{trace_id}/replay", json=body), 422)
+    assert client.get("/v1/traces", params={"empty": True}).json()["traces"] == []
+
+
+def test_what_becomes_of_a_memory(client: TestClient) -> None:
+    chunk_id = add(client)
+    path = f"/v1/memories/{chunk_id}"
+    assert client.post(f"{path}/promote").json()["memory_score"] == pytest.approx(0.65)
+    assert client.post(f"{path}/demote").json()["memory_score"] == pytest.approx(0.5)
+    assert client.post(f"{path}/feedback", json={"helpful": True}).status_code == 204
+    forgotten = client.post(f"{path}/forget", json={"reason": "moved"})
+    assert forgotten.json() == {"chunk_ids": [chunk_id]}
+    assert client.get(path).json()["content"] == ""
+    assert client.post("/v1/search", json={"query": "tea", "user_id": "ada"}).json()["hits"] == []
+    assert client.post(f"{path}/restore").json() == {"chunk_ids": [chunk_id]}
+    kinds = [event["kind"] for event in client.get(f"{path}/history").json()["events"]]
+    assert len(kinds) == 6
+
+
+def test_erasing_leaves_a_receipt_that_names_the_key(client: TestClient) -> None:
+    chunk_id = add(client)
+    receipt = client.post("/v1/users/ada/erase").json()
+    assert (receipt["kind"], receipt["counts"]["chunks"]) == ("user", 1)
+    assert receipt["erased_by"].startswith("unnamed (")
+    problem(client.get(f"/v1/memories/{chunk_id}"), 404)
+    problem(client.post("/v1/users/ada/erase"), 404)
+
+
+def test_a_user_s_id_may_hold_slashes(client: TestClient) -> None:
+    add(client, "team/ada b")
+    answer = client.post("/v1/users/team%2Fada%20b/erase")
+    assert answer.json()["counts"]["chunks"] == 1
+
+
+def test_an_export_is_what_import_takes(served: Served) -> None:
+    client = served.client()
+    add(client)
+    answer = client.get("/v1/export", params={"user_id": "ada"})
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert any(SAID[0]["content"] in json.dumps(line) for line in lines)
+    assert "missing" in problem(client.get("/v1/export"), 422)
+
+
+def test_jobs_are_listed_retried_and_dropped(client: TestClient) -> None:
+    add(client, embed="later")
+    jobs = client.get("/v1/jobs").json()
+    assert (jobs["waiting"], len(jobs["jobs"])) == (1, 1)
+    job_id = jobs["jobs"][0]["job_id"]
+    assert client.post("/v1/jobs/retry", json={"job_ids": [job_id]}).json() == {"job_ids": [job_id]}
+    assert client.post("/v1/jobs/drop", json={"job_ids": [job_id]}).json() == {"job_ids": [job_id]}
+    problem(client.post("/v1/jobs/drop", json={"job_ids": [job_id]}), 404)
+
+
+def test_pages_hold_each_item_once(client: TestClient) -> None:
+    start = datetime(2026, 5, 1, tzinfo=UTC)
+    for number in range(5):
+        at = (start + timedelta(hours=number)).isoformat()
+        said = [{"role": "user", "content": f"Tea number {number}.", "at": at}]
+        add(client, "ada", f"s{number}", messages=said)
+        asked = {"query": f"tea {number}", "user_id": "ada", "trace": True}
+        client.post("/v1/search", json=asked)
+    for path, name, key in (
+        ("/v1/memories", "memories", "chunk_id"),
+        ("/v1/sessions", "sessions", "session_id"),
+        ("/v1/traces", "traces", "trace_id"),
+    ):
+        params: dict[str, Any] = {"user_id": "ada"}
+        every = [item[key] for item in client.get(path, params=params).json()[name]]
+        paged: list[Any] = []
+        while params.get("cursor", "") is not None:
+            page = client.get(path, params={**params, "limit": 2}).json()
+            paged += [item[key] for item in page[name]]
+            params["cursor"] = page["next_cursor"]
+        assert len(every) == 5
+        assert paged == every
+
+
+CURSORS = (
+    "", "x", "=", "%00", "e30", "W10", "WyJjIl0", "bnVsbA", "😀", "A" * 20_000, "W251bGwsMV0",
+    "WyJuZXdlc3QiLG51bGwsLTFd", "WyJuZXdlc3QiLCJ4IiwxXQ", "WyJuZXdlc3QiLG51bGwsMWU5OTldCg",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/v1/memories", "/v1/sessions", "/v1/traces", "/v1/users"])
+def test_a_cursor_that_is_none_is_a_400(client: TestClient, path: str) -> None:
+    whose = {} if path == "/v1/users" else {"user_id": "ada"}
+    for cursor in CURSORS:
+        answer = client.get(path, params={**whose, "cursor": cursor})
+        assert "cursor must be" in problem(answer, 400), cursor
+    add(client, "ada", "one")
+    add(client, "ada", "two")
+    other = "/v1/sessions" if path != "/v1/sessions" else "/v1/memories"
+    cursor = client.get(other, params={"user_id": "ada", "limit": 1}).json()["next_cursor"]
+    assert cursor
+    problem(client.get(path, params={**whose, "cursor": cursor}), 400)
+
+
+def test_a_write_is_done_once_under_its_idempotency_key(client: TestClient) -> None:
+    headers = {"Idempotency-Key": "k1"}
+    body = {"user_id": "ada", "session_id": "s", "messages": SAID}
+    first = client.post("/v1/memories", json=body, headers=headers).json()
+    assert client.post("/v1/memories", json=body, headers=headers).json() == first
+    path = f"/v1/memories/{first['memories'][0]['chunk_id']}/promote"
+    assert "another write" in problem(client.post(path, headers=headers), 409)
+    scores = {client.post(path, headers={"Idempotency-Key": "k2"}).text for _ in range(3)}
+    assert len(scores) == 1
+
+
+def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
+    add(client)
+    assert "user_id is missing" in problem(client.post("/v1/search", json={"query": "x"}), 422)
+    assert "query" in problem(client.post("/v1/search", json={}), 422)
+    wrong = {"query": "x", "user_id": "ada", "top": 1}
+    assert problem(client.post("/v1/search", json=wrong), 422).startswith("top: ")
+    as_json = {"Content-Type": "application/json"}
+    problem(client.post("/v1/search", content="{", headers=as_json), 422)
+    problem(client.get("/v1/nothing"), 404)
+    problem(client.get("/v1/search"), 405)
+    problem(client.get("/v1/memories/0"), 422)
+    problem(client.get("/v1/memories/9223372036854775807"), 404)
+    body = {"query": "x", "user_id": "ada", "profile": "nothing"}
+    assert "no profile" in problem(client.post("/v1/search", json=body), 404)
+    body = {"query": "x", "user_id": "ada", "overrides": {"lexcal": 1}}
+    assert "lexcal" in problem(client.post("/v1/search", json=body), 422)
+    body = {"user_id": "a\x00b", "session_id": "s", "messages": SAID}
+    assert "NUL" in problem(client.post("/v1/memories", json=body), 422)
+
+
+def test_a_body_has_a_limit_whether_or_not_it_says_its_length(serve: Serve) -> None:
+    served = serve(largest_body=2_000)
+    client = served.client()
+    text = [{"role": "user", "content": "x" * 3_000}]
+    body = {"user_id": "ada", "session_id": "s", "messages": text}
+    assert "2,000 bytes" in problem(client.post("/v1/memories", json=body), 413)
+
+    def chunks() -> Any:
+        yield from (json.dumps(body)[i : i + 100].encode() for i in range(0, 3_200, 100))
+
+    headers = {"Content-Type": "application/json"}
+    problem(client.post("/v1/memories", content=chunks(), headers=headers), 413)
+    add(client)
+
+
+def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
+    served = serve(rate=0.5, burst=3)
+    client, other = served.client(), served.client()
+    assert [client.get("/v1/traces").status_code for _ in range(3)] == [200] * 3
+    answer = client.get("/v1/traces")
+    assert "too often" in problem(answer, 429)
+    assert 1 <= int(answer.headers["Retry-After"]) <= 2
+    assert other.get("/v1/traces").status_code == 200
+
+
+def test_keys_open_what_their_scopes_say(served: Served) -> None:
+    chunk_id = add(served.client())
+    needed = {
+        "read": ("GET", f"/v1/memories/{chunk_id}"),
+        "write": ("POST", f"/v1/memories/{chunk_id}/promote"),
+        "forget": ("POST", f"/v1/memories/{chunk_id}/forget"),
+        "admin": ("GET", "/v1/jobs"),
+    }
+    for shown in needed:
+        client = served.client("acme", shown)  # pyright: ignore[reportArgumentType]
+        for scope, (method, path) in needed.items():
+            answer = client.request(method, path)
+            if scope == shown:
+                assert answer.status_code == 200, answer.text
+            else:
+                assert f"needs the scope {scope}" in problem(answer, 403)
+
+
+def test_without_a_usable_key_nothing_is_open(served: Served) -> None:
+    client = TestClient(served.app)
+    answer = client.get("/v1/traces")
+    assert "show a key" in problem(answer, 401)
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    for shown in ("", "x", "ms_1_0123456789ab_" + "a" * 43, "é", "a b"):
+        headers = {b"Authorization": f"Bearer {shown}".encode()}
+        problem(client.get("/v1/traces", headers=headers), 401)
+    problem(client.get("/v1/traces", headers={"Authorization": "Basic eDp5"}), 401)
+
+
+def test_who_shows_wrong_keys_waits(served: Served) -> None:
+    client = served.client(key="ms_1_0123456789ab_" + "a" * 43)
+    statuses = [client.get("/v1/traces").status_code for _ in range(25)]
+    assert statuses[:20] == [401] * 20
+    assert statuses[-1] == 429
+    assert served.client().get("/v1/traces").status_code == 200
+
+
+def test_a_revoked_key_opens_nothing_from_the_next_request_on(served: Served) -> None:
+    key = served.key("acme")
+    client = served.client(key=key)
+    assert client.get("/v1/traces").status_code == 200
+    served.tenants.memory("acme").access_keys.revoke(key.split("_")[2])
+    problem(client.get("/v1/traces"), 401)
+
+
+def test_without_keys_only_this_machine_is_served(serve: Serve) -> None:
+    served = serve(needs_key=False)
+    client = TestClient(served.app, base_url="http://localhost:8321")
+    assert client.get("/v1/traces").status_code == 200
+    stranger = TestClient(served.app, base_url="http://rebound.example:8321")
+    assert "localhost alone" in problem(stranger.get("/v1/traces"), 403)
+    for host in ("0.0.0.0", "192.168.1.4", "::", "example.org"):  # noqa: S104
+        with pytest.raises(ConfigurationError, match="no loopback address"):
+            create_app(served.tenants, ServerOptions(host=host))
+    for host in ("127.0.0.1", "::1", "localhost"):
+        create_app(served.tenants, ServerOptions(host=host))
+
+
+def test_what_another_site_sends_changes_nothing(serve: Serve) -> None:
+    client = TestClient(serve(needs_key=False).app, base_url="http://localhost:8321")
+    chunk_id = add(client)
+    path = f"/v1/memories/{chunk_id}/promote"
+    for headers in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:9999"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ):
+        assert "other sites" in problem(client.post(path, headers=headers), 403)
+    same = {"Origin": "http://localhost:8321", "Sec-Fetch-Site": "same-origin"}
+    assert client.post(path, headers=same).status_code == 200
+    form = client.post(
+        "/v1/search", content='{"query":"x"}', headers={"Content-Type": "text/plain"}
+    )
+    assert form.status_code == 422
+
+
+def test_health_and_metrics(served: Served) -> None:
+    client = served.client()
+    assert client.get("/health/live").json() == {"status": "live"}
+    assert TestClient(served.app).get("/health/ready").json() == {"status": "ready"}
+    add(client, "ada-the-user")
+    text = client.get("/metrics").text
+    assert 'route="/v1/memories",status="201"' in text
+    assert 'memsense_pool_connections{state="most"}' in text
+    assert "ada" not in text
+    assert "acme" not in text
+    problem(TestClient(served.app).get("/metrics"), 401)
+
+
+def test_without_its_database_the_server_lives_and_is_not_ready(database_url: str) -> None:
+    settings = load_settings(database_url=database_url, pool_timeout=1)
+    with Tenants.open(settings) as tenants:
+        client = TestClient(create_app(tenants, ServerOptions()), base_url="http://localhost")
+        assert client.get("/health/ready").status_code == 200
+        tenants.close()
+        assert "does not answer" in problem(client.get("/health/ready"), 503)
+        assert client.get("/health/live").status_code == 200
+        answer = client.get("/v1/traces")
+        problem(answer, 503)
+        assert answer.headers["Retry-After"]
+
+
+def test_a_fault_of_the_server_s_own_is_counted_and_tells_nothing(served: Served) -> None:
+    client = served.client()
+
+    @served.app.get("/broken")
+    def broken() -> None:
+        raise RuntimeError("a secret of the server's")
+
+    told = problem(client.get("/broken"), 500)
+    assert "secret" not in told
+    assert 'route="/broken",status="500"' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "besides"),
+    [
+        (MemSense.add, NewMemories, {"key", "connection"}),
+        (MemSense.search, SearchBody, set[str]()),
+        (MemSense.why_not, WhyNotBody, set[str]()),
+        (TracesResource.replay, ReplayBody, {"trace_id"}),
+    ],
+)
+def test_a_body_has_what_the_python_api_takes(method: Any, body: Any, besides: set[str]) -> None:
+    taken = inspect.signature(method).parameters.keys() - {"self"} - besides
+    assert body.model_fields.keys() == taken
+
+
+def test_a_memory_expires_when_its_body_says(client: TestClient) -> None:
+    add(client, session_id="long", ttl="30d")
+    soon = datetime.now(UTC) + timedelta(seconds=4)
+    add(client, session_id="short", expires_at=soon.isoformat())
+    time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.1)
+    found = client.post("/v1/search", json={"query": "tea", "user_id": "ada"}).json()["hits"]
+    assert [hit["session_id"] for hit in found] == ["long"]

@@ -1,0 +1,84 @@
+"""The OpenAPI text: what it promises holds for whatever it allows to be sent."""
+
+import os
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi import checks
+from serving import Served, add
+
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "10"))
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_every_operation_does_what_the_text_says(served: Served, mode: GenerationMode) -> None:
+    client = served.client()
+    add(client)
+    headers = {"Authorization": client.headers["Authorization"]}
+    schema: Any = schemathesis.openapi.from_asgi("/v1/openapi.json", served.app)
+    for operations in schema.raw_schema["paths"].values():  # every request shows a key here
+        for item in operations.values():
+            item.pop("security", None)
+    rejection = schema.config.checks.negative_data_rejection
+    rejection.expected_statuses = [*rejection.expected_statuses, "413"]
+    excluded: Any = vars(checks)["positive_data_acceptance"]
+    tried = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if (
+            operation.path.endswith(("/live", "/ready", "/metrics"))
+            and mode is GenerationMode.NEGATIVE
+        ):
+            continue  # nothing to be wrong about
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        )
+        def check(case: Any) -> None:
+            # What the text can't say, such as "user_id or all_users", is a documented 422.
+            case.call_and_validate(headers=headers, excluded_checks=[excluded])
+
+        check()
+        tried += 1
+    assert tried > 20
+
+
+def test_each_body_has_an_example_that_is_taken(served: Served) -> None:
+    client = served.client()
+    chunk_id = add(client)
+    text = served.app.openapi()
+    tried = 0
+    for path, operations in text["paths"].items():
+        body = operations.get("post", {}).get("requestBody")
+        if body is None:
+            continue
+        content = body["content"]["application/json"]["schema"]
+        content = content.get("anyOf", [content])[0]
+        model = text["components"]["schemas"][content["$ref"].rpartition("/")[2]]
+        for example in model["examples"]:
+            given = {**example, **({"chunk_id": chunk_id} if "chunk_id" in example else {})}
+            named = {"chunk_id": chunk_id, "user_id": "ada"}
+            if "trace_id" not in path and "jobs" not in path:
+                if "erase" in path:
+                    add(client)
+                answer = client.post(path.format(**named), json=given)
+                assert answer.status_code < 300, (path, answer.text)
+                chunk_id = add(client)
+            tried += 1
+    assert tried >= 10
+
+
+def test_errors_are_documented_as_problems(served: Served) -> None:
+    for path, operations in served.app.openapi()["paths"].items():
+        for operation in operations.values():
+            for status, answer in operation["responses"].items():
+                if not status.startswith("2"):
+                    assert list(answer["content"]) == ["application/problem+json"], path

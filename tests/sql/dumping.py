@@ -1,0 +1,47 @@
+"""Looks for words in everything that the database holds of memsense, column by column."""
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+BASE_TABLES = (
+    "SELECT c.relname FROM pg_class AS c"
+    " WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r'"
+    " AND c.relname <> 'alembic_version' ORDER BY c.relname"
+)
+
+
+def list_tables(conn: psycopg.Connection[Any]) -> list[str]:
+    """Every table and partition of memsense's."""
+    return [name for (name,) in conn.execute(BASE_TABLES).fetchall()]
+
+
+def dump(conn: psycopg.Connection[Any]) -> dict[str, str]:
+    """Each table's rows as texts, numbers and bytes included."""
+    found: dict[str, str] = {}
+    for table in list_tables(conn):
+        text = sql.SQL("SELECT t::text FROM {} AS t").format(sql.Identifier("memsense", table))
+        found[table] = "\n".join(row for (row,) in conn.execute(text).fetchall())
+    return found
+
+
+def find_words(conn: psycopg.Connection[Any], *words: str) -> set[tuple[str, str]]:
+    """Where any of the words stands: (table, word)."""
+    return {
+        (table, word)
+        for table, text in dump(conn).items()
+        for word in words
+        if word.lower() in text.lower()
+    }
+
+
+def count_rows(conn: psycopg.Connection[Any]) -> dict[str, int]:
+    """The number of rows of each table, partitions counted as the one table that they are."""
+    counts: dict[str, int] = {}
+    for table in list_tables(conn):
+        text = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("memsense", table))
+        name = "embeddings" if table.startswith("embeddings_") else table
+        [(rows,)] = conn.execute(text).fetchall()
+        counts[name] = counts.get(name, 0) + rows
+    return counts

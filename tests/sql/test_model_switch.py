@@ -1,0 +1,158 @@
+"""A model is added, taken, left and taken again under eight searching and two writing clients."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from counting import assert_counted
+from embedders import TokenHashingEmbedder
+from test_models import NEW, OLD, WORDS, fill, vectors_of
+
+from memsense import MemSense
+from memsense.search.hits import SearchResult
+
+OpenMemory = Callable[..., MemSense]
+
+SEARCHERS, WRITERS = 8, 2
+SHORTEST = 0.5
+"""Seconds between two changes: many searches and some writes fall into each."""
+
+TOLERANCE = 0.005
+"""What half precision makes of a cosine."""
+
+
+def say(writer: int, number: int) -> dict[str, Any]:
+    words = [WORDS[(writer + number + step) % len(WORDS)] for step in range(3)]
+    return {
+        "messages": [
+            {"role": "user", "content": f"Writer {writer} saw {words[0]} and {words[1]} {number}."},
+            {"role": "assistant", "content": f"And the {words[2]}?"},
+        ],
+        "user_id": "ada",
+        "session_id": f"w{writer}-{number // 5}",
+    }
+
+
+def models_of(result: SearchResult, question: str) -> set[str]:
+    """The models whose cosines these hits show; two that happen to agree are both named."""
+    found = {"old", "new"}
+    for hit in result:
+        given = next((one.score for one in hit.explain.routes if one.route == "vec_full"), None)
+        if given is None:
+            continue
+        text = f"{hit.chunk.user_text}\n{hit.chunk.assistant_text}".strip("\n")
+        for embedder in (OLD, NEW):
+            query, [vector] = embedder.embed_query(question), embedder.embed([text])
+            if abs(float(np.dot(query, vector)) - given) > TOLERANCE:
+                found.discard(embedder.model)
+    return found
+
+
+def shown(memory: MemSense) -> list[Any]:
+    """What a search of all finds, with what doesn't depend on which of two ties came first."""
+    found = memory.search("the cello and the harbour", user_id="ada", top_k=1000)
+    values = [
+        (hit, {term.name: round(term.value, 6) for term in hit.explain.terms}) for hit in found
+    ]
+    names = ("coverage", "similarity", "tokens")
+    return sorted(
+        (hit.session_id, hit.chunk.ordinal, hit.content, *(terms.get(name) for name in names))
+        for hit, terms in values
+    )
+
+
+class Load:
+    """Clients that search and write until they are told to stop; `errors` is what failed."""
+
+    def __init__(self, clients: list[MemSense]) -> None:
+        self.errors: list[BaseException] = []
+        self.mixed: list[str] = []
+        self.searched: Counter[str] = Counter()
+        self.written = [0] * WRITERS
+        self._clients = clients
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+
+    def search(self, number: int) -> None:
+        memory = self._clients[number % len(self._clients)]
+        for turn in count(number):
+            question = f"the {WORDS[turn % 9]} and the {WORDS[(turn + 4) % 9]}"
+            result = memory.search(question, user_id="ada", granularity="turn")
+            models = models_of(result, question)
+            with self._lock:
+                self.searched.update(models if len(models) == 1 else ())
+                if not models:
+                    self.mixed.append(question)
+            if self._stop.is_set():
+                return
+
+    def write(self, writer: int) -> None:
+        memory = self._clients[writer % len(self._clients)]
+        for number in count():
+            memory.add(**say(writer, number))
+            self.written[writer] = number + 1
+            if self._stop.is_set():
+                return
+
+    def run(self, change: Callable[[], None]) -> None:
+        with ThreadPoolExecutor(SEARCHERS + WRITERS) as threads:
+            works = [threads.submit(self.search, number) for number in range(SEARCHERS)]
+            works += [threads.submit(self.write, writer) for writer in range(WRITERS)]
+            try:
+                change()
+            finally:
+                self._stop.set()
+        self.errors += [error for work in works if (error := work.exception())]
+
+
+@pytest.mark.slow
+def test_a_switch_under_load_fails_nothing_and_mixes_nothing(
+    open_memory: OpenMemory, database_url: str
+) -> None:
+    clients = [open_memory(embedder=OLD, other_embedders=[NEW]) for _ in range(3)]
+    owner = clients[0]
+    fill(owner)
+    load = Load(clients)
+    seen: list[Counter[str]] = []
+
+    def settle() -> None:
+        time.sleep(SHORTEST)
+        seen.append(Counter(load.searched))
+
+    def change() -> None:
+        settle()
+        owner.models.add(NEW)
+        settle()
+        for step in (lambda: owner.models.switch("new"), owner.models.back):
+            step()
+            settle()
+        owner.models.switch("new")
+        settle()
+
+    load.run(change)
+    assert load.errors == []
+    assert load.mixed == []
+    assert seen[1].keys() == {"old"}
+    assert load.searched["new"]
+    assert min(load.written) > 0
+    left = next(one for one in owner.models.status() if one.name == "new")
+    assert (left.state, left.lacking) == ("in use", 0)
+    owner.models.drop("old")
+
+    fresh = open_memory(embedder=TokenHashingEmbedder(32, "fresh"), namespace="fresh")
+    fill(fresh)
+    for writer, written in enumerate(load.written):
+        for number in range(written):
+            fresh.add(**say(writer, number))
+    assert vectors_of(database_url, "new") == vectors_of(database_url, "fresh")
+    assert vectors_of(database_url, "old") == []
+    with psycopg.connect(database_url) as conn:
+        assert_counted(conn)
+    assert shown(owner) == shown(fresh)

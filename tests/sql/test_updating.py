@@ -1,0 +1,217 @@
+"""Updating an exchange: the store is then as if it had been said so from the beginning."""
+
+import json
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from counting import assert_counted
+from dumping import find_words
+from embedders import TokenHashingEmbedder
+
+from memsense import MemSense
+from memsense.errors import ConflictError, InvalidInputError, NotFoundError
+from memsense.write.facets import Facets
+
+OpenMemory = Callable[..., MemSense]
+
+MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+CONTENTS = """
+SELECT to_jsonb(c) - ARRAY['chunk_id', 'scope_id', 'recorded_at', 'content_hash', 'dedup_window'] AS chunk,
+    ARRAY(SELECT e.route || e.embedding::text FROM memsense.embeddings AS e
+          WHERE e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id ORDER BY e.route) AS vectors,
+    ARRAY(SELECT t.pieces::text || t.signs::text FROM memsense.token_vectors AS t
+          WHERE t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id) AS tokens,
+    ARRAY(SELECT m.name || m.kind FROM memsense.mentions AS m
+          WHERE m.scope_id = c.scope_id AND m.chunk_id = c.chunk_id ORDER BY 1) AS mentions
+FROM memsense.chunks AS c JOIN memsense.scopes AS s USING (scope_id) WHERE s.user_id = %s
+ORDER BY c.granularity, c.ordinal, c.part
+"""  # noqa: E501
+
+
+@pytest.fixture
+def conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+def contents(conn: psycopg.Connection[Any], user_id: str) -> list[str]:
+    return [repr(row) for row in conn.execute(CONTENTS, [user_id]).fetchall()]
+
+
+def tell(memory: MemSense, user_id: str, changes: dict[int, dict[str, Any]]) -> list[int]:
+    """Five exchanges, some of which are told otherwise; their ids."""
+    ids: list[int] = []
+    for number in range(5):
+        usual: dict[str, Any] = {
+            "user": f"I like the number {number} of Lisbon.",
+            "assistant": f"Noted: {number}, then.",
+            "tags": [f"tag{number}"],
+            "metadata": {"n": number},
+            "at": MAY + timedelta(hours=number),
+        }
+        told = {**usual, **changes.get(number, {})}
+        [chunk] = memory.add(
+            [
+                {"role": "user", "content": told["user"], "at": told["at"]},
+                {"role": "assistant", "content": told["assistant"], "at": told["at"]},
+            ],
+            user_id=user_id,
+            session_id="one",
+            mode="hybrid",
+            tags=told["tags"],
+            metadata=told["metadata"],
+            facets=told.get("facets"),
+        )
+        ids.append(chunk.chunk_id)
+    memory.indexes.make_sessions()
+    return ids
+
+
+@pytest.mark.parametrize("which", [0, 2, 4])
+def test_an_updated_exchange_is_as_if_it_had_been_said_so(
+    open_memory: OpenMemory, conn: psycopg.Connection[Any], which: int
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    changed: dict[str, Any] = {
+        "user": "I moved to Porto and I love the Douro.",
+        "assistant": "Porto it is.",
+        "tags": ["home"],
+        "metadata": {"sure": True},
+        "facets": {"events": "moved to Porto"},
+    }
+    tell(memory, "bo", {which: changed})
+    ids = tell(memory, "ada", {})
+    chunk = memory.update(
+        ids[which],
+        content={"user": changed["user"], "assistant": changed["assistant"]},
+        tags=["home"],
+        metadata={"sure": True},
+        facets={"events": "moved to Porto"},
+        reason="told us",
+    )
+    assert (chunk.chunk_id, chunk.user_text) == (ids[which], changed["user"])
+    assert contents(conn, "ada") == contents(conn, "bo")
+    assert_counted(conn)
+    assert find_words(conn, f"number {which} of Lisbon") <= {
+        ("traces", f"number {which} of Lisbon")
+    }
+    [*_, event] = memory.history(ids[which])
+    assert event.kind == "updated"
+    changed_fields = ["content", "facets", "tags", "metadata"]
+    assert event.detail == {"changed": changed_fields, "reason": "told us"}
+    assert memory.search("Porto Douro", user_id="ada")[0].chunk_id == ids[which]
+    assert memory.versions(ids[which]) == []
+
+
+def test_only_what_is_given_changes(memory: MemSense) -> None:
+    ids = tell(memory, "ada", {1: {"facets": {"personal_info": "of Lisbon"}}})
+    before = memory.get(ids[1])
+    later = MAY + timedelta(days=9)
+    after = memory.update(ids[1], occurred_at=later)
+    assert after.occurred_at == later
+    same = ("user_text", "assistant_text", "tags", "metadata", "personal_info", "preferences")
+    assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
+    assert memory.search("Lisbon", user_id="ada", since=later)[0].chunk_id == ids[1]
+    reworded = memory.update(ids[1], content={"assistant": "I hear you."})
+    assert reworded.user_text == before.user_text
+    assert reworded.assistant_text == "I hear you."
+    assert reworded.personal_info == "of Lisbon"  # given by the caller: no rule found it
+    without = memory.update(ids[1], facets={"personal_info": ""})
+    assert without.personal_info is None
+
+
+def test_facets_that_rules_found_follow_the_text(memory: MemSense) -> None:
+    [chunk] = memory.add(
+        [{"role": "user", "content": "I prefer tea to coffee."}], user_id="ada", session_id="s"
+    )
+    assert chunk.preferences
+    changed = memory.update(chunk.chunk_id, content="I was born in Faro.")
+    assert changed.preferences is None
+    assert changed.personal_info
+    spans = [changed.user_text[span["start"] : span["end"]] for span in changed.facet_spans]  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    assert spans == ["I was born in Faro."]
+
+
+def test_where_history_is_on_what_was_said_before_is_kept_until_it_is_forgotten_or_erased(
+    memory: MemSense, conn: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+
+    def ingest(text: str) -> None:
+        line = {"session_id": "s", "id": "m1", "role": "user", "content": text}
+        log.write_text(json.dumps(line))
+        memory.ingest(log, user_id="ada")
+
+    ingest("We met in Zanzibarword.")
+    [chunk] = memory.recent(user_id="ada")
+    memory.settings.set(history="on")
+    memory.update(chunk.chunk_id, content="We met in Xylophoneword.", tags=["place"])
+    ingest("We met in Krakatoaword.")
+    versions = memory.versions(chunk.chunk_id)
+    assert [(item.version, item.content["user_text"]) for item in versions] == [
+        (1, "We met in Zanzibarword."),
+        (2, "We met in Xylophoneword."),
+    ]
+    assert versions[1].content["tags"] == ["place"]
+    for question in ("Zanzibarword", "Xylophoneword"):
+        assert all("Krakatoaword" in hit.content for hit in memory.search(question, user_id="ada"))
+    memory.settings.set(history="off")
+    memory.update(chunk.chunk_id, content="We met in Vesuviusword.")
+    assert len(memory.versions(chunk.chunk_id)) == 2
+    memory.forget(chunk.chunk_id)
+    assert memory.versions(chunk.chunk_id) == []
+    receipt = memory.delete(chunk.chunk_id)
+    assert receipt.counts["superseded_chunks"] == 2
+    assert find_words(conn, "Zanzibarword", "Xylophoneword", "Krakatoaword") == set()
+
+
+def test_what_cannot_be_updated_says_why(memory: MemSense) -> None:
+    ids = tell(memory, "ada", {})
+    long = memory.add(
+        [{"role": "user", "content": "many words " * 900}], user_id="ada", session_id="long"
+    )
+    [session] = memory.recent(user_id="ada", granularity="session")
+    memory.archive(ids[4])
+    refused: list[tuple[int, dict[str, Any], str]] = [
+        (ids[0], {}, "say what to change"),
+        (ids[0], {"content": "one side"}, "which side"),
+        (ids[0], {"content": {"users": "x"}}, "content has no 'users'; there are user, assistant"),
+        (ids[0], {"content": {"user": " ", "assistant": ""}}, "empty: delete"),
+        (ids[0], {"content": {"user": "x" * 4001}}, "4,000 characters"),
+        (ids[0], {"facets": {"moods": "x"}}, "facets has no 'moods'"),
+        (ids[0], {"occurred_at": "yesterday"}, "occurred_at must be an ISO 8601 time"),
+        (ids[4], {"tags": ["x"]}, "is archived: restore it first"),
+        (session.chunk_id, {"tags": ["x"]}, "update one of these"),
+        (long[0].chunk_id, {"content": "x"}, "one of 3 parts"),
+    ]
+    for chunk_id, options, words in refused:
+        with pytest.raises(InvalidInputError, match=words):
+            memory.update(chunk_id, **options)
+    with pytest.raises(NotFoundError, match="chunk 999999"):
+        memory.update(999999, tags=["x"])
+    with pytest.raises(NotFoundError, match="no chunk 999999"):
+        memory.versions(999999)
+    assert memory.update(long[1].chunk_id, tags=["x"]).tags == ["x"]
+
+
+def test_an_update_of_what_has_changed_meanwhile_is_refused(open_memory: OpenMemory) -> None:
+    other = open_memory()
+    ids = tell(other, "ada", {})
+
+    class Meddling:
+        name = "rules"
+
+        def tag(self, user_text: str, assistant_text: str) -> Facets:
+            """Somebody else changes the chunk while a tagger thinks."""
+            assert user_text or assistant_text
+            other.update(ids[0], tags=[f"tag {user_text}"])
+            return Facets()
+
+    with pytest.raises(ConflictError, match="changed meanwhile"):
+        open_memory(tagger=Meddling()).update(ids[0], content={"user": "another text"})
+    assert "another text" not in other.get(ids[0]).user_text

@@ -1,0 +1,137 @@
+"""What a write costs, counted: statements, round trips, and the texts and tokens embedded.
+
+Times vary with the machine; these numbers with what is written alone.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedders import TokenHashingEmbedder
+from wire import counting_wire
+
+from memsense import MemSense
+
+ADD = {"statements": 19, "round_trips": 17, "parsed": 1}
+ANSWER = {"statements": 34, "round_trips": 32, "parsed": 1}
+"""An answer writes its exchange anew, and what is known of its neighbours. It was 111 statements
+in a session of ten exchanges, one more for each further exchange."""
+
+EXCHANGES = 20
+
+HOW_TO_SEE = (
+    "what goes over the wire: tests/sql/wire.py; where more is meant, raise the ceiling here"
+)
+
+
+def said(number: int, roles: Sequence[str] = ("user", "assistant")) -> list[dict[str, Any]]:
+    return [{"role": role, "content": f"{role} says thing{number} and more"} for role in roles]
+
+
+class Written:
+    """A memory whose words with the server, and with its embedder, are counted."""
+
+    def __init__(self, memory: MemSense, wire: Any, embedder: TokenHashingEmbedder) -> None:
+        self.memory = memory
+        self._wire = wire
+        self.embedder = embedder
+
+    def count(self, messages: list[dict[str, Any]]) -> dict[str, int]:
+        """What adding them says to the server, once all is known and prepared."""
+        before = self._wire.counts
+        self.memory.add(messages, user_id="ada", session_id="chat")
+        found = self._wire.counts.since(before)
+        return {name: found[name] for name in ("statements", "round_trips", "parsed")}
+
+
+@pytest.fixture
+def written(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("MEMSENSE_POOL_MAX_SIZE", "1")
+    embedder = TokenHashingEmbedder()
+    with (
+        counting_wire(database_url) as (wired_url, wire),
+        MemSense.open(wired_url, embedder=embedder) as memory,
+    ):
+        for number in range(10):
+            memory.add(said(number), user_id="ada", session_id="chat")
+        yield Written(memory, wire, embedder)
+
+
+def check(found: dict[str, int], most: dict[str, int]) -> None:
+    grown = {name: count for name, count in found.items() if count > most.get(name, 0)}
+    assert not grown, f"a write takes {grown}, where it was {most}: {HOW_TO_SEE}"
+
+
+def test_an_exchange_is_added_by_so_many_statements(written: Written) -> None:
+    check(written.count(said(100)), ADD)
+
+
+def test_an_answer_completes_its_exchange_by_so_many_statements(written: Written) -> None:
+    found: dict[str, int] = {}
+    for number in range(200, 210):
+        written.count(said(number, ["user"]))
+        found = written.count(said(number, ["assistant"]))
+    check(found, ANSWER)
+
+
+def test_twenty_exchanges_take_no_more_statements_than_one(written: Written) -> None:
+    found: dict[str, int] = {}
+    for first in range(300, 500, EXCHANGES):
+        messages = [one for number in range(first, first + EXCHANGES) for one in said(number)]
+        found = written.count(messages)
+    check(found, ADD)
+
+
+def test_each_text_of_an_exchange_is_embedded_once(written: Written) -> None:
+    embedder = written.embedder
+    embedder.embedded.clear()
+    embedder.read.clear()
+    written.count(said(600))
+    [(text, _)] = embedder.read
+    assert text == "user says thing600 and more\nassistant says thing600 and more"
+    assert sorted(embedder.embedded) == sorted([text, *text.split("\n")])
+
+
+def test_an_answer_embeds_its_own_exchange_alone(written: Written) -> None:
+    written.count(said(650))
+    written.count(said(651, ["user"]))
+    embedder = written.embedder
+    embedder.embedded.clear()
+    embedder.read.clear()
+    written.count(said(651, ["assistant"]))
+    [(text, before)] = embedder.read
+    assert (text, before) == tuple(
+        "\n".join(message["content"] for message in said(number)) for number in (651, 650)
+    )
+    assert sorted(embedder.embedded) == sorted([text, *text.split("\n")])
+
+
+def test_what_one_side_alone_says_is_one_text(written: Written) -> None:
+    embedder = written.embedder
+    embedder.embedded.clear()
+    embedder.read.clear()
+    written.count(said(700, ["user"]))
+    assert (
+        embedder.embedded == [text for text, _ in embedder.read] == ["user says thing700 and more"]
+    )
+
+
+def test_a_log_is_embedded_text_by_text_once(written: Written, tmp_path: Path) -> None:
+    """Of every exchange its whole and its sides; a text that comes again, not again."""
+    embedder = written.embedder
+    embedder.embedded.clear()
+    embedder.read.clear()
+    lines = [
+        f'{{"session_id": "s{number // 10}", "id": "{number}{role}", "role": "{role}",'
+        f' "content": "{role} says thing{number % 10}",'
+        f' "timestamp": "2026-01-{1 + number // 10:02d}T00:00:{number % 10:02d}Z"}}'
+        for number in range(40)
+        for role in ("user", "assistant")
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(lines))
+    report = written.memory.ingest(path, user_id="bo")
+    assert report.stored == 40
+    assert len(embedder.embedded) == len(set(embedder.embedded)) == 30
+    assert len(embedder.read) == len(set(embedder.read)) == 10

@@ -1,0 +1,105 @@
+"""The packages of coding agents in integrations/: what `memsense install --hooks` would write.
+
+`MEMSENSE_REWRITE=1 pytest tests/unit/test_packages.py` writes them anew.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memsense
+from memsense.hooks.agents import TASKS
+from memsense.hosts.hooks import (
+    EVENTS,
+    GEMINI_EVENTS,
+    HookCommand,
+    dump,
+    listed,
+    opencode_plugin,
+)
+
+ROOT = Path(__file__).parents[2]
+DESCRIPTION = "Memory of earlier conversations, recalled before each prompt, and why."
+SERVER: Mapping[str, Any] = {"memsense": {"command": "memsense", "args": ["mcp"]}}
+ABOUT: Mapping[str, Any] = {"name": "memsense", "version": memsense.__version__}
+TOLD: Mapping[str, Any] = {**ABOUT, "description": DESCRIPTION}
+AUTHOR: Mapping[str, Any] = {"name": "memsense"}
+
+
+def hooks(agent: str, *, seconds: int = 5) -> str:
+    return dump(listed(EVENTS, f"memsense hook {agent}", seconds))
+
+
+PACKAGES = {
+    ".claude-plugin/marketplace.json": dump(
+        {
+            "name": "memsense",
+            "description": "memsense for Claude Code",
+            "owner": AUTHOR,
+            "plugins": [
+                {
+                    "name": "memsense",
+                    "source": "./integrations/claude-code",
+                    "description": DESCRIPTION,
+                }
+            ],
+        }
+    ),
+    "integrations/claude-code/.claude-plugin/plugin.json": dump(
+        {**TOLD, "author": AUTHOR, "license": "Apache-2.0"}
+    ),
+    "integrations/claude-code/hooks/hooks.json": hooks("claude-code"),
+    "integrations/claude-code/.mcp.json": dump({"mcpServers": SERVER}),
+    "integrations/codex/.codex-plugin/plugin.json": dump(
+        {
+            **TOLD,
+            "author": AUTHOR,
+            "license": "Apache-2.0",
+            "hooks": "./hooks/hooks.json",
+            "mcpServers": "./.mcp.json",
+        }
+    ),
+    "integrations/codex/hooks/hooks.json": hooks("codex"),
+    "integrations/codex/.mcp.json": dump({"mcpServers": SERVER}),
+    ".agents/plugins/marketplace.json": dump(
+        {
+            "name": "memsense",
+            "interface": {"displayName": "memsense"},
+            "plugins": [
+                {
+                    "name": "memsense",
+                    "source": {"source": "local", "path": "./integrations/codex"},
+                    "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+                    "category": "Productivity",
+                }
+            ],
+        }
+    ),
+    "integrations/gemini/gemini-extension.json": dump({**TOLD, "mcpServers": SERVER}),
+    "integrations/gemini/hooks/hooks.json": dump(
+        listed(GEMINI_EVENTS, "memsense hook gemini", 5000)
+    ),
+    "integrations/opencode/memsense.js": opencode_plugin(
+        HookCommand(words=["memsense", "hook", "opencode"], environment={})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_package_holds_what_install_would_write(name: str) -> None:
+    file = ROOT / name
+    if os.environ.get("MEMSENSE_REWRITE"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(PACKAGES[name])
+    assert file.read_text() == PACKAGES[name]
+
+
+def test_each_event_that_is_wired_is_one_that_the_hook_knows() -> None:
+    wired = {*EVENTS, *GEMINI_EVENTS}
+    assert wired <= set(TASKS)
+    plugin = json.dumps(PACKAGES["integrations/opencode/memsense.js"])
+    assert all(event in plugin for event in set(TASKS) - wired)
