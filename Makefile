@@ -42,13 +42,43 @@ demo: setup  ## ingest the sample log, ask three questions, explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-faults lint lint-ruff lint-format lint-types lint-layers format
+.PHONY: test test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers format
 test: setup-dev  ## all tests, on a real PostgreSQL
+	@$(MAKE) --no-print-directory npm-mcp npm-page npm-agents || echo "without the tools of npm, the tests that run them are skipped"
 	$(BIN)/pytest -n $(JOBS)
 
 FAULT_SECONDS ?= 120
-test-faults: setup-dev  ## break servers and clients for two minutes: FAULT_SECONDS=600 for ten
-	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) $(BIN)/pytest -s -m faults tests/faults
+FAULT_KILLS ?= 100
+test-faults: setup-dev  ## break servers and clients: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for fewer kills
+	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) $(BIN)/pytest -s -m faults tests/faults
+
+npm-mcp: setup-dev  ## install others' tests of MCP servers from npm, once
+	$(BIN)/python tests/npm/tools.py mcp
+
+npm-page: setup-dev  ## install what looks at the page from npm, once
+	$(BIN)/python tests/npm/tools.py page
+
+npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460 MB
+	$(BIN)/python tests/npm/tools.py agents
+
+npm-more-agents: setup-dev  ## install Codex and opencode from npm, once: 760 MB
+	$(BIN)/python tests/npm/tools.py more-agents
+
+MCP_SECONDS ?= 30
+test-mcp: npm-mcp  ## others' tests of the MCP server; MCP_SECONDS=300 of load
+	MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(BIN)/pytest tests/sql/test_mcp.py tests/acceptance/test_mcp.py tests/acceptance/test_mcp_tools.py
+
+test-agents: setup-dev  ## the coding agents themselves start what memsense puts into them
+	@$(MAKE) --no-print-directory npm-agents npm-more-agents || echo "without them their tests are skipped"
+	$(BIN)/pytest tests/acceptance/test_agents.py
+
+SCREENSHOTS ?= build/screenshots
+test-browser: npm-page  ## the page in Chromium; needs `apt-get install chromium`, or MEMSENSE_CHROMIUM
+	MEMSENSE_BROWSER=required MEMSENSE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(BIN)/pytest tests/browser
+
+LEAK_PAIRS ?= 100000
+test-leaks: setup-dev  ## random pairs of scope and filter, beside a filter in Python: half an hour
+	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest tests/sql/test_leaks.py tests/sql/test_row_security.py
 
 lint: lint-ruff lint-format lint-types lint-layers  ## ruff, pyright and the layers
 
