@@ -75,21 +75,31 @@ def takes(**types: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(function)
-        gates = {name: Gate(kind, name) for name, kind in types.items()}
-        if unknown := gates.keys() - signature.parameters.keys():
+        parameters = inspect.signature(function).parameters
+        if unknown := types.keys() - parameters.keys():
             raise TypeError(f"{function.__qualname__} has no parameter {', '.join(unknown)}")
+        gates = {name: Gate(kind, name) for name, kind in types.items()}
+        places = {place: gates[name] for place, name in enumerate(parameters) if name in gates}
+        kinds = [parameter.kind for parameter in parameters.values()]
+        rest = next((n for n in places if kinds[n] is inspect.Parameter.VAR_POSITIONAL), None)
+        if any(kinds[place] is inspect.Parameter.VAR_KEYWORD for place in places):
+            raise TypeError(f"{function.__qualname__} takes keywords of any name")
+        unchecked: Callable[..., R] = function
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                bound = signature.bind(*args, **kwargs)
-            except TypeError:  # Python's own error names the function
-                return function(*args, **kwargs)
-            for name, gate in gates.items():
-                if name in bound.arguments:
-                    bound.arguments[name] = gate(bound.arguments[name])
-            return function(*bound.args, **bound.kwargs)
+            # Signature.bind would cost a search more than all that is checked here.
+            given = [
+                places[place](value) if place in places else value
+                for place, value in enumerate(args[:rest])
+            ]
+            if rest is not None:
+                given += places[rest](args[rest:])
+            named = {
+                name: gates[name](value) if name in gates else value
+                for name, value in kwargs.items()
+            }
+            return unchecked(*given, **named)
 
         return checked
 

@@ -6,8 +6,9 @@
 -- A part is SQL once its holes, names in braces, are filled. Comments are not sent.
 --
 -- A route orders and limits in a subquery; ties go to the lower chunk_id. Ranks are counted per
--- granularity: a session chunk never takes a turn chunk's rank. A route of weight 0 is a one-time
--- filter: PostgreSQL never starts its scan.
+-- granularity: a session chunk never takes a turn chunk's rank. A vector route of weight 0 is left
+-- out; so is what tells turns from sessions where turns alone are asked for, and what has expired
+-- where nothing has.
 --
 -- Parameters:
 --   tenant_id, namespace, user_id        whose memory
@@ -47,6 +48,13 @@ s.user_id = %(user_id)s
 -- name: whose_all_users
 true
 
+-- name: in_scope_one_user
+-- Each row that a scan reads is compared: one number with one number takes half of ANY's time.
+scope_id = (SELECT scope_id FROM scope)
+
+-- name: in_scope_all_users
+scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+
 -- name: statistics
 statistics AS MATERIALIZED (
     SELECT
@@ -59,7 +67,7 @@ statistics AS MATERIALIZED (
         least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND {in_scope}
     GROUP BY granularity
 )
 
@@ -83,7 +91,7 @@ filtered AS {kept} (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.{in_scope}
       AND c.tsv IS NOT NULL
       AND {conditions}
 )
@@ -152,7 +160,7 @@ near AS MATERIALIZED (
         SELECT route, chunk_id, granularity, embedding
         FROM memsense.embeddings
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND {in_scope}
           AND chunk_id = f.chunk_id
           AND model_id = %(model_id)s
           AND {of_granularity}
@@ -172,22 +180,28 @@ near AS MATERIALIZED (
 -- Every vector route: what is nearest by its vectors, best first, apart by granularity.
 {route} AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        {lists}
     FROM (
         {nearest}
     ) AS nearest
 )
 
+-- name: lists_of_turns
+array_agg(chunk_id) AS turns,
+array_agg({score}) AS turn_scores
+
+-- name: lists_of_both
+array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
+array_agg({score}) FILTER (WHERE granularity = 'turn') AS turn_scores,
+array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
+array_agg({score}) FILTER (WHERE granularity = 'session') AS session_scores
+
 -- name: scan_exact
-SELECT {chunk} AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+SELECT {chunk} AS chunk_id{and_granularity}, embedding <#> %(query_vector)s::halfvec AS distance
 FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s
-  AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+  AND {in_scope}
   AND model_id = %(model_id)s
-  AND {weight} > 0
   AND {takes_part}
 ORDER BY distance, {chunk}
 LIMIT %(route_limit)s
@@ -197,19 +211,18 @@ LIMIT %(route_limit)s
 -- literals. Each route sets its own breadth before its scan starts, for this statement alone.
 -- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
 -- order: filters, which cost more than a comparison, are asked of the nearest alone.
-(SELECT {chunk} AS chunk_id, granularity, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
+(SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
    AND model_id = {model_id}
    AND NOT fresh
    AND (SELECT set_config('hnsw.ef_search', {ef_search}, true)) IS NOT NULL
-   AND {weight} > 0
    AND {takes_part}
  ORDER BY distance, {chunk}
  LIMIT %(route_limit)s)
 UNION ALL
-(SELECT {chunk} AS chunk_id, granularity, distance
+(SELECT {chunk} AS chunk_id{and_granularity}, distance
  FROM (
      SELECT chunk_id, previous_chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
      FROM memsense.{table}
@@ -217,7 +230,6 @@ UNION ALL
        AND scope_id = {scope_id}
        AND model_id = {model_id}
        AND fresh
-       AND {weight} > 0
      ORDER BY distance, {chunk}
      OFFSET 0
  ) AS {table}
@@ -234,9 +246,9 @@ UNION ALL
     {scan}
 )
 UNION ALL
-(SELECT chunk_id, granularity, distance
+(SELECT chunk_id{and_granularity}, distance
  FROM near
- WHERE route = {part} AND {weight} > 0
+ WHERE route = {part}
  ORDER BY distance, chunk_id
  LIMIT %(route_limit)s)
 
@@ -246,12 +258,11 @@ UNION ALL
     {scan}
 )
 UNION ALL
-(SELECT previous_chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+(SELECT previous_chunk_id{and_granularity}, embedding <#> %(query_vector)s::halfvec AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
    AND scope_id = {scope_id}
    AND model_id = {model_id}
-   AND {weight} > 0
    AND (SELECT are_few FROM few)
    AND (previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
    AND {is_shown}
@@ -290,7 +301,7 @@ terms AS MATERIALIZED (
         SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
         FROM memsense.lexemes
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND {in_scope}
           AND granularity = ANY (%(granularities)s::text[])
           AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
         GROUP BY granularity, lexeme
@@ -330,7 +341,7 @@ postings AS (
         SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
         FROM memsense.chunks
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND {in_scope}
           AND memsense.scope_lexemes(scope_id, tsv)
               && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
           AND memsense.scope_lexemes(scope_id, tsv)
@@ -368,8 +379,7 @@ postings AS (
 -- empty field has a length of nothing: what it holds, nothing, is divided by next to nothing.
 frequencies AS (
     SELECT
-        chunk_id,
-        granularity,
+        chunk_id{and_granularity},
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -394,10 +404,10 @@ frequencies AS (
 -- name: words
 -- What a plan sums first moves the last bits of a sum; rounded, what ties still ties.
 words AS (
-    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
+    SELECT chunk_id{and_granularity}, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
-    GROUP BY chunk_id, granularity
+    GROUP BY chunk_id{and_granularity}
 )
 
 -- name: ceiling
@@ -419,7 +429,7 @@ words AS (
     CROSS JOIN (SELECT websearch_to_tsquery((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s) AS query) AS asked
     CROSS JOIN LATERAL (SELECT ts_filter(c.tsv, '{a,b,c}') AS tsv) AS own
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.{in_scope}
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           && ARRAY(SELECT scope.scope_id || ':' || question.lexeme FROM scope CROSS JOIN question)
       AND c.granularity = ANY (%(granularities)s::text[])
@@ -453,7 +463,7 @@ identifier_matches AS MATERIALIZED (
     FROM memsense.chunks AS c
     JOIN identifiers AS i ON c.tsv @@ i.query
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.{in_scope}
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           && ARRAY(SELECT scope.scope_id || ':' || identifiers.identifier FROM scope CROSS JOIN identifiers)
       AND {of_granularity}
@@ -497,29 +507,26 @@ identified AS MATERIALIZED (
 -- name: matched
 -- Every chunk that the question's words find.
 matched AS MATERIALIZED (
-    SELECT chunk_id, granularity, score FROM words
+    SELECT chunk_id{and_granularity}, score FROM words
 )
 
 -- name: matched_or_identified
 matched AS MATERIALIZED (
-    SELECT chunk_id, granularity, sum(score) AS score
+    SELECT chunk_id{and_granularity}, sum(score) AS score
     FROM (
-        SELECT chunk_id, granularity, score FROM words
+        SELECT chunk_id{and_granularity}, score FROM words
         UNION ALL
-        SELECT chunk_id, granularity, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
+        SELECT chunk_id{and_granularity}, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
     ) AS scored
-    GROUP BY chunk_id, granularity
+    GROUP BY chunk_id{and_granularity}
 )
 
 -- name: lexical
 lexical AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
+        {lists}
     FROM (
-        SELECT chunk_id, granularity, score
+        SELECT chunk_id{and_granularity}, score
         FROM matched
         ORDER BY score DESC, chunk_id
         LIMIT %(route_limit)s
@@ -533,16 +540,22 @@ routes AS MATERIALIZED (
 )
 
 -- name: route_lists
-SELECT {number} AS route, turns, turn_scores, sessions, session_scores, {weight}::float8 AS weight FROM {route}
+SELECT {number} AS route, {lists}, {weight}::float8 AS weight FROM {route}
+
+-- name: listed_turns
+SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
+
+-- name: listed_both
+SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
+UNION ALL
+SELECT route, weight, sessions, session_scores FROM routes
 
 -- name: ranked
 -- Reciprocal rank fusion (Cormack, Clarke and Buettcher 2009), with weights.
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
-        UNION ALL
-        SELECT sessions, weight FROM routes
+        {listed}
     ) AS listed
 )
 
@@ -563,9 +576,7 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        {listed}
     ) AS listed
 )
 
@@ -591,7 +602,7 @@ candidates AS (
         {identified} AS identified
     FROM {chunks}
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND {in_scope}
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
 )
 
@@ -616,7 +627,7 @@ vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND {in_scope}
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
@@ -633,7 +644,7 @@ tokens AS (
         string_agg(signs, '') AS signs
     FROM memsense.token_vectors
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND {in_scope}
       AND chunk_id = ANY (ARRAY(
           SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
       AND model_id = %(model_id)s
@@ -656,8 +667,17 @@ state AS (
 'matches', (SELECT count(*) FROM matched),
 'waiting', EXISTS (
     SELECT FROM memsense.jobs
-    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+    WHERE tenant_id = %(tenant_id)s AND {in_scope} AND kind = 'embed'
       AND coalesce(model_id = %(model_id)s, true))
+
+-- name: fact_lapsed
+-- Whether this statement leaves anything out as expired.
+'lapsed', (SELECT NOT are_all FROM spared)
+
+-- name: fact_lapsed_unasked
+-- The same where it was taken for granted that nothing is: if this is wrong, the search is run again.
+'lapsed', EXISTS (
+    SELECT FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND {in_scope} AND expires_at <= now())
 
 -- name: facts_of_one_user
 'speakers', (SELECT speakers FROM scope),
@@ -670,7 +690,7 @@ state AS (
 -- Whether session chunks wait to be made of their exchanges.
 'stale', EXISTS (
     SELECT FROM memsense.stale_sessions
-    WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
+    WHERE tenant_id = %(tenant_id)s AND {in_scope})
 
 -- name: answer
 SELECT

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 import typer
 
 from memsense.cli.app import new_app
-from memsense.search.profiles import Route
+from memsense.search.profiles import VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
 from memsense.text.nearest import did_you_mean
@@ -60,9 +60,25 @@ def recall(
     worded: Annotated[
         bool, typer.Option("--worded", help="telling what candidates hold word for word")
     ] = False,
-    one_granularity: Annotated[
-        bool, typer.Option("--one-granularity", help="of turns alone, or of sessions alone")
+    turns_only: Annotated[
+        bool, typer.Option("--turns-only", help="without session chunks, as most searches are")
     ] = False,
+    silent: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="ROUTE",
+            help="without a vector route, as where it has no weight: any of"
+            f" {', '.join(VECTOR_ROUTES)}",
+        ),
+    ] = None,
+    lapsed: Annotated[
+        bool,
+        typer.Option(
+            "--lapsed/--none-lapsed",
+            help="where something may have expired, or nothing has",
+        ),
+    ] = True,
     lookups: Annotated[
         bool,
         typer.Option("--lookups", help="where functions ask the GIN indexes beneath policies"),
@@ -81,10 +97,12 @@ def recall(
         lexical=lexical,
         filters=FILTER_NAMES if filtered else tuple(_check("filter", filters or [], FILTER_NAMES)),
         optional=tuple(_check("route", routes or [], tuple(OPTIONAL_ROUTES))),
+        silent=tuple(_check("without", silent or [], VECTOR_ROUTES)),
         identified=identified,
         worded=worded,
         tokens=tokens,
-        one_granularity=one_granularity,
+        turns_only=turns_only,
+        lapsed=lapsed,
         lookups=lookups,
     )
     typer.echo(recall_text(shape))
@@ -100,12 +118,13 @@ def _whose(indexed: tuple[int, int, int] | None, *, all_users: bool) -> Whose:
     return Indexed(*indexed)
 
 
-def _check(what: str, names: list[str], known: Sequence[Name]) -> list[Name]:
+def _check(option: str, names: list[str], known: Sequence[Name]) -> list[Name]:
+    what = "filter" if option == "filter" else "route"
     for name in names:
         if name not in known:
             raise typer.BadParameter(
                 f"no {what} named {name!r}; there are {', '.join(known)}"
                 f"{did_you_mean(name, known)}",
-                param_hint=f"--{what}",
+                param_hint=f"--{option}",
             )
     return [name for name in known if name in names]

@@ -52,6 +52,8 @@ def examine_plan(
         root = _root_of(nodes, route)
         if root is not None:
             yield _describe_route(route, root, are_words_indexed)
+        elif route not in OPTIONAL_ROUTES:
+            yield _not_run(route)
 
 
 def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -77,11 +79,15 @@ def _is_source(node: Mapping[str, Any]) -> bool:
     )
 
 
+def _not_run(route: str) -> Finding:
+    return Finding(check="plan", severity="info", text=f"{route}: not run")
+
+
 def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool | None) -> Finding:
     source = next(node for node in _walk(root) if _is_source(node))
     name = source.get("Relation Name") or source.get("Function Name")
     if name is None or source.get("Actual Loops") == 0:
-        return Finding(check="plan", severity="info", text=f"{route}: not run")
+        return _not_run(route)
     rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
     if "Function Name" in source:
         index = WORD_INDEX if are_words_indexed else None

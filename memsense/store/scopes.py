@@ -261,13 +261,18 @@ def _locked_scope(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownScope:
-    """What a search must know of a user's memory before it runs the recall query."""
+    """What a search must know of a user's memory before it runs the recall query.
+
+    Recall tells what has become of it, so that what is outdated is found out: `has_lapsed`, that
+    something has expired and is not swept yet, is known by that alone.
+    """
 
     scope_id: int
     speakers: tuple[str, ...]
     indexed: bool
     language: str
     has_sessions: bool
+    has_lapsed: bool = False
 
 
 def find_scope(

@@ -50,7 +50,7 @@ def _explain(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
 def _find_prepared(conn: psycopg.Connection[Any]) -> tuple[str, Sequence[Any]]:
     [found] = conn.execute(
         "SELECT name, parameter_types::text[] FROM pg_prepared_statements"
-        " WHERE statement LIKE '%vec_full AS%'"
+        " WHERE statement LIKE '%fused AS MATERIALIZED%'"
     ).fetchall()
     return found
 

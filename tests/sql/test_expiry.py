@@ -11,6 +11,7 @@ import pytest
 from counting import assert_counted
 from dumping import find_words
 from embedders import TokenHashingEmbedder
+from wire import counting_wire
 
 from memsense import MemSense
 from memsense.config import load_settings
@@ -133,6 +134,30 @@ def test_what_has_expired_is_shown_by_nothing_before_it_is_swept(
         assert all(SECRET not in memory.get(chunk.chunk_id).context for chunk in chunks)
     [stats] = memory.stats(user_id="ada")
     assert (stats.expiring, stats.expired) == (0, 1)
+
+
+def test_what_expires_between_two_searches_makes_the_first_of_them_ask_again_and_no_other(
+    database_url: str, conn: psycopg.Connection[Any]
+) -> None:
+    embedder = TokenHashingEmbedder()
+    with (
+        counting_wire(database_url) as (url, wire),
+        MemSense.open(url, embedder=embedder) as memory,
+    ):
+        tell_all(memory)
+
+        def ask() -> tuple[int, bool]:
+            before = wire.counts
+            found = memory.search(f"{SECRET} tea", user_id="ada")
+            statements = wire.counts.since(before)["statements"]
+            return statements, SECRET in repr([hit.as_dict() for hit in found])
+
+        ask()
+        assert ask() == (4, True)
+        let_expire(conn)
+        assert [ask() for _ in range(3)] == [(6, False), (4, False), (4, False)]
+        assert memory.ttl.sweep().chunks > 0
+        assert [ask() for _ in range(2)][1] == (4, False)
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])

@@ -39,8 +39,9 @@ from memsense.search.request import Filters
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("identified", "worded", "tokens", "one_granularity", "lookups")
+FLAGS = ("identified", "worded", "tokens", "turns_only", "lookups")
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
+SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
 
 SHOWN = {
@@ -51,7 +52,8 @@ SHOWN = {
     "indexed_filtered": Shape(whose=INDEXED, filters=FILTER_NAMES),
     "ts_rank": Shape(lexical="ts_rank"),
     "graph": Shape(optional=("graph",), filters=("kinds",)),
-    "wording": Shape(identified=True, worded=True, one_granularity=True),
+    "wording": Shape(identified=True, worded=True, turns_only=True),
+    "least": Shape(turns_only=True, lapsed=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
@@ -61,11 +63,13 @@ SHOWN = {
 
 
 def bases() -> list[Shape]:
-    """Every shape without filters."""
+    """Every shape without filters; of what may expire and is silent, each beside either flag."""
     return [
         replace(
             Shape(whose=whose, lexical=lexical, optional=optional),
             **dict(zip(FLAGS, flags, strict=True)),
+            lapsed=sum(flags) % 2 == 0,
+            silent=SILENT[sum(flags) % len(SILENT)],
         )
         for whose in WHOSE
         for lexical in LEXICAL
@@ -97,6 +101,8 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
         "lexical",
         "filters",
         "optional",
+        "silent",
+        "lapsed",
         *FLAGS,
     }
     assert [(), tuple(OPTIONAL_ROUTES)] == OPTIONAL
@@ -155,7 +161,9 @@ def test_the_statement_is_sent_without_comments_holes_or_what_it_does_not_need(
         assert not (
             shape.lookups and re.search(r"scope_(lexemes|spellings)\([^)]*\)\s*(&&|@>)", text)
         )
-        assert ("scope_id = 17" in text) == ("halfvec(48)" in text) == (shape.indexed is not None)
+        scans = set(shape.silent) < {*VECTOR_ROUTES}
+        assert ("scope_id = 17" in text) == ("halfvec(48)" in text)
+        assert ("scope_id = 17" in text) == (shape.indexed is not None and scans)
         assert ("s.user_id = " in text) == (shape.whose != "all_users")
         for name in Filters.model_fields:
             parameter = {"exclude": "exclude_chunks"}.get(name, name)
@@ -175,7 +183,12 @@ def test_every_route_is_fused_under_its_place_in_the_order_of_routes(base: Shape
         (n, route) for n, route in numbered.items() if route in base.routes
     ]
     assert all(route == cte for _, route, cte in found)
-    assert set(base.routes) >= {*VECTOR_ROUTES, "lexical"}
+    assert set(base.routes) == {*VECTOR_ROUTES, "lexical", *base.optional} - {*base.silent}
+    assert set(re.findall(r"^(vec_\w+|facet_\w+) AS \(", text, re.MULTILINE)) == {
+        route for route in base.routes if route in VECTOR_ROUTES
+    }
+    assert ("session_scores" in text) != base.turns_only or bool(base.optional)
+    assert ("lapsed AS" in text) == base.lapsed
 
 
 def test_the_statements_of_many_memories_keep_little() -> None:
@@ -228,6 +241,9 @@ def arguments_of(shape: Shape) -> list[str]:
     for name in shape.optional:
         found += ["--route", name]
     found += ["--lexical", shape.lexical]
+    for name in shape.silent:
+        found += ["--without", name]
+    found.append("--lapsed" if shape.lapsed else "--none-lapsed")
     found += [f"--{flag.replace('_', '-')}" for flag in FLAGS if getattr(shape, flag)]
     return found
 

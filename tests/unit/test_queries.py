@@ -33,14 +33,15 @@ def test_every_statement_has_a_verb_and_a_noun_and_ends_in_a_semicolon() -> None
 
 
 def test_a_hole_is_filled_and_its_further_lines_keep_the_indentation() -> None:
-    text = fill("filtered", "recall.sql", kept="MATERIALIZED", conditions="one\nAND two")
+    holes = {"kept": "MATERIALIZED", "in_scope": "true", "conditions": "one\nAND two"}
+    text = fill("filtered", "recall.sql", **holes)
     assert text.startswith("filtered AS MATERIALIZED (\n")
     assert "\n      AND one\n      AND two\n" in text
 
 
 def test_a_hole_that_nothing_fills_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="nothing fills conditions"):
-        fill("filtered", "recall.sql", kept="MATERIALIZED")
+        fill("filtered", "recall.sql", kept="MATERIALIZED", in_scope="true")
 
 
 def test_parameters_are_numbered_as_they_first_come() -> None:

@@ -39,8 +39,9 @@ class RecallRequest:
     `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
     `token_limit`: how many candidates come with their tokens; 0: none. `terms` is its text for the
     lexical route, `optional` the parameters of each optional route
-    that runs, `wording` what texts may hold of it word for word. `timeout` is in seconds; 0 is
-    none. Memory is read `as_of` a moment, or as it is.
+    that runs, `wording` what texts may hold of it word for word. `lapsed`: whether anything may
+    have expired that is still stored. `timeout` is in seconds; 0 is none. Memory is read `as_of` a
+    moment, or as it is.
     """
 
     tenant_id: int
@@ -60,8 +61,19 @@ class RecallRequest:
         default_factory=dict[Route, Mapping[str, Any]]
     )
     wording: Wording = NO_WORDING
+    lapsed: bool = True
     timeout: float = 0.0
     as_of: datetime | None = None
+
+    @property
+    def weights(self) -> Mapping[Route, float]:
+        """The profile's, but 0 for what a question without a vector or words gives no route."""
+        weights = dict(self.profile.weights)
+        if self.query_vector is None:
+            weights |= dict.fromkeys(VECTOR_ROUTES, 0.0)
+        if not self.terms.strip():
+            weights["lexical"] = 0.0
+        return weights
 
     @property
     def candidate_limit(self) -> int:
@@ -79,7 +91,8 @@ class RecallState:
     """What the query found out on its way: the scope's counts and the question's lexemes.
 
     `stale`: session chunks wait to be made; told where sessions are asked for. `waiting`: chunks
-    wait for their vectors. `recalled_at`: when the query came, by the server's clock.
+    wait for their vectors. `lapsed`: something has expired and is not swept yet. `recalled_at`:
+    when the query came, by the server's clock.
     """
 
     scopes: int
@@ -94,6 +107,7 @@ class RecallState:
     lexical_matches: int
     stale: bool = False
     waiting: bool = False
+    lapsed: bool = False
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
@@ -126,30 +140,26 @@ def _statement(request: RecallRequest, *, lookups: bool) -> Numbered:
 
 def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
     """Which statement this request needs, on a server that serves its GIN indexes so."""
-    wording = request.wording
+    wording, weights = request.wording, request.weights
     quoted = ("quoted",) if wording.required else ()
     return Shape(
         whose="all_users" if request.user_id is None else request.indexed or "one_user",
         lexical=request.profile.lexical_mode,
         filters=(*request.filters.used(), *quoted),
         optional=tuple(request.optional),
+        silent=tuple(route for route in VECTOR_ROUTES if not weights[route]),
         identified=bool(wording.identifiers),
         worded=bool(wording.phrase or wording.quoted),
         tokens=request.token_limit > 0,
-        one_granularity=len(request.granularities) == 1,
+        turns_only="session" not in request.granularities,
+        lapsed=request.lapsed,
         lookups=lookups,
     )
 
 
 def query_values(request: RecallRequest) -> dict[str, Any]:
-    """The parameters of recall.sql; a question without a vector or terms runs no such route."""
-    profile = request.profile
-    weights = dict(profile.weights)
-    if request.query_vector is None:
-        weights |= dict.fromkeys(VECTOR_ROUTES, 0.0)
-    if not request.terms.strip():
-        weights["lexical"] = 0.0
-    vector = request.query_vector
+    """The parameters of recall.sql."""
+    profile, vector = request.profile, request.query_vector
     return {
         "as_of": request.as_of,
         "tenant_id": request.tenant_id,
@@ -167,7 +177,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "few_least": FEW_LEAST,
         **text_index(profile).parameters(),
         **{name: value for found in request.optional.values() for name, value in found.items()},
-        **{f"weight_{route}": weight for route, weight in weights.items()},
+        **{f"weight_{route}": weight for route, weight in request.weights.items()},
         "identifier_boost": profile.identifier_boost,
         **request.wording.values(),
         **request.filters.values(),
@@ -188,4 +198,5 @@ def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
         lexical_matches=found["matches"],
         stale=bool(found.get("stale")),
         waiting=bool(found.get("waiting")),
+        lapsed=bool(found.get("lapsed")),
     )

@@ -77,20 +77,24 @@ class Shape:
     """What changes the text of the recall statement; everything else is a parameter.
 
     `filters` are names of conditions in `sql/filters.sql`. `optional`: which optional routes run.
-    `identified`: identifiers are a field of their own. `worded`: candidates tell which patterns
-    their text holds. `tokens`: the best candidates come with their tokens. `one_granularity`: not
-    both turns and sessions are wanted. `lookups`: the GIN indexes are asked through the functions
-    of `sql/lookups.sql`, where policies let no other statement use them.
+    `silent`: which vector routes have no weight, and are left out. `identified`: identifiers are a
+    field of their own. `worded`: candidates tell which patterns their text holds. `tokens`: the
+    best candidates come with their tokens. `turns_only`: no session chunk is wanted. `lapsed`: what
+    has expired, and is not swept yet, is left out; without, nothing may have. `lookups`: the GIN
+    indexes are asked through the functions of `sql/lookups.sql`, where policies let no other
+    statement use them.
     """
 
     whose: Whose = "one_user"
     lexical: Literal["bm25f", "ts_rank"] = "bm25f"
     filters: tuple[str, ...] = ()
     optional: tuple[Route, ...] = ()
+    silent: tuple[Route, ...] = ()
     identified: bool = False
     worded: bool = False
     tokens: bool = False
-    one_granularity: bool = False
+    turns_only: bool = False
+    lapsed: bool = True
     lookups: bool = False
 
     def __post_init__(self) -> None:
@@ -98,6 +102,8 @@ class Shape:
             raise ConfigurationError(f"there is no filter {', '.join(sorted(unknown))}")
         if unknown := set(self.optional) - set(OPTIONAL_ROUTES):
             raise ConfigurationError(f"there is no optional route {', '.join(sorted(unknown))}")
+        if unknown := set(self.silent) - set(VECTOR_ROUTES):
+            raise ConfigurationError(f"there is no vector route {', '.join(sorted(unknown))}")
 
     @property
     def indexed(self) -> Indexed | None:
@@ -113,7 +119,9 @@ class Shape:
     @property
     def routes(self) -> tuple[Route, ...]:
         """The routes that the statement holds."""
-        return tuple(r for r in ROUTES if r not in OPTIONAL_ROUTES or r in self.optional)
+        always = (route for route in ROUTES if route not in OPTIONAL_ROUTES)
+        runs = {*always, *self.optional} - {*self.silent}
+        return tuple(route for route in ROUTES if route in runs)
 
 
 @lru_cache(maxsize=256)
@@ -138,15 +146,17 @@ def answer_of(shape: Shape) -> str:
 def compose(shape: Shape) -> Iterator[str]:
     """Every CTE of the statement, in the order of computation."""
     yield _part("scope", whose=_part(f"whose_{_whose(shape)}"))
-    yield _part("statistics")
+    yield _part("statistics", shape)
     yield _part("question")
-    yield from expiry_steps(SCOPES)
+    if shape.lapsed:
+        yield from expiry_steps(SCOPES)
     if shape.filters:
         yield from _filtered(shape)
     for route in VECTOR_ROUTES:
-        yield _vector_route(route, shape)
+        if route not in shape.silent:
+            yield _vector_route(route, shape)
     yield from _words(shape)
-    yield _part("lexical")
+    yield _part("lexical", shape, lists=_lists(shape, score="score"))
     for route in shape.optional:
         route_steps = OPTIONAL_ROUTES[route].steps
         yield from route_steps(partial(_takes_part, shape), lookups=shape.lookups)
@@ -161,12 +171,13 @@ def load_functions() -> str:
     `recall_lexical` takes recall's own steps, its arguments in place of recall's parameters.
     """
     everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
+    shape = Shape(whose="all_users")
     steps = [
         _part("scope", whose=everyone_or_one),
-        _part("statistics"),
+        _part("statistics", shape),
         _part("question"),
         *expiry_steps(SCOPES),
-        *_bm25f("postings", is_shown("c.chunk_id")),
+        *_bm25f("postings", shape),
     ]
     text = ",\n".join(steps)
     for parameter, argument in _FUNCTION_ARGUMENTS.items():
@@ -201,7 +212,13 @@ _FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _part(name: str, **holes: str) -> str:
+def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
+    """A part of recall.sql; with a shape, the holes that are filled alike in every part."""
+    if shape is not None:
+        holes |= {
+            "in_scope": fill(f"in_scope_{_whose(shape)}", "recall.sql"),
+            "and_granularity": "" if shape.turns_only else ", granularity",
+        }
     return fill(name, "recall.sql", **holes)
 
 
@@ -210,7 +227,7 @@ def _whose(shape: Shape) -> str:
 
 
 def _filtered(shape: Shape) -> Iterator[str]:
-    conditions = [is_shown("c.chunk_id")]
+    conditions = [_is_shown(shape, "c.chunk_id")]
     if "tags" in shape.narrowed:
         yield _part("tagged")
     for name in FILTER_NAMES:
@@ -225,17 +242,17 @@ def _filtered(shape: Shape) -> Iterator[str]:
             conditions.append(_part("is_quoting"))
         elif shape.whose != "all_users":
             conditions.append(_part("holds_quoted_words"))
-    if not shape.one_granularity and select_strict(shape.filters):
+    if not shape.turns_only and select_strict(shape.filters):
         conditions.append(exchanges_condition(shape.filters))
     kept = "NOT MATERIALIZED" if _looks_up(shape) else "MATERIALIZED"
-    yield _part("filtered", kept=kept, conditions="\nAND ".join(conditions))
+    yield _part("filtered", shape, kept=kept, conditions=_all(conditions))
     yield _part("few")
-    yield _part("near", of_granularity=_of_granularity(shape))
+    yield _part("near", shape, of_granularity=_of_granularity(shape))
 
 
 def _of_granularity(shape: Shape) -> str:
-    """The predicate costs a twentieth of the search; where both are wanted, it says nothing."""
-    return "granularity = ANY (%(granularities)s::text[])" if shape.one_granularity else "true"
+    """Where both are wanted, the predicate would say nothing."""
+    return "granularity = 'turn'" if shape.turns_only else "true"
 
 
 def _looks_up(shape: Shape) -> bool:
@@ -245,8 +262,17 @@ def _looks_up(shape: Shape) -> bool:
 
 def _takes_part(shape: Shape, chunk: str) -> str:
     if not shape.filters:
-        return is_shown(chunk)
+        return _is_shown(shape, chunk)
     return _part("passes_looked_up" if _looks_up(shape) else "passes_hashed", chunk=chunk)
+
+
+def _is_shown(shape: Shape, chunk: str) -> str:
+    return is_shown(chunk) if shape.lapsed else "true"
+
+
+def _lists(shape: Shape, *, score: str) -> str:
+    """What each route gives: its chunks and their scores, best first, apart by granularity."""
+    return _part("lists_of_turns" if shape.turns_only else "lists_of_both", score=score)
 
 
 def _vector_route(route: Route, shape: Shape) -> str:
@@ -258,14 +284,13 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "previous_chunk_id IS NOT NULL" if is_next else "true",
         _of_granularity(shape) if route == "vec_full" else "true",
         _takes_part(shape, f"{table}.{chunk}"),
-        is_shown(f"{table}.chunk_id") if is_next else "true",
+        _is_shown(shape, f"{table}.chunk_id") if is_next else "true",
         "NOT (SELECT are_few FROM few)" if looks_up_few else "true",
     ]
     holes = {
         "chunk": chunk,
         "table": table,
         "part": f"'{PARTITIONS[route]}'",
-        "weight": f"%(weight_{route})s",
         "takes_part": _all(conditions),
     }
     if shape.indexed is not None:
@@ -274,16 +299,18 @@ def _vector_route(route: Route, shape: Shape) -> str:
         holes["dimension"] = str(shape.indexed.dimension)
         share, growth = map(str, HNSW_BREADTH[route])
         holes["ef_search"] = _part("ef_search", share=share, growth=growth)
-    nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", **holes)
+    nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", shape, **holes)
     if looks_up_few:
         if is_next:
-            shown = is_shown(f"{table}.chunk_id")
-            nearest = _part("unless_few_next", scan=nearest, is_shown=shown, **holes)
+            shown = _is_shown(shape, f"{table}.chunk_id")
+            nearest = _part("unless_few_next", shape, scan=nearest, is_shown=shown, **holes)
         else:
-            nearest = _part("unless_few", scan=nearest, **holes)
+            nearest = _part("unless_few", shape, scan=nearest, **holes)
     if shape.indexed is not None:
         nearest = _part("in_order", scan=nearest)
-    return _part("vector_route", route=route, nearest=nearest)
+    return _part(
+        "vector_route", route=route, lists=_lists(shape, score="-distance"), nearest=nearest
+    )
 
 
 def _all(conditions: Sequence[str]) -> str:
@@ -292,41 +319,47 @@ def _all(conditions: Sequence[str]) -> str:
 
 def _words(shape: Shape) -> Iterator[str]:
     """The chunks that hold words of the question, or identifiers, with their scores."""
-    takes_part = _takes_part(shape, "c.chunk_id")
     way = "_looked_up" if shape.lookups else ""
     if shape.lexical == "bm25f":
-        yield from _bm25f(f"postings{way}", takes_part)
+        yield from _bm25f(f"postings{way}", shape)
     else:
-        yield _part(f"words_by_ts_rank{way}", takes_part=takes_part)
+        yield _part(f"words_by_ts_rank{way}", shape, takes_part=_takes_part(shape, "c.chunk_id"))
     if shape.identified:
         yield _part("identifiers")
-        yield _part(f"identifier_matches{way}", of_granularity=_of_granularity(shape))
+        yield _part(f"identifier_matches{way}", shape, of_granularity=_of_granularity(shape))
         yield _part("identifier_weights")
         yield _part("identified", takes_part=_takes_part(shape, "m.chunk_id"))
     if shape.lexical == "bm25f":
         ceiling = _part("ceiling_of_identifiers") if shape.identified else "0"
         yield _part("ceiling", of_identifiers=ceiling)
-    yield _part("matched_or_identified" if shape.identified else "matched")
+    yield _part("matched_or_identified" if shape.identified else "matched", shape)
 
 
-def _bm25f(postings: str, takes_part: str) -> Iterator[str]:
-    yield _part("terms")
+def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
+    yield _part("terms", shape)
     yield _part("drivers")
-    yield _part(postings, takes_part=takes_part)
-    yield _part("frequencies", is_bereft=is_bereft("postings.chunk_id"))
-    yield _part("words")
+    yield _part(postings, shape, takes_part=_takes_part(shape, "c.chunk_id"))
+    bereft = is_bereft("postings.chunk_id") if shape.lapsed else "false"
+    yield _part("frequencies", shape, is_bereft=bereft)
+    yield _part("words", shape)
 
 
 def _fusion(shape: Shape) -> Iterator[str]:
+    columns = "turns, turn_scores" + ("" if shape.turns_only else ", sessions, session_scores")
+    listed = _part("listed_turns" if shape.turns_only else "listed_both")
     lists = [
-        _part("route_lists", number=str(number), route=route, weight=f"%(weight_{route})s")
+        _part("route_lists", number=str(number), route=route, lists=columns, weight=_weight(route))
         for number, route in enumerate(ROUTES, start=1)
         if route in shape.routes
     ]
     yield _part("routes", lists="\nUNION ALL\n".join(lists))
-    yield _part("ranked")
+    yield _part("ranked", listed=listed)
     yield _part("fused")
-    yield _part("hits")
+    yield _part("hits", listed=listed)
+
+
+def _weight(route: Route) -> str:
+    return f"%(weight_{route})s"
 
 
 def _candidates(shape: Shape) -> Iterator[str]:
@@ -337,18 +370,20 @@ def _candidates(shape: Shape) -> Iterator[str]:
     if shape.worded:
         chunks.append(_part("join_worded"))
         worded = _part("worded_payload")
-    yield _part("candidates", chunks="\n".join(chunks), worded=worded, identified=identified)
-    yield _part("vectors")
+    joined = "\n".join(chunks)
+    yield _part("candidates", shape, chunks=joined, worded=worded, identified=identified)
+    yield _part("vectors", shape)
     if shape.tokens:
-        yield _part("tokens")
+        yield _part("tokens", shape)
 
 
 def _state(shape: Shape) -> str:
-    facts = [_part("facts")]
+    lapsed = "fact_lapsed" if shape.lapsed else "fact_lapsed_unasked"
+    facts = [_part("facts", shape), _part(lapsed, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user"))
     if shape.lexical == "bm25f":
         facts.append(_part("fact_ceiling"))
-    if not shape.one_granularity:
-        facts.append(_part("fact_stale"))
+    if not shape.turns_only:
+        facts.append(_part("fact_stale", shape))
     return _part("state", facts=",\n".join(facts))

@@ -83,7 +83,6 @@ vec_full AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_vec_full)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_full.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -101,7 +100,6 @@ vec_user AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_vec_user)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -119,7 +117,6 @@ vec_assistant AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_vec_assistant)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -137,7 +134,6 @@ vec_next_user AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IS NOT NULL
           AND ((SELECT are_all FROM spared) OR (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -157,7 +153,6 @@ facet_personal_info AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_facet_personal_info)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -175,7 +170,6 @@ facet_preferences AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_facet_preferences)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -193,7 +187,6 @@ facet_events AS (
         WHERE tenant_id = %(tenant_id)s
           AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
           AND model_id = %(model_id)s
-          AND %(weight_facet_events)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_events.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -269,8 +262,7 @@ postings AS (
 ),
 frequencies AS (
     SELECT
-        chunk_id,
-        granularity,
+        chunk_id, granularity,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -338,9 +330,9 @@ routes AS MATERIALIZED (
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT sessions, weight FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 fused AS MATERIALIZED (
@@ -357,9 +349,9 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 candidates AS (
@@ -406,6 +398,7 @@ state AS (
             SELECT FROM memsense.jobs
             WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
               AND coalesce(model_id = %(model_id)s, true)),
+        'lapsed', (SELECT NOT are_all FROM spared),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
         'stale', EXISTS (
             SELECT FROM memsense.stale_sessions

@@ -18,7 +18,7 @@ statistics AS MATERIALIZED (
         least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
     GROUP BY granularity
 ),
 question AS MATERIALIZED (
@@ -87,7 +87,7 @@ filtered AS MATERIALIZED (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.scope_id = (SELECT scope_id FROM scope)
       AND c.tsv IS NOT NULL
       AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
       AND c.chunk_id IN (SELECT chunk_id FROM tagged)
@@ -130,7 +130,7 @@ near AS MATERIALIZED (
         SELECT route, chunk_id, granularity, embedding
         FROM memsense.embeddings
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND chunk_id = f.chunk_id
           AND model_id = %(model_id)s
           AND true
@@ -149,9 +149,8 @@ vec_full AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_full
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_vec_full)s > 0
               AND (embeddings_full.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -160,7 +159,7 @@ vec_full AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'full' AND %(weight_vec_full)s > 0
+         WHERE route = 'full'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -176,9 +175,8 @@ vec_user AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_user
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_vec_user)s > 0
               AND (embeddings_user.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -187,7 +185,7 @@ vec_user AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'user' AND %(weight_vec_user)s > 0
+         WHERE route = 'user'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -203,9 +201,8 @@ vec_assistant AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_assistant
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_vec_assistant)s > 0
               AND (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -214,7 +211,7 @@ vec_assistant AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'assistant' AND %(weight_vec_assistant)s > 0
+         WHERE route = 'assistant'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -229,9 +226,8 @@ vec_next_user AS (
         SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IS NOT NULL
           AND (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -250,9 +246,8 @@ facet_personal_info AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_personal_info
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_facet_personal_info)s > 0
               AND (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -261,7 +256,7 @@ facet_personal_info AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'personal_info' AND %(weight_facet_personal_info)s > 0
+         WHERE route = 'personal_info'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -277,9 +272,8 @@ facet_preferences AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_preferences
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_facet_preferences)s > 0
               AND (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -288,7 +282,7 @@ facet_preferences AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'preferences' AND %(weight_facet_preferences)s > 0
+         WHERE route = 'preferences'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -304,9 +298,8 @@ facet_events AS (
             SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
             FROM memsense.embeddings_events
             WHERE tenant_id = %(tenant_id)s
-              AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+              AND scope_id = (SELECT scope_id FROM scope)
               AND model_id = %(model_id)s
-              AND %(weight_facet_events)s > 0
               AND (embeddings_events.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
               AND NOT (SELECT are_few FROM few)
             ORDER BY distance, chunk_id
@@ -315,7 +308,7 @@ facet_events AS (
         UNION ALL
         (SELECT chunk_id, granularity, distance
          FROM near
-         WHERE route = 'events' AND %(weight_facet_events)s > 0
+         WHERE route = 'events'
          ORDER BY distance, chunk_id
          LIMIT %(route_limit)s)
     ) AS nearest
@@ -341,7 +334,7 @@ terms AS MATERIALIZED (
         SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
         FROM memsense.lexemes
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND granularity = ANY (%(granularities)s::text[])
           AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
         GROUP BY granularity, lexeme
@@ -380,8 +373,7 @@ postings AS (
 ),
 frequencies AS (
     SELECT
-        chunk_id,
-        granularity,
+        chunk_id, granularity,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -560,9 +552,9 @@ routes AS MATERIALIZED (
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT sessions, weight FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 fused AS MATERIALIZED (
@@ -579,9 +571,9 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 candidates AS (
@@ -604,14 +596,14 @@ candidates AS (
     FROM memsense.chunks
     LEFT JOIN (SELECT chunk_id, share, positions FROM identified) AS named USING (chunk_id)
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
 ),
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
@@ -627,14 +619,15 @@ state AS (
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
               AND coalesce(model_id = %(model_id)s, true)),
+        'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
         'stale', EXISTS (
             SELECT FROM memsense.stale_sessions
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
     ) AS state
 )
 SELECT

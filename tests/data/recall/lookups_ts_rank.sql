@@ -18,7 +18,7 @@ statistics AS MATERIALIZED (
         least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
     GROUP BY granularity
 ),
 question AS MATERIALIZED (
@@ -79,7 +79,7 @@ filtered AS MATERIALIZED (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.scope_id = (SELECT scope_id FROM scope)
       AND c.tsv IS NOT NULL
       AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
       AND c.chunk_id IN (SELECT chunk_id FROM tagged)
@@ -117,7 +117,7 @@ near AS MATERIALIZED (
         SELECT route, chunk_id, granularity, embedding
         FROM memsense.embeddings
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND chunk_id = f.chunk_id
           AND model_id = %(model_id)s
           AND true
@@ -143,7 +143,6 @@ vec_full AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 3.0 * power(sum(chunk_count) / 100000, 0.15))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_vec_full)s > 0
                    AND (embeddings_full.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -157,7 +156,6 @@ vec_full AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_vec_full)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_full
@@ -168,7 +166,7 @@ vec_full AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'full' AND %(weight_vec_full)s > 0
+             WHERE route = 'full'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -194,7 +192,6 @@ vec_user AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_vec_user)s > 0
                    AND (embeddings_user.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -208,7 +205,6 @@ vec_user AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_vec_user)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_user
@@ -219,7 +215,7 @@ vec_user AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'user' AND %(weight_vec_user)s > 0
+             WHERE route = 'user'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -245,7 +241,6 @@ vec_assistant AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_vec_assistant)s > 0
                    AND (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -259,7 +254,6 @@ vec_assistant AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_vec_assistant)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_assistant
@@ -270,7 +264,7 @@ vec_assistant AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'assistant' AND %(weight_vec_assistant)s > 0
+             WHERE route = 'assistant'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -296,7 +290,6 @@ vec_next_user AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_vec_next_user)s > 0
                    AND previous_chunk_id IS NOT NULL
                    AND (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -312,7 +305,6 @@ vec_next_user AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_vec_next_user)s > 0
                      ORDER BY distance, previous_chunk_id
                      OFFSET 0
                  ) AS embeddings_user
@@ -328,7 +320,6 @@ vec_next_user AS (
              WHERE tenant_id = %(tenant_id)s
                AND scope_id = 17
                AND model_id = 3
-               AND %(weight_vec_next_user)s > 0
                AND (SELECT are_few FROM few)
                AND (previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -357,7 +348,6 @@ facet_personal_info AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_facet_personal_info)s > 0
                    AND (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -371,7 +361,6 @@ facet_personal_info AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_facet_personal_info)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_personal_info
@@ -382,7 +371,7 @@ facet_personal_info AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'personal_info' AND %(weight_facet_personal_info)s > 0
+             WHERE route = 'personal_info'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -408,7 +397,6 @@ facet_preferences AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_facet_preferences)s > 0
                    AND (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -422,7 +410,6 @@ facet_preferences AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_facet_preferences)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_preferences
@@ -433,7 +420,7 @@ facet_preferences AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'preferences' AND %(weight_facet_preferences)s > 0
+             WHERE route = 'preferences'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -459,7 +446,6 @@ facet_events AS (
                    AND NOT fresh
                    AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                     FROM statistics), true)) IS NOT NULL
-                   AND %(weight_facet_events)s > 0
                    AND (embeddings_events.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
                  ORDER BY distance, chunk_id
@@ -473,7 +459,6 @@ facet_events AS (
                        AND scope_id = 17
                        AND model_id = 3
                        AND fresh
-                       AND %(weight_facet_events)s > 0
                      ORDER BY distance, chunk_id
                      OFFSET 0
                  ) AS embeddings_events
@@ -484,7 +469,7 @@ facet_events AS (
             UNION ALL
             (SELECT chunk_id, granularity, distance
              FROM near
-             WHERE route = 'events' AND %(weight_facet_events)s > 0
+             WHERE route = 'events'
              ORDER BY distance, chunk_id
              LIMIT %(route_limit)s)
         ) AS relaxed
@@ -538,9 +523,9 @@ routes AS MATERIALIZED (
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT sessions, weight FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 fused AS MATERIALIZED (
@@ -557,9 +542,9 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 candidates AS (
@@ -581,14 +566,14 @@ candidates AS (
         NULL::jsonb AS identified
     FROM memsense.chunks
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
 ),
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
@@ -604,13 +589,14 @@ state AS (
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
               AND coalesce(model_id = %(model_id)s, true)),
+        'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
         'stale', EXISTS (
             SELECT FROM memsense.stale_sessions
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
     ) AS state
 )
 SELECT

@@ -18,7 +18,7 @@ statistics AS MATERIALIZED (
         least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
     GROUP BY granularity
 ),
 question AS MATERIALIZED (
@@ -81,9 +81,8 @@ vec_full AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_full
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_full)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_full.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -99,9 +98,8 @@ vec_user AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_user)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -117,9 +115,8 @@ vec_assistant AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_assistant
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_assistant)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -135,9 +132,8 @@ vec_next_user AS (
         SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IS NOT NULL
           AND ((SELECT are_all FROM spared) OR (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -155,9 +151,8 @@ facet_personal_info AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_personal_info
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_personal_info)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -173,9 +168,8 @@ facet_preferences AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_preferences
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_preferences)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -191,9 +185,8 @@ facet_events AS (
         SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_events
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_events)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_events.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -220,7 +213,7 @@ terms AS MATERIALIZED (
         SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
         FROM memsense.lexemes
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND granularity = ANY (%(granularities)s::text[])
           AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
         GROUP BY granularity, lexeme
@@ -253,7 +246,7 @@ postings AS (
         SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
         FROM memsense.chunks
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND memsense.scope_lexemes(scope_id, tsv)
               && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
           AND memsense.scope_lexemes(scope_id, tsv)
@@ -269,8 +262,7 @@ postings AS (
 ),
 frequencies AS (
     SELECT
-        chunk_id,
-        granularity,
+        chunk_id, granularity,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -338,9 +330,9 @@ routes AS MATERIALIZED (
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT sessions, weight FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 fused AS MATERIALIZED (
@@ -357,9 +349,9 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
         UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
 ),
 candidates AS (
@@ -381,14 +373,14 @@ candidates AS (
         NULL::jsonb AS identified
     FROM memsense.chunks
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
 ),
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
@@ -402,7 +394,7 @@ tokens AS (
         string_agg(signs, '') AS signs
     FROM memsense.token_vectors
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(
           SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
       AND model_id = %(model_id)s
@@ -418,14 +410,15 @@ state AS (
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
               AND coalesce(model_id = %(model_id)s, true)),
+        'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
         'stale', EXISTS (
             SELECT FROM memsense.stale_sessions
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
     ) AS state
 )
 SELECT

@@ -18,7 +18,7 @@ statistics AS MATERIALIZED (
         least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
     FROM memsense.scope_statistics
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
     GROUP BY granularity
 ),
 question AS MATERIALIZED (
@@ -73,18 +73,15 @@ spared AS MATERIALIZED (
 ),
 vec_full AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_full
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_full)s > 0
-          AND granularity = ANY (%(granularities)s::text[])
+          AND granularity = 'turn'
           AND ((SELECT are_all FROM spared) OR (embeddings_full.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -92,17 +89,14 @@ vec_full AS (
 ),
 vec_user AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_user)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -110,17 +104,14 @@ vec_user AS (
 ),
 vec_assistant AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_assistant
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_assistant)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -128,17 +119,14 @@ vec_assistant AS (
 ),
 vec_next_user AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT previous_chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_user
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_vec_next_user)s > 0
           AND previous_chunk_id IS NOT NULL
           AND ((SELECT are_all FROM spared) OR (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
           AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
@@ -148,17 +136,14 @@ vec_next_user AS (
 ),
 facet_personal_info AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_personal_info
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_personal_info)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -166,17 +151,14 @@ facet_personal_info AS (
 ),
 facet_preferences AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_preferences
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_preferences)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -184,17 +166,14 @@ facet_preferences AS (
 ),
 facet_events AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(-distance) AS turn_scores
     FROM (
-        SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
+        SELECT chunk_id AS chunk_id, embedding <#> %(query_vector)s::halfvec AS distance
         FROM memsense.embeddings_events
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND model_id = %(model_id)s
-          AND %(weight_facet_events)s > 0
           AND ((SELECT are_all FROM spared) OR (embeddings_events.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
@@ -221,7 +200,7 @@ terms AS MATERIALIZED (
         SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
         FROM memsense.lexemes
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND granularity = ANY (%(granularities)s::text[])
           AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
         GROUP BY granularity, lexeme
@@ -254,7 +233,7 @@ postings AS (
         SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
         FROM memsense.chunks
         WHERE tenant_id = %(tenant_id)s
-          AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+          AND scope_id = (SELECT scope_id FROM scope)
           AND memsense.scope_lexemes(scope_id, tsv)
               && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
           AND memsense.scope_lexemes(scope_id, tsv)
@@ -271,7 +250,6 @@ postings AS (
 frequencies AS (
     SELECT
         chunk_id,
-        granularity,
         idf,
         CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
              ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
@@ -293,10 +271,10 @@ frequencies AS (
     OFFSET 0
 ),
 words AS (
-    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
+    SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
-    GROUP BY chunk_id, granularity
+    GROUP BY chunk_id
 ),
 identifiers AS MATERIALIZED (
     SELECT identifier, position, ('''' || replace(replace(identifier, '\', '\\'), '''', '''''') || '''')::tsquery AS query
@@ -307,10 +285,10 @@ identifier_matches AS MATERIALIZED (
     FROM memsense.chunks AS c
     JOIN identifiers AS i ON c.tsv @@ i.query
     WHERE c.tenant_id = %(tenant_id)s
-      AND c.scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND c.scope_id = (SELECT scope_id FROM scope)
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           && ARRAY(SELECT scope.scope_id || ':' || identifiers.identifier FROM scope CROSS JOIN identifiers)
-      AND granularity = ANY (%(granularities)s::text[])
+      AND granularity = 'turn'
 ),
 identifier_weights AS MATERIALIZED (
     SELECT
@@ -341,50 +319,46 @@ ceiling AS (
     GROUP BY granularity
 ),
 matched AS MATERIALIZED (
-    SELECT chunk_id, granularity, sum(score) AS score
+    SELECT chunk_id, sum(score) AS score
     FROM (
-        SELECT chunk_id, granularity, score FROM words
+        SELECT chunk_id, score FROM words
         UNION ALL
-        SELECT chunk_id, granularity, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
+        SELECT chunk_id, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
     ) AS scored
-    GROUP BY chunk_id, granularity
+    GROUP BY chunk_id
 ),
 lexical AS (
     SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
+        array_agg(chunk_id) AS turns,
+        array_agg(score) AS turn_scores
     FROM (
-        SELECT chunk_id, granularity, score
+        SELECT chunk_id, score
         FROM matched
         ORDER BY score DESC, chunk_id
         LIMIT %(route_limit)s
     ) AS best
 ),
 routes AS MATERIALIZED (
-    SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
+    SELECT 1 AS route, turns, turn_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
-    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
+    SELECT 2 AS route, turns, turn_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
     UNION ALL
-    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
+    SELECT 3 AS route, turns, turn_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
     UNION ALL
-    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
+    SELECT 4 AS route, turns, turn_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
     UNION ALL
-    SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical
+    SELECT 5 AS route, turns, turn_scores, %(weight_lexical)s::float8 AS weight FROM lexical
     UNION ALL
-    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
+    SELECT 6 AS route, turns, turn_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
     UNION ALL
-    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
+    SELECT 7 AS route, turns, turn_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
     UNION ALL
-    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
+    SELECT 8 AS route, turns, turn_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
 ),
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
-        SELECT turns AS chunk_ids, weight FROM routes
-        UNION ALL
-        SELECT sessions, weight FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
     ) AS listed
 ),
 fused AS MATERIALIZED (
@@ -401,9 +375,7 @@ hits AS (
         string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
         string_agg(array_send(scores), '') AS hit_scores
     FROM (
-        SELECT route, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, sessions, session_scores FROM routes
+        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
     ) AS listed
 ),
 candidates AS (
@@ -431,14 +403,14 @@ candidates AS (
         WHERE concat_ws(E'\x1e', session_text, user_text, assistant_text) ~* w.pattern
     ) AS held
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
 ),
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
     WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
+      AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
@@ -454,8 +426,9 @@ state AS (
         'matches', (SELECT count(*) FROM matched),
         'waiting', EXISTS (
             SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)) AND kind = 'embed'
+            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
               AND coalesce(model_id = %(model_id)s, true)),
+        'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
