@@ -27,7 +27,7 @@ from memsense.inputs import (
     whole_number,
 )
 from memsense.search.profiles import GivenProfile
-from memsense.search.question.blanks import fold_blanks
+from memsense.search.question import fold_blanks
 from memsense.types import Granularity, MemoryKind
 
 DEFAULT_TOP_K = 8

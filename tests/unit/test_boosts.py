@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsense.search.profiles import BALANCED, Profile
-from memsense.search.question import analyse_question, find_phrase
-from memsense.search.question.wording import wording_pattern
+from memsense.search.question import analyse_question, find_phrase, wording_pattern
 from memsense.search.rank.signals import score_terms
 from memsense.search.recall.candidates import Candidate, Candidates, Held, RouteHit
 from memsense.search.search import choose_wording

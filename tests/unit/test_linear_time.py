@@ -18,10 +18,9 @@ from memsense.graph.extraction import RuleExtractor, entity_key, find_mentions, 
 from memsense.ingest import ReadOptions, Source, read_source
 from memsense.ingest.chat_lines import parse_head
 from memsense.ingest.readers import READERS
-from memsense.search.question import analyse_question, segment_scripts
+from memsense.search.question import analyse_question, find_quotations, segment_scripts
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names
-from memsense.search.question.quotations import find_quotations
 from memsense.text.identifiers import find_identifiers, index_identifiers
 from memsense.types import Conversation
 from memsense.write.chunking import split_exchange, split_text

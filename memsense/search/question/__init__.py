@@ -1,18 +1,17 @@
-"""What a question says beside its words: whom it names, which dates, what it quotes."""
+"""Analysis of a question: its names, dates, quotations and identifiers, by rules alone."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memsense.search.question.blanks import fold_blanks
 from memsense.search.question.calendar import DateRange
 from memsense.search.question.dates import find_dates
 from memsense.search.question.names import find_names, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
-from memsense.search.question.quotations import find_quotations
-from memsense.search.question.wording import NO_WORDING, Wording, find_phrase
-from memsense.text.identifiers import find_identifiers
-from memsense.text.scripts import segment_scripts
+from memsense.text.identifiers import as_lexemes, find_identifiers
+from memsense.text.scripts import is_unspaced, segment_scripts
+from memsense.text.spans import Span
 
 __all__ = [
     "DEFAULT_SCORES",
@@ -24,27 +23,66 @@ __all__ = [
     "analyse_question",
     "date_proximity",
     "find_phrase",
+    "find_quotations",
     "fold_blanks",
     "segment_scripts",
+    "wording_pattern",
 ]
 
+# Each quotation is a regular expression for PostgreSQL, which keeps 32 of them compiled. Others are
+# compiled anew for every candidate: 33 take four times as long.
 MOST_QUOTED = 16
-"""Quotations of a question that are looked for. Each is a regular expression for PostgreSQL, which
-keeps 32 of them compiled and makes others anew for every candidate: 33 take four times as long."""
+"""Maximum number of quotations of a question that are searched for."""
 
+# Each date is compared with every candidate.
 MOST_DATES = 16
-"""Dates of a question that memories are compared with, each with every candidate."""
+"""Maximum number of dates of a question that memories are compared with."""
+
+LONGEST_PHRASE = 500
+"""Maximum length of a question, in characters, for a word-for-word match: no memory holds more."""
+
+LONGEST_QUOTATION = 200
+"""Maximum distance in characters between the marks of a quotation."""
+
+_BLANKS = re.compile(r"\s+")
+_APOSTROPHE = re.compile("['\u2019]")
+_FINAL_MARKS = "?!.…？！。 \t\r\n"  # noqa: RUF001
+
+_QUOTATION_MARKS = (
+    ('"', '"', '"'),
+    ("\u201c", "\u201c\u201d", "\u201d"),
+    ("\u201e", "\u201c\u201d\u201e", "[\u201c\u201d]"),
+    ("\u00ab", "\u00ab\u00bb", "\u00bb"),
+    ("\u300c", "\u300c\u300d", "\u300d"),
+    ("\u300e", "\u300e\u300f", "\u300f"),
+)
+"""Opening mark, characters that a quotation can't contain, and pattern of the closing mark."""
+
+_APOSTROPHE_MARKS = (("'", "'"), ("\u2018", "\u2019"))
+_QUOTATION = re.compile(
+    "|".join(
+        [
+            f"{left}([^{excluded}]{{1,{LONGEST_QUOTATION}}}){right}"
+            for left, excluded, right in _QUOTATION_MARKS
+        ]
+        # An apostrophe inside a word ("don't") neither begins nor ends a quotation.
+        + [
+            rf"(?<!\w){left}((?:[^{right}]|{right}(?=\w)){{1,{LONGEST_QUOTATION}}}){right}(?!\w)"
+            for left, right in _APOSTROPHE_MARKS
+        ]
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question and what its analysis found.
+    """A question and the result of its analysis.
 
-    `search_text` is the question without the names of its speakers: what is embedded and searched
-    for. `named_speakers` are labels as the caller knows them, in the order of their naming;
-    `quoted` the texts in quotation marks, without the marks; `identifiers` tickets, versions, file
-    names and the like, case-folded. Of a question that says more, the first 16 dates, 16 quotations
-    and 64 identifiers count.
+    `search_text` is the question without the names of its speakers: this text is embedded and
+    searched for. `named_speakers` are labels as the caller knows them, in the order of their first
+    mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
+    versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
+    identifiers of a question count.
     """
 
     text: str
@@ -62,18 +100,20 @@ def analyse_question(
     asked_at: datetime | None = None,
     language: str = "english",
 ) -> Question:
-    """The question with the speakers, dates, quotations and identifiers that it names.
+    """Return the question with the speakers, dates, quotations and identifiers that it names.
 
         question = analyse_question("What did Ann buy on 7 May?", speakers=["Ann Lee", "Bob"])
         question.search_text, question.named_speakers  # "What did buy on 7 May?", ("Ann Lee",)
 
-    Names within dates or quotations stay. A question without a name is searched for as it is; so
-    is one of which nothing but function words would be left. Dates are read in English and as
-    numbers; a question in another `language` has none. Relative dates need `asked_at`.
+    Names inside dates or quotations stay in the search text. A question without a name is searched
+    for as it is, and so is one that would otherwise have only function words left. Dates are read
+    in English and as numbers; a question in another `language` has none. Relative dates need
+    `asked_at`.
     """
     quotations = list(find_quotations(text))
     dates = find_dates(text, asked_at) if language == "english" else ()
-    protected = [span for span, _ in quotations] + [found.span for found in dates]
+    # "in June" may be about a speaker called June, but inside a date it is the month.
+    protected = [span for span, _ in quotations] + [item.span for item in dates]
     names = find_names(text, speakers, protected)
     return Question(
         text=text,
@@ -83,3 +123,72 @@ def analyse_question(
         quoted=tuple(quoted for _, quoted in quotations[:MOST_QUOTED]),
         identifiers=find_identifiers(text),
     )
+
+
+def find_quotations(text: str) -> Iterator[tuple[Span, str]]:
+    """Yield each quotation that is not blank: its span with the marks, its text without them."""
+    for match in _QUOTATION.finditer(text):
+        quoted = match[match.lastindex or 0].strip()
+        if quoted:
+            yield match.span(), quoted
+
+
+def fold_blanks(text: str) -> str:
+    r"""Return the text with each run of blanks replaced by one, a line break if the run has one.
+
+        fold_blanks("  What did\n\n Ann   buy? ")  # "What did\nAnn buy?"
+
+    Line breaks are kept because one may end a sentence, which matters to names. The ends are
+    stripped.
+    """
+    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text).strip()
+
+
+def find_phrase(question: str) -> str:
+    """Return the question without its final marks, as a memory may hold it; "" if too long."""
+    phrase = question.strip().rstrip(_FINAL_MARKS)
+    return phrase if len(phrase) <= LONGEST_PHRASE else ""
+
+
+def wording_pattern(text: str) -> str:
+    r"""Return a regular expression of PostgreSQL for the text, to be matched case-insensitively.
+
+        wording_pattern("blue  lantern")  # r"\mblue\s+lantern\M"
+
+    Any run of blanks matches any other, and both kinds of apostrophe match each other. A match
+    begins and ends at word boundaries, except in scripts that are written without blanks.
+    """
+    pattern = r"\s+".join(map(re.escape, text.split()))
+    pattern = _APOSTROPHE.sub("['\u2019]", pattern)
+    stripped = text.strip()
+    starts_word, ends_word = (
+        (character.isalnum() or character == "_") and not is_unspaced(character)
+        for character in (stripped[:1], stripped[-1:])
+    )
+    return (r"\m" if starts_word else "") + pattern + (r"\M" if ends_word else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """Texts that recall looks for word for word; empty where no term depends on them.
+
+    Recall reports for each candidate whether it holds `phrase`, which of `quoted` and which of
+    `identifiers`. Texts that don't hold all of `required` take no part.
+    """
+
+    phrase: str = ""
+    quoted: Sequence[str] = ()
+    required: Sequence[str] = ()
+    identifiers: Sequence[str] = ()
+
+    def values(self) -> dict[str, str | list[str]]:
+        """Return the parameters of the recall statement for these texts."""
+        return {
+            "wordings": [wording_pattern(text) for text in (self.phrase, *self.quoted) if text],
+            "quoted_patterns": [wording_pattern(text) for text in self.required],
+            "quoted_terms": segment_scripts("\n".join(self.required)),
+            "identifiers": as_lexemes(self.identifiers),
+        }
+
+
+NO_WORDING = Wording()

@@ -1,4 +1,4 @@
-"""A stretch of days named by a question, and the words of the English calendar."""
+"""Stretches of days that a question names, and the words of the English calendar."""
 
 from calendar import monthrange
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Precision = Literal["day", "week", "month", "year", "range"]
 Days = tuple[date, date]
 
 ANY_YEAR = 2000
-"""The leap year in which dates of any year stand."""
+"""The year of dates that have none; a leap year, so that 29 February exists."""
 
 MONTH_NAMES = (
     "january",
@@ -68,25 +68,24 @@ class DateRange:
     any_year: bool = False
 
     def in_year(self, year: int) -> Days:
-        """The first and last day; for a range of any year, of the one that begins in `year`."""
+        """Return the first and the last day; a range of any year begins in `year`."""
         if not self.any_year:
             return self.start, self.end
-        count = year - self.start.year
-        return _in_years(self.start, count), _in_years(self.end, count)
-
-
-def _in_years(day: date, count: int) -> date:
-    """The day so many years later; 28 February for the 29th where there is none."""
-    year = day.year + count
-    try:
-        return day.replace(year=year)
-    except ValueError:
-        return day.replace(year=year, day=28)
+        # A winter of any year ends in the year after.
+        shift = year - self.start.year
+        days: list[date] = []
+        for day in (self.start, self.end):
+            try:
+                days.append(day.replace(year=day.year + shift))
+            except ValueError:  # 29 February
+                days.append(day.replace(year=day.year + shift, day=28))
+        return days[0], days[1]
 
 
 def step_by(unit: str, count: int) -> "relativedelta":
-    """So many days, weeks, months or years."""
-    from dateutil.relativedelta import relativedelta  # few questions name a date
+    """Return a step of `count` days, weeks, months or years."""
+    # Few questions name a date: the others need not wait for the import.
+    from dateutil.relativedelta import relativedelta
 
     steps = {
         "day": relativedelta(days=count),
@@ -98,21 +97,21 @@ def step_by(unit: str, count: int) -> "relativedelta":
 
 
 def month_days(year: int, month: int, months: int = 1) -> Days:
-    """The days of a month, or of several from it on."""
+    """Return the first and the last day of a month, or of several months that begin with it."""
     last = date(year, month, 1) + step_by("month", months - 1)
     return date(year, month, 1), last.replace(day=monthrange(last.year, last.month)[1])
 
 
 def month_number(word: str) -> int:
-    """The number of a month's English name or abbreviation, in any case."""
+    """Return the number of a month's English name or abbreviation, in any case."""
     return next(n for name, n in MONTHS.items() if name.startswith(word[:3].lower()))
 
 
 def season_days(year: int, season: str) -> Days:
-    """The three months of a northern season; winter begins in December of `year`."""
+    """Return the three months of a northern season; winter begins in December of `year`."""
     return month_days(year, SEASONS[season.lower()], SEASON_MONTHS)
 
 
 def year_days(year: int) -> Days:
-    """The days of a year."""
+    """Return the first and the last day of a year."""
     return date(year, 1, 1), date(year, 12, 31)

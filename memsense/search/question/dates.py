@@ -1,7 +1,7 @@
-"""Finds the dates that an English question names, and joins those that belong together.
+"""Dates that an English question names, with those that belong together joined.
 
-Patterns decide what is a date, because a free parser takes "may", "march" and "v2.10" for one;
-dateutil does the calendar's arithmetic.
+Patterns decide what is a date, because a free parser takes "may", "march" and "v2.10" for dates.
+dateutil does the arithmetic of the calendar.
 """
 
 import re
@@ -46,122 +46,110 @@ _CALENDAR_WORDS = (
     *("day", "week", "month", "year"),
 )
 _CALENDAR_WORD = re.compile(rf"\d|(?<!\w)(?:{'|'.join(_CALENDAR_WORDS)})", re.IGNORECASE)
-"""Every date has a digit or a word that begins like this; most questions have neither."""
+"""A digit or the beginning of a word that every date has; most questions have neither."""
 
 
 def find_dates(text: str, asked_at: datetime | None = None) -> tuple[DateRange, ...]:
-    """The dates that the text names, in their order.
+    """Return the dates that the text names, in their order.
 
     Days ("7 May 2023", "May 7th", "2023-05-07"), months ("in June", "May 2023"), years
-    ("in 2021"), seasons of a year, ranges ("between May and July 2023", "3-7 May"), and what lies
+    ("in 2021"), seasons of a year, ranges ("between May and July 2023", "3-7 May"), and the time
     beside a day ("the week before 9 June 2023"), in addition to the day itself. With `asked_at`
-    also what is relative to it: "yesterday", "last week", "two months ago". Calendar weeks run
+    also dates relative to it: "yesterday", "last week", "two months ago". Calendar weeks run
     from Monday to Sunday. "07/05/2023" gives both readings.
     """
     if not _CALENDAR_WORD.search(text):
         return ()
     relative = relative_dates(text, asked_at.date()) if asked_at else ()
-    named = _without_overlaps([*explicit_dates(text), *relative])
-    return tuple(
-        sorted([*_joined(named, text), *_beside(named, text)], key=lambda found: found.span)
-    )
+    readings = dict.fromkeys([*explicit_dates(text), *relative])
+    # Of overlapping readings the first and longest counts: "7 May 2023" is not also "May 2023".
+    # Readings of the very same span all count, as those of 07/05/2023.
+    dates: list[DateRange] = []
+    for item in sorted(readings, key=lambda item: (item.span[0], -item.span[1])):
+        if not dates or item.span[0] >= dates[-1].span[1] or item.span == dates[-1].span:
+            dates.append(item)
+    beside = _find_beside(dates, text)
+    return tuple(sorted([*_join_ranges(dates, text), *beside], key=lambda item: item.span))
 
 
-def _without_overlaps(named: Sequence[DateRange]) -> list[DateRange]:
-    """The first and longest of overlapping readings; readings of the very same span all stay."""
-    kept: list[DateRange] = []
-    for found in sorted(dict.fromkeys(named), key=lambda found: (found.span[0], -found.span[1])):
-        if not kept or found.span[0] >= kept[-1].span[1] or found.span == kept[-1].span:
-            kept.append(found)
-    return kept
-
-
-def _joined(found: Sequence[DateRange], text: str) -> list[DateRange]:
-    """The dates, with the ends of "from A to B" made one range, and years shared in "A and B"."""
+def _join_ranges(dates: Sequence[DateRange], text: str) -> list[DateRange]:
+    """Return the dates, "from A to B" as one range, and with the year that "A and B" share."""
     joined: list[DateRange] = []
-    for second in found:
+    for second in dates:
         first = joined[-1] if joined else None
         link = _LINK.fullmatch(text, first.span[1], second.span[0]) if first else None
         if first is None or link is None or "range" in {first.precision, second.precision}:
             joined.append(second)
             continue
-        pair = _same_year(first, second)
-        if pair[0].start <= pair[1].end and _is_range(
-            link, text[max(0, first.span[0] - BEFORE) : first.span[0]]
-        ):
-            joined[-1] = _span_of(*pair, text)
+        first, last = _share_year(first, second)
+        # "A to B" means all days between them, "A and B" only after "between", "A or B" never.
+        word = (link["word"] or "").lower()
+        before = text[max(0, first.span[0] - BEFORE) : first.span[0]]
+        is_range = word != "or" and (word != "and" or _BETWEEN.search(before) is not None)
+        if is_range and first.start <= last.end:
+            span = (first.span[0], last.span[1])
+            joined[-1] = replace(
+                first, end=last.end, precision="range", text=text[slice(*span)], span=span
+            )
         else:
-            joined[-1:] = pair
+            joined[-1:] = (first, last)
     return joined
 
 
-def _is_range(link: Match, before: str) -> bool:
-    """Whether "A and B" or "A to B" means what lies between, given the text before A."""
-    word = (link["word"] or "").lower()
-    return word != "or" and (word != "and" or _BETWEEN.search(before) is not None)
-
-
-def _same_year(first: DateRange, second: DateRange) -> tuple[DateRange, DateRange]:
-    """Both dates, one that has no year in the other's, so that the first comes first."""
+def _share_year(first: DateRange, second: DateRange) -> tuple[DateRange, DateRange]:
+    """Return both dates with one year, so that the first is earlier, if only one names its year."""
     if first.any_year and not second.any_year:
-        moved = _in_year(first, second.start.year)
-        late = moved.start > second.start
-        return (_in_year(first, second.start.year - 1) if late else moved), second
+        moved = _move_to_year(first, second.start.year)
+        is_late = moved.start > second.start
+        return (_move_to_year(first, second.start.year - 1) if is_late else moved), second
     if second.any_year:
-        moved = _in_year(second, first.start.year)
-        early = moved.end < first.start
-        second = _in_year(second, first.start.year + 1) if early else moved
+        moved = _move_to_year(second, first.start.year)
+        is_early = moved.end < first.start
+        second = _move_to_year(second, first.start.year + 1) if is_early else moved
         return first, replace(second, any_year=first.any_year)
     return first, second
 
 
-def _in_year(found: DateRange, year: int) -> DateRange:
-    start, end = found.in_year(year)
-    return replace(found, start=start, end=end, any_year=False)
+def _move_to_year(item: DateRange, year: int) -> DateRange:
+    start, end = item.in_year(year)
+    return replace(item, start=start, end=end, any_year=False)
 
 
-def _span_of(first: DateRange, second: DateRange, text: str) -> DateRange:
-    span = (first.span[0], second.span[1])
-    return replace(first, end=second.end, precision="range", text=text[slice(*span)], span=span)
-
-
-def _beside(found: Sequence[DateRange], text: str) -> Iterator[DateRange]:
-    """What lies before, after or around a named day: "the week before 9 June 2023"."""
-    for anchor in found:
+def _find_beside(dates: Sequence[DateRange], text: str) -> Iterator[DateRange]:
+    """Yield the days before, after or around a named day: "the week before 9 June 2023"."""
+    for anchor in dates:
         match = _BESIDE.search(text, max(0, anchor.span[0] - BEFORE), anchor.span[0])
-        if match and anchor.precision == "day" and not _needs_year(match, anchor):
-            start, end = _days_beside(match, anchor.start)
-            span = (match.start(), anchor.span[1])
-            yield replace(
-                anchor,
-                start=start,
-                end=end,
-                precision="day" if start == end else "range",
-                text=text[slice(*span)],
-                span=span,
-            )
-
-
-def _needs_year(match: Match, anchor: DateRange) -> bool:
-    return anchor.any_year and match["unit"].lower() in {"weekend", *WEEKDAYS}
+        if match is None or anchor.precision != "day":
+            continue
+        # "The Friday before 9 June" is a different day every year.
+        if anchor.any_year and match["unit"].lower() in {"weekend", *WEEKDAYS}:
+            continue
+        start, end = _days_beside(match, anchor.start)
+        span = (match.start(), anchor.span[1])
+        yield replace(
+            anchor,
+            start=start,
+            end=end,
+            precision="day" if start == end else "range",
+            text=text[slice(*span)],
+            span=span,
+        )
 
 
 def _days_beside(match: Match, day: date) -> Days:
     unit = match["unit"].lower()
-    after = match["side"].lower() in {"after", "following"}
+    is_after = match["side"].lower() in {"after", "following"}
     if match["side"].lower() == "of":
         return week_days(day)
     if unit in WEEKDAYS or unit == "weekend":
         weekday = WEEKDAYS.index("saturday" if unit == "weekend" else unit)
-        found = weekday_before(day + timedelta(days=8 if after else 0), weekday)
-        return found, found + timedelta(days=int(unit == "weekend"))
+        first = weekday_before(day + timedelta(days=8 if is_after else 0), weekday)
+        return first, first + timedelta(days=int(unit == "weekend"))
     if match["count"]:
-        there = day + step_by(unit, _number(match["count"]) * (1 if after else -1))
+        word = match["count"]
+        count = int(word) if word.isdigit() else NUMBERS[word.lower()]
+        there = day + step_by(unit, count * (1 if is_after else -1))
         return there, there
-    edge = day + step_by(unit, 1 if after else -1)
+    edge = day + step_by(unit, 1 if is_after else -1)
     one = timedelta(days=1)
-    return (day + one, edge) if after else (edge, day - one)
-
-
-def _number(word: str) -> int:
-    return int(word) if word.isdigit() else NUMBERS[word.lower()]
+    return (day + one, edge) if is_after else (edge, day - one)

@@ -1,12 +1,11 @@
-"""Finds the participants that a question names, and takes their names out of it."""
+"""Recognition of the speakers that a question names, and removal of their names from it."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from memsense.text.scripts import is_unspaced
 from memsense.text.spans import BEFORE, Span
@@ -22,7 +21,7 @@ _SENTENCE_START = re.compile(rf"(?:^|[.!?:;\n])[\s\"'“\u2018(]{{0,{BEFORE}}}$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamesFound:
-    """Which speakers a text names, as their labels, and where."""
+    """Labels of the speakers that a text names, and the spans of their names."""
 
     speakers: tuple[str, ...]
     spans: tuple[Span, ...]
@@ -30,80 +29,74 @@ class NamesFound:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Speakers by the words and by the unspaced strings that name them."""
+    """Labels of speakers by the words, or by the unspaced string, that name them."""
 
     by_words: Mapping[Words, tuple[str, ...]]
     by_string: Mapping[str, tuple[str, ...]]
     longest: int
 
 
-class _Token(NamedTuple):
-    word: str
-    start: int
-    end: int
-
-
 def find_names(text: str, speakers: Sequence[str], protected: Sequence[Span] = ()) -> NamesFound:
-    """The speakers that the text names outside the protected spans.
+    """Return the speakers that the text names outside the protected spans.
 
     A speaker is named by the full label or by its first name, in whole words and any case;
     names that are also English words ("Will", "May") need their capital and, at the beginning of a
     sentence, a possessive. Labels for roles ("user", "assistant") and single letters name nobody.
     """
-    index = _index(tuple(speakers))
-    found = sorted([*_named_by_words(text, index), *_named_by_strings(text, index)])
-    overlaps = _overlap_test(protected)
-    kept = [(span, labels) for span, labels in found if not overlaps(span)]
+    index = _index_speakers(tuple(speakers))
+    matches = _find_by_words(text, index) if index.longest else []
+    for name, labels in index.by_string.items():
+        matches += [(match.span(), labels) for match in re.finditer(re.escape(name), text)]
+    matches.sort()
+    # A question may have hundreds of quotations and hundreds of names. The furthest end of all
+    # protected spans that begin before a name says whether one of them overlaps it, so that the
+    # time stays linear.
+    ordered = sorted(protected)
+    starts = [start for start, _ in ordered]
+    furthest = [0, *accumulate((end for _, end in ordered), max)]
+    free = [
+        (span, labels)
+        for span, labels in matches
+        if span[0] >= furthest[bisect_left(starts, span[1])]
+    ]
     return NamesFound(
-        speakers=tuple(dict.fromkeys(label for _, labels in kept for label in labels)),
-        spans=tuple(span for span, _ in kept),
+        speakers=tuple(dict.fromkeys([label for _, labels in free for label in labels])),
+        spans=tuple([span for span, _ in free]),
     )
 
 
-def _overlap_test(spans: Sequence[Span]) -> Callable[[Span], bool]:
-    """Tells whether a span overlaps one of these."""
-    ordered = sorted(spans)
-    starts = [start for start, _ in ordered]
-    furthest = [0, *accumulate((end for _, end in ordered), max)]
-    return lambda span: span[0] < furthest[bisect_left(starts, span[1])]
-
-
 def without_spans(text: str, spans: Sequence[Span]) -> str:
-    """The text without the spans, and without the blanks that they leave behind.
+    """Return the text without the spans and without the blanks that they leave behind.
 
-    The text itself if there is no span, or if nothing but function words would be left.
+    Return the text unchanged if there is no span, or if only function words would be left.
     """
     if not spans:
         return text
     pieces: list[str] = []
     position = 0
-    for start, end in spans:
-        _join(pieces, text[position:start])
+    for start, end in [*spans, (len(text), len(text))]:
+        right = text[position:start]
+        # Where two pieces meet, one blank is enough, and punctuation needs none before it.
+        if not pieces or pieces[-1][-1].isspace():
+            right = right.lstrip()
+        if right and right[0] in ",.;:!?)":
+            while pieces and pieces[-1][-1].isspace():
+                left = pieces.pop().rstrip()
+                pieces += [left] if left else []
+        pieces += [right] if right else []
         position = max(position, end)
-    _join(pieces, text[position:])
-    kept = "".join(pieces).lstrip(" ,;:").rstrip()
-    return kept if _is_useful(kept) else text
-
-
-def _join(pieces: list[str], right: str) -> None:
-    """Add a text, with one blank at most where it meets the last, and none before punctuation."""
-    right = right.lstrip() if not pieces or pieces[-1][-1].isspace() else right
-    if right and right[0] in ",.;:!?)":
-        while pieces and pieces[-1][-1].isspace():
-            left = pieces.pop().rstrip()
-            pieces += [left] if left else []
-    pieces += [right] if right else []
-
-
-def _is_useful(text: str) -> bool:
-    return any(
+    rest = "".join(pieces).lstrip(" ,;:").rstrip()
+    # "Where did Ann?" would leave nothing to search for.
+    is_useful = any(
         is_unspaced(word) or (len(word) > 1 and word.casefold() not in OPENERS)
-        for word in _WORD.findall(text)
+        for word in _WORD.findall(rest)
     )
+    return rest if is_useful else text
 
 
+# The same speakers are looked for in every search of a memory.
 @lru_cache(maxsize=256)
-def _index(speakers: tuple[str, ...]) -> _Index:
+def _index_speakers(speakers: tuple[str, ...]) -> _Index:
     by_words: dict[Words, tuple[str, ...]] = {}
     by_string: dict[str, tuple[str, ...]] = {}
     for label in dict.fromkeys(speakers):
@@ -111,68 +104,54 @@ def _index(speakers: tuple[str, ...]) -> _Index:
             if len(label.strip()) > 1:
                 by_string[label.strip()] = (label,)
             continue
-        for name in _names_of(label):
+        words = tuple(_fold(word) for word in _WORD.findall(label))
+        if not _can_name(words):
+            continue
+        first_name = (words[1:] if words[0] in TITLES else words)[:1]
+        names = [words, first_name] if len(words) > 1 and _can_name(first_name) else [words]
+        for name in names:
             by_words[name] = (*by_words.get(name, ()), label)
     return _Index(by_words, by_string, max(map(len, by_words), default=0))
 
 
-def _names_of(label: str) -> Iterator[Words]:
-    """The full name and the first name of a label, as words; none for a role's label."""
-    words = tuple(_plain(word) for word in _WORD.findall(label))
-    if _names_somebody(words):
-        yield words
-        without_title = words[1:] if words[0] in TITLES else words
-        if len(words) > 1 and _names_somebody(without_title[:1]):
-            yield without_title[:1]
-
-
-def _names_somebody(words: Words) -> bool:
+def _can_name(words: Words) -> bool:
+    """Return whether the words name a person, not only a role, a number or an initial."""
     return any(len(word) > 1 and not word.isdigit() and word not in GENERIC for word in words)
 
 
-def _plain(word: str) -> str:
+def _fold(word: str) -> str:
     return word.casefold().replace("\u2019", "'")
 
 
-def _named_by_words(text: str, index: _Index) -> Iterator[tuple[Span, tuple[str, ...]]]:
-    tokens = list(_tokens(text)) if index.longest else []
-    words = tuple([token.word for token in tokens])
-    position = 0
-    while position < len(tokens):
-        for size in range(min(index.longest, len(tokens) - position), 0, -1):
-            labels = index.by_words.get(words[position : position + size])
-            if labels and _is_meant_as_name(text, part := tokens[position : position + size]):
-                yield (part[0].start, _name_end(text, part[-1].end)), labels
-                position += size - 1
-                break
-        position += 1
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    """The words of the text, without a possessive ending."""
+def _find_by_words(text: str, index: _Index) -> list[tuple[Span, tuple[str, ...]]]:
+    """Return the span and the labels of each name that stands in the text in whole words."""
+    words: list[str] = []
+    spans: list[Span] = []
     for match in _WORD.finditer(text):
-        word = _plain(match[0])
+        word = _fold(match[0])
         bare = word.removesuffix("'s")
-        yield _Token(bare, match.start(), match.end() - len(word) + len(bare))
-
-
-def _name_end(text: str, end: int) -> int:
-    possessive = _POSSESSIVE.match(text, end)
-    return possessive.end() if possessive else end
-
-
-def _is_meant_as_name(text: str, part: Sequence[_Token]) -> bool:
-    """False for "will", or "Will" at the beginning of a sentence, where it may be the verb."""
-    first = part[0]
-    if len(part) > 1 or first.word not in ALSO_WORDS:
-        return True
-    if not text[first.start].isupper():
-        return False
-    possessive = _name_end(text, first.end) > first.end
-    return possessive or not _SENTENCE_START.search(text, max(0, first.start - BEFORE), first.start)
-
-
-def _named_by_strings(text: str, index: _Index) -> Iterator[tuple[Span, tuple[str, ...]]]:
-    for name, labels in index.by_string.items():
-        for match in re.finditer(re.escape(name), text):
-            yield match.span(), labels
+        words.append(bare)
+        spans.append((match.start(), match.end() - len(word) + len(bare)))
+    matches: list[tuple[Span, tuple[str, ...]]] = []
+    position = 0
+    while position < len(words):
+        # The longest name wins: "Ann Lee" before "Ann".
+        for size in range(min(index.longest, len(words) - position), 0, -1):
+            labels = index.by_words.get(tuple(words[position : position + size]))
+            if not labels:
+                continue
+            start, end = spans[position][0], spans[position + size - 1][1]
+            possessive = _POSSESSIVE.match(text, end)
+            # "will" is no name, nor is "Will" at the beginning of a sentence, where it may be the
+            # verb. "Will's" is one anywhere.
+            if size == 1 and words[position] in ALSO_WORDS:
+                if not text[start].isupper():
+                    continue
+                is_opening = _SENTENCE_START.search(text, max(0, start - BEFORE), start)
+                if is_opening and possessive is None:
+                    continue
+            matches.append(((start, possessive.end() if possessive else end), labels))
+            position += size - 1
+            break
+        position += 1
+    return matches

@@ -1,4 +1,4 @@
-"""Finds the dates that a question names relative to the day it is asked: "last week"."""
+"""Dates that a question names relative to the day it is asked: "last week", "two months ago"."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -25,14 +25,17 @@ Meaning = tuple[Days, Precision]
 _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(NUMBERS)}|(?:a\s+)?couple(?:\s+of)?|(?:a\s+)?few|several)"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
 _WHICH = r"last|this\s+past|past|previous|this|current|next"
-VAGUE = {"couple": (2, 0), "few": (3, 1), "several": (4, 1)}  # how many, give or take
+VAGUE = {"couple": (2, 0), "few": (3, 1), "several": (4, 1)}
+"""How many units a vague count means, and by how many it may be wrong."""
+
+# People count weeks loosely: "two weeks ago" may be 11 to 17 days.
 WEEK_SLACK = timedelta(days=3)
 WEEKEND = (timedelta(days=5), timedelta(days=6))
 STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "current": 0, "next": 1}
 
 
 def relative_dates(text: str, today: date) -> Iterator[DateRange]:
-    """The dates in the text that only `today` makes definite; they may overlap."""
+    """Yield the dates in the text that depend on `today`; they may overlap."""
     for pattern, read in _PATTERNS:
         for match in pattern.finditer(text):
             (start, end), precision = read(match, today)
@@ -42,12 +45,12 @@ def relative_dates(text: str, today: date) -> Iterator[DateRange]:
 
 
 def weekday_before(day: date, weekday: int) -> date:
-    """The last such weekday (Monday is 0) before the day."""
+    """Return the last such weekday (Monday is 0) before the day."""
     return day - timedelta(days=(day.weekday() - weekday - 1) % 7 + 1)
 
 
 def week_days(day: date) -> Days:
-    """Monday to Sunday of the day's week."""
+    """Return Monday and Sunday of the day's week."""
     monday = day - timedelta(days=day.weekday())
     return monday, monday + timedelta(days=6)
 
@@ -82,12 +85,10 @@ def _weekday(match: Match, today: date) -> Meaning:
     if which == "this":
         return _single(week_days(today)[0] + timedelta(days=weekday))
     if which == "next":
-        return _single(weekday_before(today, weekday) + _weeks_to_after(today, weekday))
+        # On a Monday, the last Monday is a week ago and the next one a week ahead.
+        weeks = 2 if today.weekday() == weekday else 1
+        return _single(weekday_before(today, weekday) + timedelta(weeks=weeks))
     return _single(weekday_before(today, weekday))
-
-
-def _weeks_to_after(today: date, weekday: int) -> timedelta:
-    return timedelta(weeks=2 if today.weekday() == weekday else 1)
 
 
 def _month(match: Match, today: date) -> Meaning:
@@ -130,7 +131,7 @@ def _recently(match: Match, today: date) -> Meaning:
 
 
 def _count(match: Match) -> tuple[int, int]:
-    """How many units a phrase counts, give or take how many."""
+    """Return how many units a phrase counts, and by how many that may be wrong."""
     words = match["count"].lower().split()
     for word in words:
         if word in VAGUE:

@@ -1,4 +1,4 @@
-"""Finds the dates that English text spells out: days, months, years and seasons."""
+"""Dates that English text spells out: days, months, years and seasons."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,9 +22,9 @@ Match = re.Match[str]
 Reader = Callable[[Match], Iterator[DateRange]]
 
 VERBS = ("may", "mar")
-"""Month words that are verbs or nouns when small or at the beginning of a sentence."""
+"""Month words that are verbs or nouns in lower case or at the beginning of a sentence."""
 PEOPLE = ("april", "june")
-"""Months that are also first names: "from June" names nobody's month."""
+"""Months that are also first names: "from June" may mean a person."""
 PEOPLES_LEADS = frozenset({"from", "by", "before", "after", "of", "for", "around", "between"})
 SURE_LEADS = frozenset(
     {"in", "during", "since", "until", "throughout", "month", "beginning", "start", "end"}
@@ -63,14 +63,14 @@ _CLAUSE_END = re.compile(r"\s*(?:[,.;:?!)]|$)")
 
 
 def explicit_dates(text: str) -> Iterator[DateRange]:
-    """The dates that need no other day to be understood; they may overlap."""
+    """Yield the dates that are complete without another day; they may overlap."""
     for pattern, read in _PATTERNS:
         for match in pattern.finditer(text):
             yield from read(match)
 
 
 def _read_day(match: Match) -> Iterator[DateRange]:
-    """A day and a month, perhaps with a first day ("3-7 May") and a year."""
+    """Yield a day and a month, perhaps with a first day ("3-7 May") and a year."""
     if not _is_month(match):
         return
     year = int(match["year"]) if match["year"] else ANY_YEAR
@@ -82,11 +82,13 @@ def _read_day(match: Match) -> Iterator[DateRange]:
         return  # 31 June
     last = others[0] if others else first
     if first <= last:
-        yield _found(match, (first, last), "range" if others else "day", any_year=not match["year"])
+        yield _make_range(
+            match, (first, last), "range" if others else "day", any_year=not match["year"]
+        )
 
 
 def _is_month(match: Match) -> bool:
-    """False where "may" or "march" may be something else than a month."""
+    """Return False if "may" or "march" could be something else than a month."""
     word = match["month"]
     if word.lower()[:3] not in VERBS or match["year"] or match["ordinal"]:
         return True
@@ -100,61 +102,61 @@ def _is_month(match: Match) -> bool:
 
 
 def _read_month(match: Match) -> Iterator[DateRange]:
-    yield _found(match, month_days(int(match["year"]), month_number(match["month"])), "month")
+    yield _make_range(match, month_days(int(match["year"]), month_number(match["month"])), "month")
 
 
 def _read_bare_month(match: Match) -> Iterator[DateRange]:
-    """A month without day and year, where the word before it leaves no doubt."""
+    """Yield a month without day and year if the word before it leaves no doubt."""
     month, lead = match["month"], match["lead"].lower().split()[0]
     verb = month.islower() and month.startswith(VERBS) and lead not in SURE_LEADS
     person = month.lower() in PEOPLE and lead in PEOPLES_LEADS
     if not (verb or person):
-        yield _found(match, month_days(ANY_YEAR, month_number(month)), "month", any_year=True)
+        yield _make_range(match, month_days(ANY_YEAR, month_number(month)), "month", any_year=True)
 
 
 def _read_two_months(match: Match) -> Iterator[DateRange]:
-    """Both months of "between May and July" or "May to July 2023"."""
+    """Yield both months of "between May and July" or "May to July 2023"."""
     if match["lead"] or match["year"] or match["dash"]:
         for group in ("one", "two"):
             days = month_days(ANY_YEAR, month_number(match[group]))
-            yield _found(match, days, "month", group, any_year=True)
+            yield _make_range(match, days, "month", group, any_year=True)
 
 
 def _read_season(match: Match) -> Iterator[DateRange]:
-    yield _found(match, season_days(int(match["year"]), match["season"]), "range")
+    yield _make_range(match, season_days(int(match["year"]), match["season"]), "range")
 
 
 def _read_year(match: Match) -> Iterator[DateRange]:
-    """One year after a word like "in", or two that are linked."""
+    """Yield one year after a word like "in", or two that are linked."""
     if match["lead"] or match["two"]:
         for group in ("year", "two"):
             if match[group]:
-                yield _found(match, year_days(int(match[group])), "year", group)
+                yield _make_range(match, year_days(int(match[group])), "year", group)
 
 
 def _read_iso(match: Match) -> Iterator[DateRange]:
-    """2023-05-07, or the month 2023-05."""
+    """Yield the day 2023-05-07 or the month 2023-05."""
     year, month = int(match["year"]), int(match["month"])
     if match["day"] is None:
-        yield _found(match, month_days(year, month), "month")
+        yield _make_range(match, month_days(year, month), "month")
     elif int(match["day"]) <= month_days(year, month)[1].day:
         day = date(year, month, int(match["day"]))
-        yield _found(match, (day, day), "day")
+        yield _make_range(match, (day, day), "day")
 
 
 def _read_numbers(match: Match) -> Iterator[DateRange]:
-    """7.5.2023, and 07/05/2023, which may be read as day/month or as month/day."""
+    """Yield the day 7.5.2023, or both readings of 07/05/2023: day/month and month/day."""
     one, two = int(match["one"]), int(match["two"])
     readings = {(one, two), (one, two) if match["mark"] == "." else (two, one)}
     for day, month in sorted(readings):
         try:
-            found = date(int(match["year"]), month, day)
+            moment = date(int(match["year"]), month, day)
         except ValueError:
-            continue  # no such day: the other reading, if there is one, is meant
-        yield _found(match, (found, found), "day")
+            continue  # 05/17/2023 can only be month/day
+        yield _make_range(match, (moment, moment), "day")
 
 
-def _found(
+def _make_range(
     match: Match,
     days: Days,
     precision: Precision,
