@@ -9,7 +9,7 @@ from memsense.cli.quick import MAX_TOKENS, TIMEOUT, HookCall, answer
 from memsense.cli.target import Target, target_of
 from memsense.environment import default_user
 from memsense.hooks.agents import AgentName
-from memsense.hooks.asking import tell
+from memsense.hooks.client import send_task
 
 MOST_IDLE = 900.0
 
@@ -63,7 +63,7 @@ def hook(
     if serve:
         _serve(target, call, idle, lock)
     elif stop:
-        tell("stop", call.place, time.monotonic() + timeout)
+        send_task("stop", call.folder, time.monotonic() + timeout)
     else:
         answer(call)
 
@@ -72,16 +72,16 @@ def _serve(target: Target, call: HookCall, idle: float, lock: int | None) -> Non
     import logging
 
     import memsense
-    from memsense.hooks.keeper import Keeper
+    from memsense.hooks.daemon import Daemon
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("memsense").setLevel(logging.INFO)
     settings = target.settings()
-    keeper = Keeper(
-        call.place,
+    daemon = Daemon(
+        call.folder,
         lambda: memsense.MemSense.open(settings=settings),
         user_id=call.user,
         idle=idle,
         lock=lock,
     )
-    keeper.run()
+    daemon.run()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import cast, get_args
 
 from memsense.environment import default_user
-from memsense.hooks.agents import AgentName, read_event, write_answer
-from memsense.hooks.asking import respond
-from memsense.hooks.place import Place, place_of
+from memsense.hooks.agents import AgentName, format_answer, read_event
+from memsense.hooks.client import respond
+from memsense.hooks.folder import HookFolder, hook_folder
 
 MAX_TOKENS = 1000
 TIMEOUT = 0.5
@@ -31,15 +31,13 @@ class HookCall:
     given: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     @property
-    def place(self) -> Place:
-        """Where the process that answers is met."""
-        return place_of(self.user, self.given)
+    def folder(self) -> HookFolder:
+        """The folder through which the hook and its daemon communicate."""
+        return hook_folder(self.user, self.given)
 
-    def keeper(self) -> tuple[list[str], dict[str, str]]:
-        """The command of that process, and what stands in its environment.
-
-        The database's address may hold a password, which no list of processes is to show.
-        """
+    def daemon_command(self) -> tuple[list[str], dict[str, str]]:
+        """Return the command that starts the daemon, and its additional environment variables."""
+        # The database's address may hold a password, which a list of processes would show.
         shown = [
             ("--tenant", self.given.get("tenant")),
             ("--namespace", self.given.get("namespace")),
@@ -101,16 +99,16 @@ def _answers(call: HookCall, until: float) -> Iterator[str]:
     if call.agent is None:
         raise ValueError("which agent calls? memsense hook claude-code")
     event = read_event(call.agent, sys.stdin.buffer.read())
-    command, environment = call.keeper()
+    command, environment = call.daemon_command()
     context = respond(
         event,
-        call.place,
+        call.folder,
         command,
         environment=environment,
         max_tokens=call.max_tokens,
         until=until,
     )
-    yield write_answer(event, context)
+    yield format_answer(event, context)
 
 
 def _end_at(time_to_end: float) -> None:

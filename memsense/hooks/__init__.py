@@ -1,5 +1,6 @@
-"""Answers the hooks of coding agents: recalls before a prompt, takes in what a session said.
+"""Hooks of coding agents: recall memories before a prompt, ingest a session when a turn ends.
 
-A hook is a process that lives for a moment (`asking`), and asks one that stays (`keeper`), which
-has the memory open. What the hook itself imports is of the standard library.
+An agent starts a short-lived process for each event (`client`). It sends the event to a daemon
+(`daemon`), which keeps the memory open. The client imports only the standard library, because the
+agent waits for it at every prompt.
 """

@@ -1,4 +1,4 @@
-"""What the hooks of each coding agent tell, and how they want to be answered."""
+"""Events that coding agents send to their hooks, and the form of the answer that each expects."""
 
 import json
 from collections.abc import Mapping
@@ -26,18 +26,19 @@ FORMATS: Final[Mapping[AgentName, str]] = {
     "gemini": "gemini_cli",
     "opencode": "opencode",
 }
-"""The reader of each agent's log."""
+"""The log format of each agent, as `memsense ingest --format` names it."""
 
-_FORGETS: Final = ("clear", "compact")
-"""Sources of a session's start after which the model has lost what it was given."""
+# After these session starts the model no longer has the memories that it was given.
+_CLEARING_SOURCES: Final = ("clear", "compact")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One call of a hook.
 
-    `log` is the file that the session is written to, `session` the session itself where the agent
-    tells it instead. `has_forgotten`: the model has lost what it was given before.
+    `log` is the path of the session's log file. opencode writes no such file, and sends the whole
+    session as `session` instead. `has_forgotten` is true if the model's context was cleared, so
+    that memories it was given before may be given again.
     """
 
     agent: AgentName
@@ -51,34 +52,34 @@ class Event:
 
 
 def read_event(agent: AgentName, text: str | bytes) -> Event:
-    """What an agent tells its hook; raises ValueError for anything else."""
-    told = json.loads(text)
-    if not isinstance(told, dict):
-        raise ValueError("a hook's input is a JSON object")  # noqa: TRY004 (a fault of the text)
-    found = cast("dict[str, Any]", told)
-    name = found.get("hook_event_name")
+    """Parse the JSON that an agent sends to its hook; raise ValueError if it is not an event."""
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("a hook's input must be a JSON object")  # noqa: TRY004 (wrong content)
+    fields = cast("dict[str, Any]", document)
+    name = fields.get("hook_event_name")
     if not isinstance(name, str):
-        raise ValueError("a hook's input has a hook_event_name")  # noqa: TRY004
-    log, session = found.get("transcript_path"), found.get("session")
-    # What one agent of several says to another is no conversation of the person's.
-    task = None if found.get("agent_id") else TASKS.get(name)
+        raise ValueError("a hook's input must have a hook_event_name")  # noqa: TRY004
+    log, session = fields.get("transcript_path"), fields.get("session")
+    # A sub-agent's prompts come from another agent, not from the person: ignore its events.
+    task = None if fields.get("agent_id") else TASKS.get(name)
     return Event(
         agent=agent,
         name=name,
         task=task,
-        session_id=str(found.get("session_id") or ""),
-        prompt=str(found.get("prompt") or ""),
+        session_id=str(fields.get("session_id") or ""),
+        prompt=str(fields.get("prompt") or ""),
         log=log if isinstance(log, str) and log else None,
         session=cast("Mapping[str, Any]", session) if isinstance(session, dict) else None,
-        has_forgotten=found.get("source") in _FORGETS,
+        has_forgotten=fields.get("source") in _CLEARING_SOURCES,
     )
 
 
-def write_answer(event: Event, context: str) -> str:
-    """The memories as the agent takes them; nothing where there are none."""
+def format_answer(event: Event, context: str) -> str:
+    """Return the memories in the form that the agent reads; empty if there are none."""
     if not context:
         return ""
     if event.agent == "opencode":
         return json.dumps({"context": context})
-    added = {"hookEventName": event.name, "additionalContext": context}
-    return json.dumps({"hookSpecificOutput": added})
+    output = {"hookEventName": event.name, "additionalContext": context}
+    return json.dumps({"hookSpecificOutput": output})

@@ -215,7 +215,7 @@ def test_what_a_database_that_is_down_could_not_take_is_taken_later(
     hooks = make_hooks(url)
     hooks.call(transcript(tmp_path / "session.jsonl", "My boat is green."))
     ends = time.monotonic() + PATIENCE
-    while "taken in later" not in hooks.log() and time.monotonic() < ends:
+    while "ingestion is retried later" not in hooks.log() and time.monotonic() < ends:
         time.sleep(0.1)
     assert len(hooks.waiting()) == 1
     names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}

@@ -1,0 +1,68 @@
+"""Recall before a prompt: the memories that answer it and that the session has not seen yet."""
+
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from memsense.client.own import UserMemory
+from memsense.ingest.injected import strip_injected
+
+TOP_K = 8
+LONGEST_PROMPT = 4_000
+"""Characters of a prompt that are searched for; the rest is pasted text most of the time."""
+
+_ROUNDS = 3
+_COMMAND_PREFIX = "/"
+
+
+@dataclass(slots=True)
+class _SessionContext:
+    """Content of one session's context: chunks that it was given, and its own turns or not."""
+
+    chunk_ids: set[int] = field(default_factory=set[int])
+    has_own_turns: bool = True
+
+
+class Recaller:
+    """Recalls for any number of sessions; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, _SessionContext] = {}
+        self._lock = Lock()
+
+    def reset(self, session_id: str) -> None:
+        """Record that a session's context was cleared, so that anything may be given again."""
+        with self._lock:
+            self._sessions[session_id] = _SessionContext(has_own_turns=False)
+
+    def recall(
+        self, memory: UserMemory, session_id: str, prompt: str, *, max_tokens: int
+    ) -> tuple[str, set[int]]:
+        """Return the memories for a prompt, and the ids of their chunks.
+
+        The text stands in tags that the readers of logs remove, so that a recalled memory is never
+        ingested a second time.
+        """
+        question = strip_injected(prompt)[0].strip()[:LONGEST_PROMPT]
+        if not question or question.startswith(_COMMAND_PREFIX):
+            return "", set()
+        with self._lock:
+            session = self._sessions.setdefault(session_id, _SessionContext())
+            seen = set(session.chunk_ids)
+        result = memory.search(question, top_k=TOP_K, exclude=sorted(seen))
+        # A session's own turns are in its context already, but they answer its prompts best: they
+        # would fill the list. Search again without those that were found, a few times at most.
+        for _ in range(_ROUNDS if session.has_own_turns else 0):
+            own = {hit.chunk_id for hit in result if hit.chunk.session_id == session_id}
+            if not own:
+                break
+            seen |= own
+            result = memory.search(question, top_k=TOP_K, exclude=sorted(seen))
+        own_sessions = {session_id} if session.has_own_turns else set[str]()
+        hits = [hit for hit in result if hit.chunk.session_id not in own_sessions]
+        text = replace(result, hits=hits).to_prompt(max_tokens=max_tokens)
+        return str(text), set(text.chunk_ids)
+
+    def mark_seen(self, session_id: str, chunk_ids: set[int]) -> None:
+        """Record the chunks that have reached a session."""
+        with self._lock:
+            self._sessions.setdefault(session_id, _SessionContext()).chunk_ids |= chunk_ids
