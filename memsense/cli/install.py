@@ -13,7 +13,7 @@ from memsense.cli.target import Target, target_of
 from memsense.db.address import holds_secret
 from memsense.errors import ConfigurationError
 from memsense.hosts.change import Change, plan_install, plan_removal
-from memsense.hosts.hooks import WIRED, HookCommand, hooks_of
+from memsense.hosts.hooks import AGENT_HOOKS, HookCommand, hooks_of
 from memsense.hosts.places import HOSTS, NAME, HostName, Server
 
 
@@ -50,7 +50,10 @@ def install(
     """
     chosen = HOSTS[host]
     if remove:
-        changes = [plan_removal(chosen), *(hooks_of(host).plan_removal() if host in WIRED else [])]
+        changes = [
+            plan_removal(chosen),
+            *(hooks_of(host).plan_removal() if host in AGENT_HOOKS else []),
+        ]
     else:
         if user is None:
             raise ConfigurationError("whose memory is it to serve? --user NAME")

@@ -1,5 +1,4 @@
-"""Puts memsense into the configuration of hosts of models, and takes it out again.
+"""Installation of memsense in the configuration files of coding agents, and its removal.
 
-Each change is the smallest edit of a person's file that does it: what else stands there, with its
-comments and blanks, stays as it is.
+A change is the smallest edit that does it: other settings, comments and blank lines stay.
 """

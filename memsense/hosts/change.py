@@ -1,4 +1,4 @@
-"""A change of a host's file: planned, shown, made with a backup, and taken back without a rest."""
+"""A change of a host's configuration file: planned, shown, written with a backup, and undone."""
 
 import difflib
 import shutil
@@ -14,15 +14,15 @@ from memsense.errors import ConfigurationError
 from memsense.hosts.places import Host, Server
 
 SUFFIX = ".before-memsense"
-"""Of the backup that stands beside a file while memsense is in it."""
+"""Suffix of the backup that stands beside a file while memsense is in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a file holds now and is to hold; None where there is no file.
+    """Text of a file before and after the change; None where there is no file.
 
-    `is_first`: memsense is not in it now, whatever a backup says. `is_ours`: nobody else writes it,
-    so that no backup is kept.
+    `is_first` is true if the file does not contain memsense yet: a backup that exists is then
+    outdated. `is_ours` is true if only memsense writes the file: it gets no backup.
     """
 
     file: Path
@@ -33,16 +33,16 @@ class Change:
 
     @property
     def backup(self) -> Path:
-        """Where the file is kept as it was before memsense was in it."""
+        """The path of the backup."""
         return self.file.with_name(self.file.name + SUFFIX)
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing is to be done."""
+        """Return whether the change leaves the file as it is."""
         return self.before == self.after
 
     def diff(self) -> str:
-        """The change as a unified diff."""
+        """Return the change as a unified diff."""
         before, after = self.before, self.after
         lines = difflib.unified_diff(
             (before or "").splitlines(),
@@ -54,7 +54,7 @@ class Change:
         return "\n".join(lines)
 
     def keep_backup(self) -> Path | None:
-        """Copy the file beside it, as it was before memsense was in it; None of no file or ours."""
+        """Copy the file as it was without memsense; return the backup, None if there is none."""
         if self.before is None or self.is_ours:
             return None
         if self.is_first:
@@ -66,104 +66,107 @@ class Change:
         self.backup.unlink(missing_ok=True)
 
     def write(self) -> None:
-        """Let the file hold what it is to hold, at once."""
+        """Write the file atomically, or delete it if `after` is None."""
         if self.after is None:
             self.file.unlink(missing_ok=True)
-            _remove_empty(self.file.parent)
+            # Also remove the folders that are empty now, below the person's home.
+            folder = self.file.parent
+            while Path.home() in folder.parents and not any(folder.iterdir()):
+                folder.rmdir()
+                folder = folder.parent
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, because a file can only be replaced within its file system.
         with tempfile.NamedTemporaryFile(
             "wb", dir=self.file.parent, prefix=f".{self.file.name}.", delete=False
-        ) as made:
-            made.write(self.after.encode())
+        ) as temporary:
+            # Bytes: a text file would change the line ends of a file that was written elsewhere.
+            temporary.write(self.after.encode())
         if self.before is not None:
-            shutil.copymode(self.file, made.name)
-        Path(made.name).replace(self.file)
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove the folder, and those above it below the person's home, while nothing is in them."""
-    while Path.home() in folder.parents and not any(folder.iterdir()):
-        folder.rmdir()
-        folder = folder.parent
+            shutil.copymode(self.file, temporary.name)
+        Path(temporary.name).replace(self.file)
 
 
 def plan_install(host: Host, server: Server) -> Change:
-    """The change that puts the server in; raises ConfigurationError for a file that is broken."""
+    """Return the change that adds the server; raises ConfigurationError for a broken file."""
     editor, file = _editor(host), real_file(host.file())
-    before = text_of(file)
-    known = _entry(_read(editor, file, before or ""), host)
-    change = Change(file=file, before=before, after=before, is_first=known is None)
-    begun = plan_removal(host).after if change.backup.exists() else before
-    return replace(change, after=_put(host, editor, file, begun or "", host.entry(server)))
+    before = read_text(file)
+    entry = _find_entry(_parse(editor, file, before or ""), host)
+    change = Change(file=file, before=before, after=before, is_first=entry is None)
+    # A second installation starts from the text without memsense. Otherwise a later removal could
+    # not bring back the original to the byte.
+    start = plan_removal(host).after if change.backup.exists() else before
+    return replace(change, after=_insert(host, editor, file, start or "", host.entry(server)))
 
 
 def plan_removal(host: Host) -> Change:
-    """The change that takes the server out.
+    """Return the change that removes the server.
 
-    Where nothing else was changed since, the file is then the one of the backup, to the byte.
+    If nothing else was changed since the installation, the file becomes the backup to the byte.
     """
     editor, file = _editor(host), real_file(host.file())
-    before = text_of(file)
-    entry = _entry(_read(editor, file, before or ""), host)
+    before = read_text(file)
+    entry = _find_entry(_parse(editor, file, before or ""), host)
     if before is None or entry is None:
         return Change(file=file, before=before, after=before)
-    original = text_of(file.with_name(file.name + SUFFIX))
-    if _put(host, editor, file, original or "", entry) == before:
+    original = read_text(file.with_name(file.name + SUFFIX))
+    if _insert(host, editor, file, original or "", entry) == before:
         return Change(file=file, before=before, after=original)
     after = editor.drop(before, host.path)
-    holders = _read(editor, file, original or "")
-    if host.path[0] not in holders and not _read(editor, file, after).get(host.path[0]):
+    # Also remove the object that held the servers, if the installation has created it.
+    outer, name = host.path
+    original_document = _parse(editor, file, original or "")
+    if outer not in original_document and not _parse(editor, file, after).get(outer):
         after = editor.drop(after, host.path[:1])
-    _check(editor, file, after, _without(_read(editor, file, before), host, holders))
+    document = _parse(editor, file, before)
+    servers = {key: value for key, value in document[outer].items() if key != name}
+    expected = {key: value for key, value in document.items() if key != outer}
+    if outer in original_document or servers:
+        expected[outer] = servers
+    _check_edit(editor, file, after, expected)
     return Change(file=file, before=before, after=after)
 
 
-def _put(host: Host, editor: ModuleType, file: Path, text: str, entry: dict[str, Any]) -> str:
+def _insert(host: Host, editor: ModuleType, file: Path, text: str, entry: dict[str, Any]) -> str:
     try:
         after: str = editor.put(text, host.path, entry)
     except ValueError as error:
-        raise broken(file, error) from error
-    wanted = _read(editor, file, text)
+        raise broken_file_error(file, error) from error
+    document = _parse(editor, file, text)
     outer, name = host.path
-    _check(editor, file, after, {**wanted, outer: {**wanted.get(outer, {}), name: entry}})
+    _check_edit(editor, file, after, {**document, outer: {**document.get(outer, {}), name: entry}})
     return after
 
 
-def _without(found: Mapping[str, Any], host: Host, original: Mapping[str, Any]) -> dict[str, Any]:
-    outer, name = host.path
-    kept = {key: value for key, value in found[outer].items() if key != name}
-    rest = {key: value for key, value in found.items() if key != outer}
-    return rest if outer not in original and not kept else {**rest, outer: kept}
-
-
-def _check(editor: ModuleType, file: Path, after: str, wanted: Mapping[str, Any]) -> None:
-    """An edit that would change anything else is none."""
-    if _read(editor, file, after) != wanted:
+def _check_edit(editor: ModuleType, file: Path, after: str, expected: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError unless the edited text holds exactly the expected settings."""
+    if _parse(editor, file, after) != expected:
         raise ConfigurationError(
-            f"{file} can't be edited by memsense; docs/mcp.md says what to add"
+            f"memsense can't edit {file} without changing other settings: add the lines of"
+            " docs/mcp.md by hand"
         )
 
 
-def _entry(found: Mapping[str, Any], host: Host) -> dict[str, Any] | None:
+def _find_entry(document: Mapping[str, Any], host: Host) -> dict[str, Any] | None:
     outer, name = host.path
-    holder = found.get(outer)
-    return cast("Mapping[str, Any]", holder).get(name) if isinstance(holder, Mapping) else None
+    servers = document.get(outer)
+    return cast("Mapping[str, Any]", servers).get(name) if isinstance(servers, Mapping) else None
 
 
-def _read(editor: ModuleType, file: Path, text: str) -> dict[str, Any]:
+def _parse(editor: ModuleType, file: Path, text: str) -> dict[str, Any]:
     try:
         return editor.read(text)
     except ValueError as error:
-        raise broken(file, error) from error
+        raise broken_file_error(file, error) from error
 
 
-def broken(file: Path, error: ValueError) -> ConfigurationError:
-    """The error of a file that isn't what it should be."""
-    return ConfigurationError(f"{file} can't be read: {error}; mend it first")
+def broken_file_error(file: Path, error: ValueError) -> ConfigurationError:
+    """Return the error for a file that isn't valid JSON or TOML."""
+    return ConfigurationError(f"{file} can't be read: {error}; fix the file first")
 
 
 def _editor(host: Host) -> ModuleType:
+    # Imported on demand: tomlkit comes with an extra that only Codex needs.
     try:
         return import_module(
             "memsense.hosts.toml" if host.form == "toml" else "memsense.hosts.jsonc"
@@ -175,12 +178,12 @@ def _editor(host: Host) -> ModuleType:
 
 
 def real_file(file: Path) -> Path:
-    """The file itself, where a person keeps it elsewhere behind a link."""
+    """Return the file that a symbolic link leads to: dotfiles are often kept elsewhere."""
     return file.resolve() if file.is_symlink() else file
 
 
-def text_of(file: Path) -> str | None:
-    """The file to the byte, None if there is none."""
+def read_text(file: Path) -> str | None:
+    """Return the text of a file with its own line ends, or None if there is no file."""
     try:
         return file.read_bytes().decode()
     except FileNotFoundError:

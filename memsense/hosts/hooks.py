@@ -1,4 +1,4 @@
-"""Puts memsense's hooks into coding agents, and takes them out again: a file of each."""
+"""Installation of memsense's hooks in coding agents: the configuration of each, and its edits."""
 
 import json
 import re
@@ -9,15 +9,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, cast
 
-from memsense.environment import read_variable
 from memsense.errors import ConfigurationError
 from memsense.hosts import jsonc
-from memsense.hosts.change import SUFFIX, Change, broken, real_file, text_of
-from memsense.hosts.places import NAME, HostName
+from memsense.hosts.change import SUFFIX, Change, broken_file_error, read_text, real_file
+from memsense.hosts.places import NAME, HostName, config_folder
 
 HOOKS: Final = "hooks"
-SECONDS: Final = 5
-"""That an agent waits at most; a hook ends within one."""
+TIMEOUT_SECONDS: Final = 5
+"""Seconds after which the agent gives a hook up; a hook itself ends within one."""
 
 _COMMAND = re.compile(r"^const COMMAND = .*$", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"^const ENVIRONMENT = .*$", re.MULTILINE)
@@ -25,141 +24,142 @@ _ENVIRONMENT = re.compile(r"^const ENVIRONMENT = .*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCommand:
-    """What an agent runs at each event, with what stands in its environment."""
+    """The command that an agent runs at each event, with its environment variables."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
 
     @property
     def line(self) -> str:
-        """The command as a shell takes it."""
-        named = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        return " ".join([*named, shlex.join(self.words)])
+        """The command as a line for a shell."""
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join([*variables, shlex.join(self.words)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedHooks:
-    """An agent that has its hooks in lists by event, in a file of its person's."""
+    """Hooks of an agent that lists them by event in the user's own settings file."""
 
     events: Sequence[str]
     file: Callable[[], Path]
 
     def plan(self, command: HookCommand) -> list[Change]:
-        """Put ours in, in place of earlier ones."""
+        """Return the change that adds our hooks, in place of those of an earlier installation."""
         file = real_file(self.file())
-        before = text_of(file)
-        doc = _read(file, before or "")
-        begun = self.plan_removal()[0].after if _ours(doc) else before
-        group = {HOOKS: [{"type": "command", "command": command.line, "timeout": SECONDS}]}
+        before = read_text(file)
+        document = _parse(file, before or "")
+        start = self.plan_removal()[0].after if _our_groups(document) else before
+        group = {HOOKS: [{"type": "command", "command": command.line, "timeout": TIMEOUT_SECONDS}]}
         try:
-            after = _put(begun or "", {event: [group] for event in self.events})
+            after = _append_groups(start or "", {event: [group] for event in self.events})
         except ValueError as error:
-            raise broken(file, error) from error
-        return [Change(file=file, before=before, after=after, is_first=not _ours(doc))]
+            raise broken_file_error(file, error) from error
+        is_first = not _our_groups(document)
+        return [Change(file=file, before=before, after=after, is_first=is_first)]
 
     def plan_removal(self) -> list[Change]:
-        """Take ours out; to the byte where nothing else was changed since."""
+        """Return the change that removes our hooks.
+
+        If nothing else was changed since the installation, the file becomes the backup to the byte.
+        """
         file = real_file(self.file())
-        before = text_of(file)
+        before = read_text(file)
         change = Change(file=file, before=before, after=before)
-        ours = _ours(_read(file, before or ""))
+        ours = _our_groups(_parse(file, before or ""))
         if before is None or not ours:
             return [change]
-        original = text_of(file.with_name(file.name + SUFFIX))
-        if _put(original or "", ours) == before:
+        original = read_text(file.with_name(file.name + SUFFIX))
+        if _append_groups(original or "", ours) == before:
             return [replace(change, after=original)]
-        return [replace(change, after=_drop(before, _read(file, original or "")))]
+        # The user has edited the file since: remove our groups, and the lists and the object that
+        # the installation has created for them.
+        text, original_document = before, _parse(file, original or "")
+        original_lists = cast("Mapping[str, Any]", original_document.get(HOOKS, {}))
+        for event in ours:
+            text = jsonc.drop_items(text, (HOOKS, event), _is_our_group)
+            if event not in original_lists and not jsonc.read(text)[HOOKS][event]:
+                text = jsonc.drop(text, (HOOKS, event))
+        if HOOKS not in original_document and not jsonc.read(text)[HOOKS]:
+            text = jsonc.drop(text, (HOOKS,))
+        return [replace(change, after=text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholeFiles:
-    """An agent that has its hooks in files which are ours alone."""
+    """Hooks of an agent that reads them from files of their own, which only memsense writes."""
 
     texts: Callable[[HookCommand], Mapping[Path, str]]
 
     def plan(self, command: HookCommand) -> list[Change]:
-        """Write the files."""
+        """Return the changes that write the files."""
         return [
-            Change(file=file, before=text_of(file), after=text, is_ours=True)
+            Change(file=file, before=read_text(file), after=text, is_ours=True)
             for file, text in self.texts(command).items()
         ]
 
     def plan_removal(self) -> list[Change]:
-        """Remove the files."""
-        named = self.texts(HookCommand(words=[NAME], environment={}))
-        return [Change(file=file, before=text_of(file), after=None, is_ours=True) for file in named]
+        """Return the changes that delete the files."""
+        paths = self.texts(HookCommand(words=[NAME], environment={}))
+        return [
+            Change(file=path, before=read_text(path), after=None, is_ours=True) for path in paths
+        ]
 
 
 # Lists of hooks in JSON --------------------------------------------------------------------------
 
 
-def _is_ours(group: object) -> bool:
-    """Whether a group of hooks runs `memsense hook`."""
+def _is_our_group(group: object) -> bool:
+    """Return whether a group of hooks runs `memsense hook`, under whatever path."""
     hooks = cast("Mapping[str, Any]", group).get(HOOKS) if isinstance(group, Mapping) else None
-    lines = (
-        [one.get("command") for one in cast("list[Any]", hooks)] if isinstance(hooks, list) else []
+    commands = (
+        [hook.get("command") for hook in cast("list[Any]", hooks)]
+        if isinstance(hooks, list)
+        else []
     )
-    return any(isinstance(line, str) and NAME in line and " hook " in line for line in lines)
+    return any(isinstance(line, str) and NAME in line and " hook " in line for line in commands)
 
 
-def _ours(doc: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Our groups by event."""
-    lists = doc.get(HOOKS)
+def _our_groups(document: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return our groups of hooks by event."""
+    lists = document.get(HOOKS)
     if not isinstance(lists, Mapping):
         return {}
-    named = cast("Mapping[str, Any]", lists).items()
-    found = {
-        event: [group for group in cast("list[Any]", groups) if _is_ours(group)]
-        for event, groups in named
+    groups_by_event = {
+        event: [group for group in cast("list[Any]", groups) if _is_our_group(group)]
+        for event, groups in cast("Mapping[str, Any]", lists).items()
         if isinstance(groups, list)
     }
-    return {event: groups for event, groups in found.items() if groups}
+    return {event: groups for event, groups in groups_by_event.items() if groups}
 
 
-def _put(text: str, groups: Mapping[str, Sequence[Any]]) -> str:
-    for event, items in groups.items():
-        for item in items:
-            text = jsonc.append(text, (HOOKS, event), item)
+def _append_groups(text: str, groups_by_event: Mapping[str, Sequence[Any]]) -> str:
+    for event, groups in groups_by_event.items():
+        for group in groups:
+            text = jsonc.append(text, (HOOKS, event), group)
     return text
 
 
-def _drop(text: str, original: Mapping[str, Any]) -> str:
-    """The text without ours, and without the lists that stood there for ours alone."""
-    kept = cast("Mapping[str, Any]", original.get(HOOKS, {}))
-    for event in _ours(jsonc.read(text)):
-        text = jsonc.drop_items(text, (HOOKS, event), _is_ours)
-        if event not in kept and not jsonc.read(text)[HOOKS][event]:
-            text = jsonc.drop(text, (HOOKS, event))
-    if HOOKS not in original and not jsonc.read(text)[HOOKS]:
-        text = jsonc.drop(text, (HOOKS,))
-    return text
-
-
-def _read(file: Path, text: str) -> dict[str, Any]:
+def _parse(file: Path, text: str) -> dict[str, Any]:
     try:
         return jsonc.read(text)
     except ValueError as error:
-        raise broken(file, error) from error
+        raise broken_file_error(file, error) from error
 
 
 # The agents --------------------------------------------------------------------------------------
 
 
-def _folder(variable: str, default: str) -> Path:
-    given = read_variable(variable)
-    return Path(given) if given else Path.home() / default
-
-
 def opencode_plugin(command: HookCommand) -> str:
-    """The plugin with the command in it."""
-    text = files("memsense.hosts").joinpath("opencode.js").read_text()
+    """Return the source of the plugin for opencode, with the command in it."""
+    source = files("memsense.hosts").joinpath("opencode.js").read_text()
     words = f"const COMMAND = {json.dumps(list(command.words))}"
-    named = f"const ENVIRONMENT = {json.dumps(dict(command.environment))}"
-    return _ENVIRONMENT.sub(lambda _: named, _COMMAND.sub(lambda _: words, text))
+    environment = f"const ENVIRONMENT = {json.dumps(dict(command.environment))}"
+    # Functions, because a replacement text would have its backslashes interpreted.
+    return _ENVIRONMENT.sub(lambda _: environment, _COMMAND.sub(lambda _: words, source))
 
 
-def _opencode(command: HookCommand) -> dict[Path, str]:
-    folder = _folder("XDG_CONFIG_HOME", ".config") / "opencode" / "plugins"
+def _opencode_files(command: HookCommand) -> dict[Path, str]:
+    folder = config_folder("XDG_CONFIG_HOME", ".config") / "opencode" / "plugins"
     return {folder / f"{NAME}.js": opencode_plugin(command)}
 
 
@@ -167,42 +167,45 @@ GEMINI_EVENTS: Final = ("SessionStart", "BeforeAgent", "AfterAgent", "PreCompres
 EVENTS: Final = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 
 
-def listed(events: Sequence[str], line: str, timeout: int) -> dict[str, Any]:
-    """A file of hooks by event, each of which runs the line."""
+def hooks_document(events: Sequence[str], line: str, timeout: int) -> dict[str, Any]:
+    """Return a hooks file: each event runs the line, within `timeout` in the agent's own unit."""
     group = {HOOKS: [{"name": NAME, "type": "command", "command": line, "timeout": timeout}]}
     return {HOOKS: {event: [group] for event in events}}
 
 
-def dump(doc: Mapping[str, Any]) -> str:
-    """A file of JSON as people read it."""
-    return json.dumps(doc, indent=2) + "\n"
+def format_json(document: Mapping[str, Any]) -> str:
+    """Return an indented JSON text with a final line end."""
+    return json.dumps(document, indent=2) + "\n"
 
 
-def _gemini(command: HookCommand) -> dict[Path, str]:
-    folder = _folder("GEMINI_CLI_HOME", "") / ".gemini" / "extensions" / NAME
+def _gemini_files(command: HookCommand) -> dict[Path, str]:
+    folder = config_folder("GEMINI_CLI_HOME", "") / ".gemini" / "extensions" / NAME
     about = {"name": NAME, "version": "1.0.0", "description": "Memory of earlier conversations."}
-    hooks = listed(GEMINI_EVENTS, command.line, SECONDS * 1000)
+    # Gemini CLI counts milliseconds, Claude Code and Codex seconds.
+    hooks = hooks_document(GEMINI_EVENTS, command.line, TIMEOUT_SECONDS * 1000)
     return {
-        folder / "gemini-extension.json": dump(about),
-        folder / HOOKS / "hooks.json": dump(hooks),
+        folder / "gemini-extension.json": format_json(about),
+        folder / HOOKS / "hooks.json": format_json(hooks),
     }
 
 
-WIRED: Final[Mapping[HostName, ListedHooks | WholeFiles]] = {
+AGENT_HOOKS: Final[Mapping[HostName, ListedHooks | WholeFiles]] = {
     "claude-code": ListedHooks(
-        events=EVENTS, file=lambda: _folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
+        events=EVENTS, file=lambda: config_folder("CLAUDE_CONFIG_DIR", ".claude") / "settings.json"
     ),
     "codex": ListedHooks(
-        events=EVENTS, file=lambda: _folder("CODEX_HOME", ".codex") / "hooks.json"
+        events=EVENTS, file=lambda: config_folder("CODEX_HOME", ".codex") / "hooks.json"
     ),
-    "gemini": WholeFiles(texts=_gemini),
-    "opencode": WholeFiles(texts=_opencode),
+    "gemini": WholeFiles(texts=_gemini_files),
+    "opencode": WholeFiles(texts=_opencode_files),
 }
 
 
 def hooks_of(host: HostName) -> ListedHooks | WholeFiles:
-    """Where an agent has its hooks; raises ConfigurationError for one that has none for us."""
-    found = WIRED.get(host)
-    if found is None:
-        raise ConfigurationError(f"memsense has no hooks for {host}: {', '.join(WIRED)} have")
-    return found
+    """Return an agent's hooks; raises ConfigurationError for an agent without hooks of ours."""
+    hooks = AGENT_HOOKS.get(host)
+    if hooks is None:
+        raise ConfigurationError(
+            f"memsense has no hooks for {host}; it has for {', '.join(AGENT_HOOKS)}"
+        )
+    return hooks

@@ -1,39 +1,39 @@
-// memsense's plugin for opencode: memories before a prompt, and what was said into memory.
-// `memsense install opencode --user NAME --hooks` writes this file, and takes it away again.
+// memsense's plugin for opencode: recalls memories before a prompt, and ingests each session.
+// `memsense install opencode --user NAME --hooks` writes this file, and `--remove` deletes it.
 
 import { spawn } from "node:child_process"
 
 const COMMAND = ["memsense", "hook", "opencode"]
 const ENVIRONMENT = {}
-const PATIENCE = 2000 // milliseconds; the command itself gives up before
+const TIMEOUT = 2000 // milliseconds; the command itself gives up earlier
 
-/** What memsense answers to an event, "" if it can't: opencode goes on without. */
-function ask(event) {
+/** Return the memories for an event, or "" if memsense fails: opencode goes on without them. */
+function send(event) {
   return new Promise((resolve) => {
     const options = {
       env: { ...process.env, ...ENVIRONMENT },
       stdio: ["pipe", "pipe", "ignore"],
-      timeout: PATIENCE,
+      timeout: TIMEOUT,
     }
-    const asked = spawn(COMMAND[0], COMMAND.slice(1), options)
-    let told = ""
-    asked.on("error", () => resolve(""))
-    asked.stdin.on("error", () => resolve(""))
-    asked.stdout.on("data", (data) => (told += data))
-    asked.on("close", () => {
+    const child = spawn(COMMAND[0], COMMAND.slice(1), options)
+    let output = ""
+    child.on("error", () => resolve(""))
+    child.stdin.on("error", () => resolve(""))
+    child.stdout.on("data", (data) => (output += data))
+    child.on("close", () => {
       try {
-        resolve(told ? JSON.parse(told).context : "")
+        resolve(output ? JSON.parse(output).context : "")
       } catch {
         resolve("")
       }
     })
-    asked.stdin.end(JSON.stringify(event))
+    child.stdin.end(JSON.stringify(event))
   })
 }
 
 export const MemSense = async ({ client }) => {
   const contexts = new Map()
-  ask({ hook_event_name: "SessionStart" }) // memory is opened meanwhile
+  send({ hook_event_name: "SessionStart" }) // not awaited: the memory is opened in the background
 
   async function capture(id) {
     const [info, messages] = await Promise.all([
@@ -41,15 +41,15 @@ export const MemSense = async ({ client }) => {
       client.session.messages({ path: { id } }),
     ])
     const session = { info: info.data, messages: messages.data }
-    await ask({ hook_event_name: "session.idle", session_id: id, session })
+    await send({ hook_event_name: "session.idle", session_id: id, session })
   }
 
   return {
     "chat.message": async ({ sessionID }, { parts }) => {
-      const said = parts.filter((part) => part.type === "text" && !part.synthetic)
-      const prompt = said.map((part) => part.text).join("\n")
+      const texts = parts.filter((part) => part.type === "text" && !part.synthetic)
+      const prompt = texts.map((part) => part.text).join("\n")
       const event = { hook_event_name: "chat.message", session_id: sessionID, prompt }
-      contexts.set(sessionID, await ask(event))
+      contexts.set(sessionID, await send(event))
     },
     "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
       const context = contexts.get(sessionID)
@@ -59,7 +59,7 @@ export const MemSense = async ({ client }) => {
       const id = event.properties?.sessionID
       if (event.type === "session.idle") await capture(id).catch(() => undefined)
       if (event.type === "session.compacted")
-        await ask({ hook_event_name: "SessionStart", session_id: id, source: "compact" })
+        await send({ hook_event_name: "SessionStart", session_id: id, source: "compact" })
     },
   }
 }

@@ -1,4 +1,4 @@
-"""The hosts that memsense can be put into: where each keeps its servers, and in what form."""
+"""Hosts that can start memsense's MCP server: the file of each, and the form of an entry in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 from memsense.environment import read_variable
 
 NAME = "memsense"
-"""What the server is called in every host."""
+"""The name of the server in every host."""
 
 HostName = Literal["claude-code", "codex", "gemini", "opencode", "cursor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """How a host starts the server."""
+    """The command by which a host starts the server, and its environment variables."""
 
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -23,7 +23,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A host: the file of its person's servers, the member that holds one, and its form."""
+    """A host: its configuration file, the path of the server's entry in it, and the file's form."""
 
     title: str
     file: Callable[[], Path]
@@ -32,36 +32,38 @@ class Host:
     form: Literal["jsonc", "toml"] = "jsonc"
 
 
-def _folder(variable: str, default: str) -> Path:
-    given = read_variable(variable)
-    return Path(given) if given else Path.home() / default
+def config_folder(variable: str, default: str) -> Path:
+    """Return the folder that an environment variable names, or the default below the home."""
+    folder = read_variable(variable)
+    return Path(folder) if folder else Path.home() / default
 
 
 def _claude_code_file() -> Path:
-    given = read_variable("CLAUDE_CONFIG_DIR")
-    return Path(given or Path.home()) / ".claude.json"
+    # By default the file stands in the home itself, not in ~/.claude.
+    folder = read_variable("CLAUDE_CONFIG_DIR")
+    return Path(folder or Path.home()) / ".claude.json"
 
 
 def _opencode_file() -> Path:
-    folder = _folder("XDG_CONFIG_HOME", ".config") / "opencode"
-    named = [folder / name for name in ("opencode.jsonc", "opencode.json", "config.json")]
-    return next((path for path in named if path.exists()), folder / "opencode.json")
+    # opencode reads all three names: edit the one that is there.
+    folder = config_folder("XDG_CONFIG_HOME", ".config") / "opencode"
+    paths = [folder / name for name in ("opencode.jsonc", "opencode.json", "config.json")]
+    return next((path for path in paths if path.exists()), folder / "opencode.json")
 
 
-def _stdio(server: Server) -> dict[str, Any]:
+def _stdio_entry(server: Server) -> dict[str, Any]:
     program, *arguments = server.command
-    found: dict[str, Any] = {"command": program, "args": arguments}
-    return found | ({"env": dict(server.environment)} if server.environment else {})
+    entry: dict[str, Any] = {"command": program, "args": arguments}
+    return entry | ({"env": dict(server.environment)} if server.environment else {})
 
 
-def _claude_code(server: Server) -> dict[str, Any]:
-    return {"type": "stdio", **_stdio(server)}
+def _claude_code_entry(server: Server) -> dict[str, Any]:
+    return {"type": "stdio", **_stdio_entry(server)}
 
 
-def _opencode(server: Server) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": "local", "command": list(server.command), "enabled": True}
-    named = {"environment": dict(server.environment)} if server.environment else {}
-    return found | named
+def _opencode_entry(server: Server) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "local", "command": list(server.command), "enabled": True}
+    return entry | ({"environment": dict(server.environment)} if server.environment else {})
 
 
 HOSTS: Final[Mapping[HostName, Host]] = {
@@ -69,26 +71,28 @@ HOSTS: Final[Mapping[HostName, Host]] = {
         title="Claude Code",
         file=_claude_code_file,
         path=("mcpServers", NAME),
-        entry=_claude_code,
+        entry=_claude_code_entry,
     ),
     "codex": Host(
         title="Codex",
-        file=lambda: _folder("CODEX_HOME", ".codex") / "config.toml",
+        file=lambda: config_folder("CODEX_HOME", ".codex") / "config.toml",
         path=("mcp_servers", NAME),
-        entry=_stdio,
+        entry=_stdio_entry,
         form="toml",
     ),
     "gemini": Host(
         title="Gemini CLI",
-        file=lambda: _folder("GEMINI_CLI_HOME", "") / ".gemini" / "settings.json",
+        file=lambda: config_folder("GEMINI_CLI_HOME", "") / ".gemini" / "settings.json",
         path=("mcpServers", NAME),
-        entry=_stdio,
+        entry=_stdio_entry,
     ),
-    "opencode": Host(title="opencode", file=_opencode_file, path=("mcp", NAME), entry=_opencode),
+    "opencode": Host(
+        title="opencode", file=_opencode_file, path=("mcp", NAME), entry=_opencode_entry
+    ),
     "cursor": Host(
         title="Cursor",
         file=lambda: Path.home() / ".cursor" / "mcp.json",
         path=("mcpServers", NAME),
-        entry=_stdio,
+        entry=_stdio_entry,
     ),
 }

@@ -1,34 +1,37 @@
-"""Edits TOML one table at a time; comments and blanks stay."""
+"""Editor of TOML: sets or removes one table; comments and blank lines stay."""
 
 from collections.abc import Sequence
 from typing import Any, cast
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Table
 
 
 def read(text: str) -> dict[str, Any]:
-    """What the text holds; raises ValueError for what is no TOML."""
+    """Return the settings that the text holds; raises ValueError for text that isn't TOML."""
     return _parse(text).unwrap()
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with a table set, in tables that are made where they are missing."""
+    """Return the text with a table set; the tables that contain it are created if missing."""
     document = _parse(text)
     table: Any = document
     for name in path[:-1]:
         if name not in table:
+            # A super table writes no header of its own: `[mcp_servers.memsense]` alone is added.
             table[name] = tomlkit.table(is_super_table=True)
         table = table[name]
         if not hasattr(table, "setdefault"):
-            raise ValueError(f"{name!r} is no table")
-    table[path[-1]] = _table(value)
+            raise ValueError(f"{name!r} is not a table")
+    entry = tomlkit.table()
+    for name, item in value.items():
+        entry.add(name, item)
+    table[path[-1]] = entry
     return document.as_string()
 
 
 def drop(text: str, path: Sequence[str]) -> str:
-    """The text without a table; those that it stood in stay where anything else is in them."""
+    """Return the text without a table; a table that contains it stays if it has other entries."""
     document = _parse(text)
     tables = [cast("dict[str, Any]", document)]
     for name in path[:-1]:
@@ -39,13 +42,6 @@ def drop(text: str, path: Sequence[str]) -> str:
         return text
     del tables[-1][path[-1]]
     return document.as_string()
-
-
-def _table(value: dict[str, Any]) -> Table:
-    made = tomlkit.table()
-    for name, item in value.items():
-        made.add(name, item)
-    return made
 
 
 def _parse(text: str) -> tomlkit.TOMLDocument:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memsense.errors import ConfigurationError
 from memsense.hosts import jsonc
-from memsense.hosts.hooks import EVENTS, WIRED, HookCommand, ListedHooks, hooks_of
+from memsense.hosts.hooks import AGENT_HOOKS, EVENTS, HookCommand, ListedHooks, hooks_of
 from memsense.hosts.places import HostName
 
 URL = "postgresql://ada:it's@db/x"
@@ -53,7 +53,7 @@ def files(home: Path) -> dict[str, bytes]:
 
 
 def listed_file(name: HostName) -> Path:
-    wired = WIRED[name]
+    wired = AGENT_HOOKS[name]
     assert isinstance(wired, ListedHooks)
     return wired.file()
 
@@ -113,7 +113,7 @@ def test_what_was_changed_since_stays() -> None:
 
 
 def test_the_same_again_and_a_removal_of_nothing_change_nothing() -> None:
-    for name in WIRED:
+    for name in AGENT_HOOKS:
         assert all(change.is_none for change in hooks_of(name).plan_removal())
         install(name)
         assert all(change.is_none for change in hooks_of(name).plan(FIRST))
@@ -122,13 +122,13 @@ def test_the_same_again_and_a_removal_of_nothing_change_nothing() -> None:
 @pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"Stop": 1}}', "{"])
 def test_a_file_that_holds_something_else_is_left_alone(text: str) -> None:
     file = write("codex", text)
-    with pytest.raises(ConfigurationError, match=r"hooks\.json can't be read: .*; mend it first"):
+    with pytest.raises(ConfigurationError, match=r"hooks\.json can't be read: .*; fix the file"):
         hooks_of("codex").plan(FIRST)
     assert file.read_text() == text
 
 
 def test_a_host_without_hooks_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="no hooks for cursor: claude-code, codex"):
+    with pytest.raises(ConfigurationError, match="no hooks for cursor; it has for claude-code"):
         hooks_of("cursor")
 
 

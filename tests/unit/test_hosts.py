@@ -244,7 +244,7 @@ def test_a_broken_file_is_left_alone(text: str, home: Path) -> None:
         lambda: plan_install(HOSTS["cursor"], SERVER),
         lambda: plan_removal(HOSTS["cursor"]),
     ):
-        with pytest.raises(ConfigurationError, match=r"mcp\.json can't be read: .*; mend it first"):
+        with pytest.raises(ConfigurationError, match=r"mcp\.json can't be read: .*; fix the file"):
             plan()
     assert files(home) == before
 
@@ -259,7 +259,7 @@ def test_a_broken_file_is_left_alone(text: str, home: Path) -> None:
 )
 def test_a_file_that_holds_something_else_there_is_left_alone(name: HostName, text: str) -> None:
     write(name, text)
-    with pytest.raises(ConfigurationError, match="mend it first"):
+    with pytest.raises(ConfigurationError, match="fix the file first"):
         plan_install(HOSTS[name], SERVER)
     assert plan_removal(HOSTS[name]).is_none
 

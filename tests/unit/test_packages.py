@@ -17,8 +17,8 @@ from memsense.hosts.hooks import (
     EVENTS,
     GEMINI_EVENTS,
     HookCommand,
-    dump,
-    listed,
+    format_json,
+    hooks_document,
     opencode_plugin,
 )
 
@@ -31,11 +31,11 @@ AUTHOR: Mapping[str, Any] = {"name": "memsense"}
 
 
 def hooks(agent: str, *, seconds: int = 5) -> str:
-    return dump(listed(EVENTS, f"memsense hook {agent}", seconds))
+    return format_json(hooks_document(EVENTS, f"memsense hook {agent}", seconds))
 
 
 PACKAGES = {
-    ".claude-plugin/marketplace.json": dump(
+    ".claude-plugin/marketplace.json": format_json(
         {
             "name": "memsense",
             "description": "memsense for Claude Code",
@@ -49,12 +49,12 @@ PACKAGES = {
             ],
         }
     ),
-    "integrations/claude-code/.claude-plugin/plugin.json": dump(
+    "integrations/claude-code/.claude-plugin/plugin.json": format_json(
         {**TOLD, "author": AUTHOR, "license": "Apache-2.0"}
     ),
     "integrations/claude-code/hooks/hooks.json": hooks("claude-code"),
-    "integrations/claude-code/.mcp.json": dump({"mcpServers": SERVER}),
-    "integrations/codex/.codex-plugin/plugin.json": dump(
+    "integrations/claude-code/.mcp.json": format_json({"mcpServers": SERVER}),
+    "integrations/codex/.codex-plugin/plugin.json": format_json(
         {
             **TOLD,
             "author": AUTHOR,
@@ -64,8 +64,8 @@ PACKAGES = {
         }
     ),
     "integrations/codex/hooks/hooks.json": hooks("codex"),
-    "integrations/codex/.mcp.json": dump({"mcpServers": SERVER}),
-    ".agents/plugins/marketplace.json": dump(
+    "integrations/codex/.mcp.json": format_json({"mcpServers": SERVER}),
+    ".agents/plugins/marketplace.json": format_json(
         {
             "name": "memsense",
             "interface": {"displayName": "memsense"},
@@ -79,9 +79,9 @@ PACKAGES = {
             ],
         }
     ),
-    "integrations/gemini/gemini-extension.json": dump({**TOLD, "mcpServers": SERVER}),
-    "integrations/gemini/hooks/hooks.json": dump(
-        listed(GEMINI_EVENTS, "memsense hook gemini", 5000)
+    "integrations/gemini/gemini-extension.json": format_json({**TOLD, "mcpServers": SERVER}),
+    "integrations/gemini/hooks/hooks.json": format_json(
+        hooks_document(GEMINI_EVENTS, "memsense hook gemini", 5000)
     ),
     "integrations/opencode/memsense.js": opencode_plugin(
         HookCommand(words=["memsense", "hook", "opencode"], environment={})
