@@ -49,8 +49,9 @@ test: setup-dev  ## all tests, on a real PostgreSQL
 
 FAULT_SECONDS ?= 120
 FAULT_KILLS ?= 100
+FAULT_SEED ?= $(shell date +%s)
 test-faults: setup-dev  ## break servers and clients: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for fewer kills
-	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) $(BIN)/pytest -s -m faults tests/faults
+	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED) $(BIN)/pytest -s -m faults tests/faults
 
 npm-mcp: setup-dev  ## install others' tests of MCP servers from npm, once
 	$(BIN)/python tests/npm/tools.py mcp

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
 from memsense import store
-from memsense.db import Pool, open_pool, read, run_read
+from memsense.db import Pool, open_pool, run_read
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
@@ -37,9 +37,10 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
     """
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     try:
-        with read(pool) as connection:
-            namespace = open_namespace(connection)
-            known = store.find_scope(connection, namespace.tenant_id, NAMESPACE, user_id)
+        namespace = run_read(pool, open_namespace)
+        known = run_read(
+            pool, lambda it: store.find_scope(it, namespace.tenant_id, NAMESPACE, user_id)
+        )
         if known is None or not known.indexed:
             raise ValueError(f"{user_id} is not indexed")
         asked = Asked(pool, corpus, namespace, known)

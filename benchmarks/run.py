@@ -14,7 +14,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.original import Original
 from benchmarks.peers import load_documents, open_peers, size_of
 from benchmarks.timing import Timing, join
-from memsense.db import open_pool, read
+from memsense.db import open_pool, run_autocommit
 from memsense.search.profiles import Profile
 from memsense.store import indexes
 
@@ -115,9 +115,10 @@ def _index(run: Run, url: str) -> None:
     started = time.perf_counter()
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     try:
-        with read(pool) as connection:
-            namespace = stores.open_namespace(connection)
-            indexes.optimise(connection, namespace, INDEX_THRESHOLD)
+        run_autocommit(
+            pool,
+            lambda it: indexes.optimise(it, stores.open_namespace(it), INDEX_THRESHOLD),
+        )
     finally:
         pool.close()
     run.ingest["indexing, seconds"] = time.perf_counter() - started

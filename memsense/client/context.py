@@ -12,7 +12,7 @@ from memsense import store, telemetry
 from memsense.client.embedders import Embedders
 from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
-from memsense.db import Pool, read, run_read, run_transaction
+from memsense.db import Pool, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.errors import NotFoundError
@@ -54,7 +54,7 @@ class Context:
         self.settings = settings
         self.profile = profile
         self.known = KnownScopes()
-        self.recorder = TraceRecorder(lambda: read(pool))
+        self.recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
         self._given_extractor = extractor

@@ -11,7 +11,7 @@ from memsense.client.context import Context
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
 from memsense.client.writes import Writes
-from memsense.db import read, run_read, run_transaction
+from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import InvalidInputError, NotFoundError
@@ -175,8 +175,7 @@ class ModelsResource:
         """
         found, described = self._open(embedder, model, url, dimension)
         self._renew_indexes()
-        with read(self._context.pool) as connection:
-            namespace = self._require(connection)
+        namespace = run_read(self._context.pool, self._require)
         added = self._keep(namespace, found, described, later=later)
         self._context.embedders.give(found)
         if later:
@@ -247,8 +246,7 @@ class ModelsResource:
         self, model: EmbeddingModel, embedder: Embedder, on_texts: Callable[[int], object]
     ) -> None:
         pool = self._context.pool
-        with read(pool) as connection:
-            namespace = self._require(connection)
+        namespace = run_read(pool, self._require)
         models.fill_model(pool, namespace, model, embedder.embed, on_texts)
         if self._context.settings.token_vectors and find_token_embedder(embedder):
             embed = partial(embed_tokens, embedder)
@@ -256,8 +254,7 @@ class ModelsResource:
         self._renew_indexes()
 
     def _renew_indexes(self) -> None:
-        with read(self._context.pool) as connection:
-            indexes.renew_indexes(connection, self._require(connection))
+        run_autocommit(self._context.pool, lambda it: indexes.renew_indexes(it, self._require(it)))
 
     @takes(name=Name, dimension=_Dimension | None, incomplete=Switch)
     def switch(
@@ -293,8 +290,7 @@ class ModelsResource:
 
     def _use(self, model: EmbeddingModel) -> ModelStatus:
         self._context.embedders.require(model)
-        with read(self._context.pool) as connection:
-            namespace = self._require(connection)
+        namespace = run_read(self._context.pool, self._require)
         run_transaction(self._context.pool, lambda it: models.use_model(it, namespace, model))
         run_read(self._context.pool, self._context.reload_namespace)
         return self._status_of(model)
@@ -307,8 +303,7 @@ class ModelsResource:
         InvalidInputError for the model in use, NotFoundError for one that was never added.
         """
         model, pool = self._find(name, dimension).model, self._context.pool
-        with read(pool) as connection:
-            namespace = self._require(connection)
+        namespace = run_read(pool, self._require)
         run_transaction(pool, lambda it: models.begin_dropping(it, namespace, model))
         self._renew_indexes()
         deleted = models.drop_vectors(pool, namespace, model)
@@ -357,8 +352,7 @@ class ModelsResource:
         return namespace
 
     def _list(self) -> list[KnownModel]:
-        with read(self._context.pool) as connection:
-            return models.list_models(connection, self._require(connection))
+        return run_read(self._context.pool, lambda it: models.list_models(it, self._require(it)))
 
     def _find(self, name: str, dimension: int | None) -> KnownModel:
         known = self._list()

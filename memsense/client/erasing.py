@@ -8,7 +8,7 @@ from memsense import store
 from memsense.client.context import Context, no_chunk
 from memsense.client.settings import user_name
 from memsense.client.telling import told_as
-from memsense.db import read, run_read
+from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id, Limit, takes
@@ -110,8 +110,7 @@ class Erasing:
     def _drop_indexes(self, namespace: store.Namespace, scope_id: int) -> None:
         """Take away the indexes of a memory that is gone; they are empty, and do no harm."""
         try:
-            with read(self._context.pool) as connection:
-                drop_indexes(connection, namespace, scope_id)
+            run_autocommit(self._context.pool, lambda it: drop_indexes(it, namespace, scope_id))
         except DatabaseError as error:
             logger.warning("indexes of an erased memory could not be dropped: %s", error)
 

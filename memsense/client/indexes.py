@@ -6,7 +6,8 @@ from functools import partial
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.writes import Writes
-from memsense.db import read, transaction
+from memsense.db import run_autocommit, transaction
+from memsense.db.connection import Connection
 from memsense.errors import ConfigurationError
 from memsense.inputs import Callback, Id, Name, takes
 from memsense.store.reindexing import Reindexing, reindex
@@ -37,12 +38,22 @@ class IndexesResource:
         The rule is `store.should_index` with the setting `index_threshold`. Takes minutes for
         100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
         """
-        with read(self._context.pool) as connection:
+        # Kept outside of `work`: if a lost connection makes it run again, that second run does
+        # only what is left, and what the first one changed is still to be reported.
+        changes: list[store.IndexChange] = []
+
+        def note_change(change: store.IndexChange) -> None:
+            changes.append(change)
+            on_change(change)
+
+        def work(connection: Connection) -> None:
             namespace = self._context.reload_namespace(connection)
-            if namespace is None:
-                return []
-            threshold = self._context.settings.index_threshold
-            return store.optimise(connection, namespace, threshold, on_change)
+            if namespace is not None:
+                threshold = self._context.settings.index_threshold
+                store.optimise(connection, namespace, threshold, note_change)
+
+        run_autocommit(self._context.pool, work)
+        return changes
 
     @takes(on_chunks=Callback)
     def fill_tokens(self, *, on_chunks: Callable[[int], object] = lambda _: None) -> int:

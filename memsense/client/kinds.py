@@ -11,7 +11,7 @@ from typing import Protocol
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.db import read, run_read, run_transaction
+from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import (
@@ -387,10 +387,12 @@ class IndexMemories:
         return outcome
 
     def _adjust(self, namespace: store.Namespace, scope_id: int) -> None:
-        with read(self._context.pool) as connection:
+        def work(connection: Connection) -> None:
             newest = self._context.reload_namespace(connection) or namespace
             threshold = self._context.settings.index_threshold
             store.optimise(connection, newest, threshold, only=scope_id)
+
+        run_autocommit(self._context.pool, work)
 
 
 KINDS: Mapping[str, Callable[[Context], JobKind]] = {

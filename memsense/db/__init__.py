@@ -5,7 +5,7 @@ from memsense.db.failures import database_errors
 from memsense.db.pool import (
     Pool,
     open_pool,
-    read,
+    run_autocommit,
     run_read,
     run_transaction,
     savepoint,
@@ -18,7 +18,7 @@ __all__ = [
     "connect",
     "database_errors",
     "open_pool",
-    "read",
+    "run_autocommit",
     "run_read",
     "run_transaction",
     "savepoint",

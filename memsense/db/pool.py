@@ -282,15 +282,13 @@ def open_pool(
 
 
 @contextmanager
-def read(pool: Pool) -> Generator[TenantConnection]:
-    """A pooled connection for statements that each stand alone, and are not to be repeated."""
-    with database_errors(), pool.connection() as connection:
-        yield connection
-
-
-@contextmanager
 def transaction(pool: Pool) -> Generator[Connection]:
-    """One transaction over a pooled connection, which is not to be repeated."""
+    """Open one transaction that is not repeated when its connection is lost.
+
+    Use it only where a caller has seen part of the result before the end, such as an export that
+    writes rows to a file as they come: running that again would write them twice. Everything else
+    goes through `run_read` and `run_transaction`.
+    """
     with database_errors(), pool.connection() as connection, begun(connection):
         yield connection
 
@@ -303,11 +301,11 @@ def savepoint(connection: Connection) -> Generator[Connection]:
         yield connection
 
 
-def run_read(pool: Pool, work: Work[T]) -> T:
-    """What `work` reads, by statements that each stand alone.
+def run_read(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
+    """Return what `work` reads, by statements that each are a transaction of their own.
 
-    Again, over another connection, if its own is lost: a restart of the server costs time and no
-    answer, nor do two in a row.
+    If the connection is lost, `work` runs again from its start on another one, up to twice: a
+    restart of the server delays a read and does not fail it.
     """
 
     def attempt() -> T:
@@ -316,6 +314,15 @@ def run_read(pool: Pool, work: Work[T]) -> T:
 
     with database_errors():
         return _repeat(attempt)
+
+
+def run_autocommit(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
+    """Run statements that no transaction takes, such as CREATE INDEX CONCURRENTLY.
+
+    They are repeated as `run_read` repeats, so `work` must do only what is left to do when it is
+    called again.
+    """
+    return run_read(pool, work)
 
 
 def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -> T:

@@ -11,8 +11,8 @@ from memsense.db import (
     database_errors,
     migrate,
     open_pool,
-    read,
-    transaction,
+    run_read,
+    run_transaction,
 )
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql
@@ -86,25 +86,27 @@ def _examine_contents(
     repair: bool,
 ) -> Iterator[Finding]:
     if repair:
-        with transaction(pool) as connection:
-            yield from repairs.repair(connection)
+        yield from run_transaction(pool, repairs.repair)
     expected = Expected.of(settings, embedder)
     if find_token_embedder(embedder) is None:
         text = f"{embedder.model} gives no token vectors: searches go without terms of tokens"
         yield Finding(check="tokens", severity="info", text=text)
-    with read(pool) as connection:
-        yield from examine_store(connection, expected)
+
+    def examine(connection: TenantConnection) -> list[Finding]:
+        findings = [*examine_store(connection, expected)]
         try:
             ranking = profile or _find_tuned(connection, settings)
         except ConfigurationError as error:
-            yield Finding(
+            unranked = Finding(
                 check="settings",
                 severity="error",
                 text=f"no search can be ranked: {error}",
                 remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
             )
-        else:
-            yield from _examine_recall(connection, ranking, standing)
+            return [*findings, unranked]
+        return [*findings, *_examine_recall(connection, ranking, standing)]
+
+    yield from run_read(pool, examine)
 
 
 def _find_tuned(connection: Connection, settings: Settings) -> Profile:

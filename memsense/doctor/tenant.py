@@ -1,7 +1,7 @@
 """Examines what one tenant has stored, over its own connections: what its policies let it see."""
 
 from memsense.config import Settings
-from memsense.db import Pool, read
+from memsense.db import Pool, run_read
 from memsense.db.rows import Named, fetch_all
 from memsense.doctor.checks import examine_store
 from memsense.doctor.findings import FILE, Expected, Report, make_report
@@ -11,11 +11,9 @@ from memsense.embed import Embedder
 def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:
     """The findings on the tenant of the pool, without those on the server and its plans."""
     expected = Expected.of(settings, embedder)
-    with read(pool) as connection:
-        return make_report(list(examine_store(connection, expected)))
+    return make_report(run_read(pool, lambda it: list(examine_store(it, expected))))
 
 
 def list_sizes(pool: Pool) -> list[Named]:
     """The largest tables and indexes of the whole database: `name`, `kind`, `bytes`."""
-    with read(pool) as connection:
-        return fetch_all(connection, "list_sizes", file=FILE, of=Named)
+    return run_read(pool, lambda it: fetch_all(it, "list_sizes", file=FILE, of=Named))

@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
@@ -54,7 +54,7 @@ class Recording:
 class TraceRecorder:
     """Writes recordings one by one in a thread of its own, which starts with the first.
 
-        recorder = TraceRecorder(lambda: read(pool))
+        recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         with recorder.search_running():
             ...
         recorder.submit(recording)
@@ -66,9 +66,9 @@ class TraceRecorder:
     `failed`, and noted in its result.
     """
 
-    def __init__(self, connect: Callable[[], AbstractContextManager[Connection]]) -> None:
-        """`connect` gives a connection on which a statement is a transaction of its own."""
-        self._connect = connect
+    def __init__(self, run: Callable[[Callable[[Connection], None]], None]) -> None:
+        """Take `run`, which calls its argument in a transaction, again if that is lost."""
+        self._run_transaction = run
         self._waiting: queue.Queue[tuple[float, Recording] | None] = queue.Queue(LONGEST_QUEUE)
         self._lock = threading.Lock()
         self._hurry = threading.Event()
@@ -154,8 +154,8 @@ class TraceRecorder:
     def _write(self, recording: Recording) -> None:
         packed = pack_candidates(recording.search, recording.shown)
         try:
-            with self._connect() as connection:
-                write_trace(connection, build_trace(recording), packed)
+            trace = build_trace(recording)
+            self._run_transaction(lambda it: write_trace(it, trace, packed))
         except MemSenseError as error:
             self._give_up(recording, str(error))
         else:

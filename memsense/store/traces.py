@@ -189,16 +189,18 @@ class PackedCandidates:
 
 
 def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidates) -> None:
-    """Store a trace with its candidates in one transaction; its commit won't wait for the disk."""
+    """Store a trace with its candidates in the caller's transaction.
+
+    Its commit does not wait for the disk: a trace may be lost in a crash of the server.
+    """
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
     values |= {name: list(values[name]) for name in _LIST_COLUMNS}
     values |= {name: getattr(candidates, name) for name in PackedCandidates.__slots__}
-    with connection.transaction():
-        execute(connection, "defer_commit", file=FILE)
-        values["scope_id"] = find_value(connection, "find_traced_scope", values, FILE)
-        execute_numbered(connection, numbered_query("insert_trace", FILE), values)
-        execute_numbered(connection, numbered_query("insert_candidates", FILE), values)
+    execute(connection, "defer_commit", file=FILE)
+    values["scope_id"] = find_value(connection, "find_traced_scope", values, FILE)
+    execute_numbered(connection, numbered_query("insert_trace", FILE), values)
+    execute_numbered(connection, numbered_query("insert_candidates", FILE), values)
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:

@@ -1,7 +1,8 @@
 """A server of one's own to break, and what to break it with: seeds printed, durations by variable.
 
 MEMSENSE_FAULT_SECONDS is how long the soak takes (10), MEMSENSE_FAULT_KILLS how many single kills
-there are (3), MEMSENSE_FAULT_SEED what chance is (random).
+there are (3), MEMSENSE_FAULT_SEED seeds what is random (1; `make test-faults` takes another one
+each time).
 """
 
 import os
@@ -43,7 +44,7 @@ def kills() -> int:
 @pytest.fixture
 def chance() -> random.Random:
     """The run's chance; its seed is printed when the test fails, or with -s."""
-    seed = int(os.environ.get("MEMSENSE_FAULT_SEED", random.SystemRandom().randrange(10**9)))
+    seed = int(os.environ.get("MEMSENSE_FAULT_SEED", "1"))
     print(f"MEMSENSE_FAULT_SEED={seed}")
     return random.Random(seed)
 

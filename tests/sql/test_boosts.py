@@ -17,7 +17,7 @@ from plans import explain_recall, walk
 from reference import lexemes_of, read_documents, score_bm25f
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool, read
+from memsense.db import open_pool
 from memsense.search.hits import Hit
 from memsense.search.profiles import BALANCED, PROFILES
 from memsense.search.question import NO_WORDING, Wording, analyse_question
@@ -67,7 +67,7 @@ def boost_of(hit: Hit, name: str) -> tuple[float, float, str] | None:
 @pytest.fixture
 def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
-    with closing(pool), read(pool) as conn:
+    with closing(pool), pool.connection() as conn:
         yield conn
 
 
@@ -435,7 +435,7 @@ def test_identifiers_and_required_quotations_are_looked_up_in_the_index(many: st
     question = 'word1 "blue lantern" ABC-300'
     wording = Wording(required=["blue lantern"], identifiers=["abc-300"])
     pool = open_pool(many, min_size=1, max_size=1, timeout=10)
-    with closing(pool), read(pool) as conn:
+    with closing(pool), pool.connection() as conn:
         plan = explain_recall(conn, ask(question, MUST.override(identifier_boost=1.0), wording))
     for name in ("CTE filtered", "CTE identifier_matches"):
         [part] = [node for node in walk(plan) if node.get("Subplan Name") == name]

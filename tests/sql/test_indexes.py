@@ -9,7 +9,7 @@ from plans import explain_recall, walk
 from psycopg import sql
 
 from memsense import MemSense, store
-from memsense.db import open_pool, read
+from memsense.db import open_pool
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
@@ -60,7 +60,7 @@ def namespace(memory: MemSense, connection: Connection) -> store.Namespace:
 @pytest.fixture
 def connection(database_url: str) -> Generator[Connection]:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
-    with read(pool) as opened:
+    with pool.connection() as opened:
         yield opened
         for (name,) in opened.execute(
             "SELECT relname::text FROM pg_class WHERE relname LIKE 'embeddings%scope%'"

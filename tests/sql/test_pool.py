@@ -10,7 +10,7 @@ import pytest
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import open_pool, read, transaction
+from memsense.db import open_pool, transaction
 from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
@@ -20,9 +20,12 @@ def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(
     database_url: str,
 ) -> None:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.3)
-    with pool, read(pool):
+    with pool, pool.connection():
         started = time.perf_counter()
-        with pytest.raises(ConnectionFailedError, match="MEMSENSE_POOL_MAX_SIZE"), read(pool):
+        with (
+            pytest.raises(ConnectionFailedError, match="MEMSENSE_POOL_MAX_SIZE"),
+            pool.connection(),
+        ):
             pass
         assert time.perf_counter() - started >= 0.3
 
@@ -39,7 +42,7 @@ def test_a_call_that_waits_goes_on_when_a_connection_becomes_free(database_url: 
     with pool, ThreadPoolExecutor(1) as other:
         holding = other.submit(hold)
         assert taken.wait(20)
-        with read(pool) as connection:
+        with pool.connection() as connection:
             got.set()
             assert connection.execute("SELECT 1").fetchone() == (1,)
         holding.result()
@@ -48,9 +51,9 @@ def test_a_call_that_waits_goes_on_when_a_connection_becomes_free(database_url: 
 def test_a_pool_recovers_after_having_been_exhausted(database_url: str) -> None:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=0.2)
     with pool:
-        with read(pool), pytest.raises(ConnectionFailedError), read(pool):
+        with pool.connection(), pytest.raises(ConnectionFailedError), pool.connection():
             pass
-        with read(pool) as connection:
+        with pool.connection() as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
 
 

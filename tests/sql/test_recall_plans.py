@@ -16,7 +16,7 @@ from plans import Node, explain_recall, rows_read, walk
 from psycopg import sql
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool, read
+from memsense.db import open_pool
 from memsense.search.profiles import BALANCED, PROFILES, VECTOR_ROUTES, Route
 from memsense.search.recall.run import RecallRequest
 from memsense.search.request import Filters
@@ -127,7 +127,7 @@ def corpus_url(
 def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
     """A new connection, set up as recall's are."""
     pool = open_pool(corpus_url, min_size=1, max_size=1, timeout=10)
-    with closing(pool), read(pool) as conn:
+    with closing(pool), pool.connection() as conn:
         yield conn
 
 

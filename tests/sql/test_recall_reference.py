@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reference import Document, Scores, lexemes_of, rank, read_documents, score_bm25f, score_cosine
 
 from memsense import MemSense, Profile
-from memsense.db import open_pool, read
+from memsense.db import open_pool
 from memsense.fusion import reciprocal_rank_fusion
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.candidates import Candidate
@@ -109,7 +109,7 @@ def ask(question: str, profile: Profile) -> RecallRequest:
 @pytest.fixture
 def recall_conn(database_url: str) -> Generator[psycopg.Connection[Any]]:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
-    with closing(pool), read(pool) as conn:
+    with closing(pool), pool.connection() as conn:
         yield conn
 
 

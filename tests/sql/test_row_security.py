@@ -11,7 +11,7 @@ from managed import Managed, open_managed
 from psycopg import sql
 
 from memsense import MemSense, load_settings
-from memsense.db import open_pool, read, run_transaction
+from memsense.db import open_pool, run_transaction
 from memsense.db.migrate import make_roles, upgrade
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
@@ -180,7 +180,7 @@ def test_every_statement_of_a_memory_runs_as_the_app(two: str, login: str) -> No
     url = two if login == "superuser" else as_app(two)
     with MemSense.open(url, embedder=HashingEmbedder(), tenant="a") as memory:
         pool = memory._context.pool  # pyright: ignore[reportPrivateUsage]
-        with read(pool) as connection:
+        with pool.connection() as connection:
             told = fetch_value(
                 connection, as_sql("SELECT current_user || current_setting('memsense.tenant_id')")
             )
@@ -200,7 +200,7 @@ def test_a_statement_that_names_another_tenant_finds_nothing(two: str) -> None:
     wrong = as_sql("SELECT count(*) FROM memsense.chunks WHERE tenant_id = %(tenant_id)s")
     every = as_sql("SELECT count(DISTINCT tenant_id) FROM memsense.chunks")
     with MemSense.open(two, embedder=HashingEmbedder(), tenant="a") as memory:
-        with read(memory._context.pool) as connection:  # pyright: ignore[reportPrivateUsage]
+        with memory._context.pool.connection() as connection:  # pyright: ignore[reportPrivateUsage]
             assert fetch_value(connection, wrong, {"tenant_id": number(two, "b")}) == 0
             assert fetch_value(connection, every) == 1
 
@@ -219,7 +219,7 @@ def test_a_pool_without_a_tenant_sees_nothing_as_the_app(two: str) -> None:
     chunks = as_sql("SELECT count(*) FROM memsense.chunks")
     with (
         open_pool(as_app(two), min_size=1, max_size=1, timeout=10) as pool,
-        read(pool) as connection,
+        pool.connection() as connection,
     ):
         assert fetch_value(connection, chunks) == 0
 

@@ -11,7 +11,7 @@ import pytest
 
 from memsense import MemSense
 from memsense.config import Settings
-from memsense.db import open_pool, read
+from memsense.db import database_errors, open_pool
 from memsense.db.session import limit_recall
 from memsense.errors import DatabaseError, RecallTimeoutError
 
@@ -66,7 +66,7 @@ def test_what_is_added_may_take_longer_than_a_recall(
 
 def test_nothing_of_the_limit_stays_on_the_connection(database_url: str) -> None:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
-    with pool, read(pool) as connection:
+    with pool, pool.connection() as connection:
         for seconds in (0.05, 20):
             with pytest.raises(psycopg.errors.DivisionByZero), limit_recall(connection, seconds):
                 connection.execute("SELECT 1 / 0").fetchone()
@@ -84,7 +84,7 @@ def test_a_stricter_limit_stays(
     database_url: str, stricter: str, seconds: float, in_force: str
 ) -> None:
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
-    with pool, read(pool) as connection:
+    with pool, pool.connection() as connection:
         connection.execute("SELECT set_config('statement_timeout', %s, false)", (stricter,))
         with limit_recall(connection, seconds):
             assert connection.execute("SHOW statement_timeout").fetchone() == (in_force,)
@@ -92,7 +92,7 @@ def test_a_stricter_limit_stays(
 
 def test_what_somebody_else_cancels_is_no_timeout(database_url: str) -> None:
     def sleep() -> None:
-        with read(pool) as connection:
+        with database_errors(), pool.connection() as connection:
             connection.execute("SET statement_timeout = 100")
             with limit_recall(connection, 20):
                 connection.execute("SELECT pg_sleep(10)").fetchone()

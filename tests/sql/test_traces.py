@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +21,8 @@ from psycopg import sql
 from traced import fill, random_searches
 
 from memsense import MemSense, SearchResult, Settings
-from memsense.db import read
+from memsense.db import run_transaction
+from memsense.db.connection import Connection
 from memsense.db.wire import register_types
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.explain import recorder as tracing
@@ -292,11 +293,9 @@ def test_waiting_traces_hold_no_vectors(memory: MemSense, monkeypatch: pytest.Mo
     assert recording.search.candidates.embeddings.size > 0
     release = threading.Event()
 
-    @contextmanager
-    def stuck() -> Generator[psycopg.Connection[Any]]:
+    def stuck(write: Callable[[Connection], None]) -> None:
         release.wait(30)
-        with memory._context.pool.connection() as connection:
-            yield connection
+        run_transaction(memory._context.pool, write)
 
     recorder = TraceRecorder(stuck)
     recorder._start()
@@ -316,7 +315,7 @@ def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
 ) -> None:
     fill(memory, sessions=2)
     recording = record(memory, "apple", {"user_id": "ada"}, monkeypatch)
-    recorder = TraceRecorder(lambda: read(memory._context.pool))
+    recorder = TraceRecorder(partial(run_transaction, memory._context.pool))
 
     def submit(count: int) -> None:
         for _ in range(count):
@@ -403,11 +402,9 @@ def test_too_many_waiting_traces_are_given_up_not_waited_for(
     memory.search("apple", user_id="ada", trace=True)
     release = threading.Event()
 
-    @contextmanager
-    def stuck() -> Generator[psycopg.Connection[Any]]:
+    def stuck(write: Callable[[Connection], None]) -> None:
         release.wait(30)
-        with memory._context.pool.connection() as connection, connection.transaction():
-            yield connection
+        run_transaction(memory._context.pool, write)
 
     recorder = TraceRecorder(stuck)
     recordings = [replace(taken[0], trace_id=uuid4(), notes=[]) for _ in range(LONGEST_QUEUE + 5)]

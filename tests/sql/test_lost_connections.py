@@ -1,0 +1,153 @@
+"""Each operation is answered though the connection of each of its reads and transactions is lost.
+
+Whatever borrows a connection loses it before its first statement, and gets a sound one when it
+asks again: what is not repeated fails.
+"""
+
+# pyright: reportPrivateUsage=false
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+
+import psycopg
+import pytest
+from embedders import TokenHashingEmbedder
+
+from memsense import MemSense
+from memsense.config import Settings
+from memsense.db import Pool
+from memsense.db.session import TenantConnection
+from memsense.doctor.checkup import check_up
+from memsense.doctor.tenant import examine_tenant, list_sizes
+
+OpenMemory = Callable[..., MemSense]
+Operation = Callable[[MemSense, str], object]
+
+OLD, NEW = TokenHashingEmbedder(48, "old"), TokenHashingEmbedder(32, "new")
+THRESHOLD = 10
+
+
+class Cutter:
+    """Ends every other connection that a thread borrows, as a restart of the server does."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.cuts = 0
+        self._seen = threading.local()
+
+    def cut(self, connection: TenantConnection) -> None:
+        """End the connection, unless it replaces one that was ended."""
+        self._seen.is_cut = not getattr(self._seen, "is_cut", False)
+        if self._seen.is_cut:
+            self.cuts += 1
+            with psycopg.connect(self.url, autocommit=True) as other:
+                pid = connection.info.backend_pid
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+@contextmanager
+def cutting(url: str, monkeypatch: pytest.MonkeyPatch) -> Generator[Cutter]:
+    cutter = Cutter(url)
+    lend = Pool.connection
+
+    @contextmanager
+    def lend_cut(pool: Pool) -> Generator[TenantConnection]:
+        with lend(pool) as connection:
+            cutter.cut(connection)
+            yield connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pool, "connection", lend_cut)
+        yield cutter
+
+
+def write_trace(memory: MemSense, _: str) -> None:
+    found = memory.search("tea", user_id="ada", trace=True)
+    memory.traces.flush()
+    assert memory.traces.get(found.trace_id or "").question == "tea"
+    assert not any("was not traced" in note for note in found.notes)
+
+
+def index_by_jobs(memory: MemSense, _: str) -> None:
+    memory.jobs.run()
+    assert memory.jobs.count().waiting == 0
+    assert index_names(memory)
+
+
+def check(_: MemSense, url: str) -> None:
+    report = check_up(url, settings=Settings(database_url=url), embedder=OLD, repair=True)
+    assert {item.check for item in report.findings} >= {"plan", "schema"}
+
+
+def examine(memory: MemSense, url: str) -> None:
+    pool = memory._context.pool
+    settings = Settings(database_url=url)
+    assert examine_tenant(pool, settings, OLD).findings
+    assert list_sizes(pool)
+
+
+def erase(memory: MemSense, _: str) -> None:
+    memory.erase(user_id="ada")
+    assert index_names(memory) == []
+
+
+def index_names(memory: MemSense) -> list[str]:
+    """The names of the HNSW indexes of memories."""
+    with psycopg.connect(memory._context.settings.database_url or "") as connection:
+        rows = connection.execute(
+            "SELECT indexname FROM pg_indexes WHERE indexname LIKE 'embeddings%scope%'"
+        ).fetchall()
+    return [name for (name,) in rows]
+
+
+OPERATIONS: dict[str, Operation] = {
+    "search": lambda memory, _: memory.search("tea", user_id="ada"),
+    "trace": write_trace,
+    "optimise": lambda memory, _: memory.indexes.optimise(),
+    "jobs": index_by_jobs,
+    "erase": erase,
+    "model add": lambda memory, _: memory.models.add(NEW),
+    "model switch": lambda memory, _: memory.models.switch("new"),
+    "model compare": lambda memory, _: memory.models.compare("new"),
+    "model back": lambda memory, _: memory.models.back(),
+    "model drop": lambda memory, _: memory.models.drop("new"),
+    "doctor": check,
+    "doctor of a tenant": examine,
+}
+
+MODELS: dict[str, Callable[[MemSense], object]] = {
+    "model add": lambda memory: memory.models.add(NEW),
+    "model switch": lambda memory: memory.models.switch("new"),
+    "model back": lambda memory: memory.models.back(),
+}
+"""What an operation on models needs done before it, in this order."""
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_that_loses_each_connection_once_is_answered(
+    open_memory: OpenMemory, database_url: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    settings = Settings(
+        database_url=database_url,
+        index_threshold=THRESHOLD,
+        auto_index=name == "jobs",
+        worker="off",
+    )
+    memory = open_memory(settings=settings, embedder=OLD)
+    for number in range(THRESHOLD + 2):
+        said = [{"role": "user", "content": f"Cup {number} of tea."}]
+        memory.add(said, user_id="ada", session_id="s", mode="turn")
+    if name == "erase":
+        memory.indexes.optimise()  # so that it has indexes to drop
+    if name.startswith("model"):
+        memory.search("tea", user_id="ada", trace=True)
+        memory.traces.flush()
+        before = list(MODELS)
+        wanted = {"model add": 0, "model switch": 1, "model compare": 1, "model back": 2}
+        for step in before[: wanted.get(name, 3)]:
+            MODELS[step](memory)
+    with cutting(database_url, monkeypatch) as cutter:
+        partial(OPERATIONS[name], memory, database_url)()
+    assert cutter.cuts > 0
