@@ -54,16 +54,16 @@ test-faults: setup-dev  ## break servers and clients: FAULT_SECONDS=600 for ten 
 	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED) $(BIN)/pytest -s -m faults tests/faults
 
 npm-mcp: setup-dev  ## install others' tests of MCP servers from npm, once
-	$(BIN)/python tests/npm/tools.py mcp
+	$(BIN)/python tests/npm/npm_tools.py mcp
 
 npm-page: setup-dev  ## install what looks at the page from npm, once
-	$(BIN)/python tests/npm/tools.py page
+	$(BIN)/python tests/npm/npm_tools.py page
 
 npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460 MB
-	$(BIN)/python tests/npm/tools.py agents
+	$(BIN)/python tests/npm/npm_tools.py agents
 
 npm-more-agents: setup-dev  ## install Codex and opencode from npm, once: 760 MB
-	$(BIN)/python tests/npm/tools.py more-agents
+	$(BIN)/python tests/npm/npm_tools.py more-agents
 
 MCP_SECONDS ?= 30
 test-mcp: npm-mcp  ## others' tests of the MCP server; MCP_SECONDS=300 of load

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import tools
+import npm_tools
 from scripted_model import ScriptedModel
 
 from memsense.hosts.places import HostName
@@ -16,7 +16,7 @@ PROGRAMS: Mapping[HostName, str] = {
     "gemini": "gemini",
     "opencode": "opencode",
 }
-KINDS: Mapping[HostName, tools.Kind] = {
+KINDS: Mapping[HostName, npm_tools.Kind] = {
     "claude-code": "agents",
     "gemini": "agents",
     "codex": "more-agents",
@@ -102,7 +102,7 @@ class Agent:
     def say(self, prompt: str, *options: str) -> str:
         """What the model is sent in a session of its own, as JSON."""
         self.model.requests.clear()
-        done = tools.run_tool(
+        done = npm_tools.run_tool(
             KINDS[self.name],
             PROGRAMS[self.name],
             *CALLS[self.name],

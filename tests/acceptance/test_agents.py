@@ -13,8 +13,8 @@ import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
+import npm_tools
 import pytest
-import tools
 from agent_sessions import KINDS, PREPARE, PROGRAMS, Agent
 from scripted_model import ScriptedModel, scripted_model
 
@@ -39,7 +39,7 @@ INJECTED = ("memsense-context", "Memories of earlier conversations", "_context>"
 
 def unless_missing(name: HostName) -> object:
     """The agent as a test's parameter, skipped where it isn't installed."""
-    missing = tools.why_missing(KINDS[name])
+    missing = npm_tools.why_missing(KINDS[name])
     return pytest.param(name, marks=pytest.mark.skipif(missing is not None, reason=missing or ""))
 
 
@@ -120,7 +120,7 @@ def test_an_agent_starts_the_server_that_was_put_into_it(
     name: HostName, home: Path, database_url: str
 ) -> None:
     def listed() -> str:
-        done = tools.run_tool(
+        done = npm_tools.run_tool(
             KINDS[name],
             PROGRAMS[name],
             "mcp",
@@ -187,10 +187,10 @@ def test_what_a_model_remembers_and_recalls_by_tools_is_stored_once(
 def test_the_packages_pass_what_their_agents_check(
     name: HostName, arguments: str, said: str, home: Path
 ) -> None:
-    if missing := tools.why_missing(KINDS[name]):
+    if missing := npm_tools.why_missing(KINDS[name]):
         pytest.skip(missing)
     (home / ".codex").mkdir()
-    done = tools.run_tool(
+    done = npm_tools.run_tool(
         KINDS[name], PROGRAMS[name], *arguments.split(), env={"HOME": str(home)}, cwd=ROOT
     )
     assert done.returncode == 0, done.stderr

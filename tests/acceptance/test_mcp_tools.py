@@ -10,8 +10,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import npm_tools
 import pytest
-import tools
 from mcp_processes import COMMAND, http_server
 
 from memsense import MemSense
@@ -30,7 +30,7 @@ SCENARIOS = (
 """Those that need no tools of the suite's own."""
 
 pytestmark = pytest.mark.skipif(
-    tools.why_missing("mcp") is not None, reason=tools.why_missing("mcp") or "nothing"
+    npm_tools.why_missing("mcp") is not None, reason=npm_tools.why_missing("mcp") or "nothing"
 )
 
 
@@ -52,14 +52,14 @@ def address(url: str) -> Generator[str]:
 
 
 def inspect(*arguments: str, code: int = 0) -> str:
-    done = tools.run_tool("mcp", "inspector", "--cli", *arguments)
+    done = npm_tools.run_tool("mcp", "inspector", "--cli", *arguments)
     assert done.returncode == code, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_conformance_suite_finds_no_fault(address: str, scenario: str, tmp_path: Path) -> None:
-    done = tools.run_tool(
+    done = npm_tools.run_tool(
         "mcp",
         "conformance",
         "server",

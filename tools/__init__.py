@@ -1,0 +1,1 @@
+"""Programs that measure memsense's source or write a part of it."""
