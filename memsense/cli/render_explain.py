@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.render import add_row, plain, shorten, table, when
-from memsense.search.arithmetic import BAR_WIDTH, round_to_total, score_text, value_bar
+from memsense.search.explanation import BAR_WIDTH, round_to_total, score_text, value_bar
 from memsense.text.tables import TextTable
 
 if TYPE_CHECKING:

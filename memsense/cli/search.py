@@ -38,7 +38,7 @@ from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
 from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
 from memsense.cli.target import check_profile, target_of
-from memsense.search.arithmetic import arithmetic_table, score_text
+from memsense.search.explanation import arithmetic_table, score_text
 from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def print_prompt(
         else result.to_prompt(max_tokens=max_tokens, format=form)
     )
     if output != "table":
-        print_data(output, {"prompt": told, **told.told()})
+        print_data(output, {"prompt": told, **told.as_dict()})
     elif isinstance(told, str):
         typer.echo(told)
     else:

@@ -78,13 +78,13 @@ class RecalledMemory(Memory):
     @classmethod
     def of_hit(cls, hit: "Hit", ranks: dict[int, int], *, explain: bool) -> Self:
         """The hit; `ranks` gives the place of each by the chunk that stands for it."""
-        from memsense.search.arithmetic import arithmetic_parts, round_to_total, selection_line
+        from memsense.search.explanation import arithmetic_parts, round_to_total, selection_line
 
         told = hit.explain
         parts = arithmetic_parts(told)
         adds = [part.contribution for part in parts]
         rounded = round_to_total(adds, told.final_score, digits=DIGITS)
-        how = {part.name: part.told().removeprefix(f"{part.name}: ") for part in parts}
+        how = {part.name: part.describe().removeprefix(f"{part.name}: ") for part in parts}
         step = told.selection
         return cls(
             chunk_id=hit.chunk_id,

@@ -1,21 +1,40 @@
-"""The arithmetic of a hit: every term of its score, and the step that chose it."""
+"""The explanation of a hit: the terms of its score, the step that chose it, and their table."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from memsense.search.profiles import Route
 from memsense.search.score_kinds import describe_scores
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from memsense.text.tables import TextTable
+
+DIGITS = 4
+"""Decimals of a score in a table."""
+
+BAR_WIDTH = 12
+MOST_MATCHES = 10
+_KINDS = {"cosine": "cosine", "bm25f": "BM25F", "ts_rank": "ts_rank_cd"}
+
 Limit = Literal["max_per_session", "min_sessions", "duplicate_threshold"]
-"""The constants of a profile that may keep MMR from its first choice."""
+"""The constants of a profile that may make MMR pass over the candidate with the largest score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteContribution:
-    """What one route gave: `contribution` is weight / (rrf_k + rank).
+    """The contribution of one route to a score: weight / (rrf_k + rank).
 
-    `score_kind` names one of `memsense.scores.SCORE_KINDS`.
+    Attributes:
+        route: Name of the route.
+        rank: Rank of the chunk in the route's list, from 1.
+        score: Raw score that the route gave the chunk.
+        score_kind: Kind of the raw score, a name in `memsense.scores.SCORE_KINDS`.
+        weight: Weight of the route in the profile.
+        contribution: Share of the final score.
     """
 
     route: Route
@@ -28,7 +47,15 @@ class RouteContribution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """One signed term of a score: `contribution` is weight · value."""
+    """One signed term of a score.
+
+    Attributes:
+        name: Name of the term, as in docs/retrieval.md.
+        value: Value of the term before it is weighted.
+        weight: Weight of the term in the profile.
+        contribution: weight * value.
+        because: Reason in words; empty if the name says it all.
+    """
 
     name: str
     value: float
@@ -39,9 +66,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordMatch:
-    """A word of the question, and the word of the memory that came nearest to it.
+    """A word of the question with the nearest word of the memory.
 
-    The `similarity` of each, weighted by `share`, add up to the value of the term `tokens`.
+    Attributes:
+        asked: The word of the question.
+        met: The word of the memory that came nearest to it.
+        similarity: Similarity of the two; weighted by `share`, they add up to the term `tokens`.
+        share: Share of the question's weight that the word has.
     """
 
     asked: str
@@ -52,11 +83,20 @@ class WordMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSupport:
-    """How a session's score came from its session chunk and its turns.
+    """The contributions of a session's chunk and of its turns to the score of the session.
 
-    `support` (the original's formula): session_rrf_score + turn_support, where turn_support is
-    min(cap, coefficient · the best turn's rrf_score). `best_turns`: the best turn's rrf_score
-    counts whole, the second's and the session chunk's with the profile's weights.
+    With the profile's `session_scoring` "support" (the original's formula) the session scores
+    session_rrf_score + turn_support, where turn_support is min(cap, coefficient * the best turn's
+    rrf_score). With "best_turns" the best turn's rrf_score counts whole, and the second turn's and
+    the session chunk's count with the profile's weights.
+
+    Attributes:
+        session_rrf_score: rrf_score of the session chunk, 0 if no route found one.
+        turn_support: Share of the final score that the turns add.
+        supporting_turn_count: Number of turns that support the session.
+        best_turn: Chunk id of the best turn, None if no turn was found.
+        best_turn_rrf_score: rrf_score of the best turn.
+        best_turn_routes: Contributions to the rrf_score of the best turn.
     """
 
     session_rrf_score: float
@@ -69,10 +109,18 @@ class SessionSupport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The MMR step that chose the hit: score = λ · relevance - (1 - λ) · max_redundancy.
+    """The step of maximal marginal relevance (MMR) that chose a hit.
 
-    Where a limit kept the step from what had the largest score, `limited_by` names the limit and
-    `passed_over` the chunk.
+    Attributes:
+        selected_rank: Number of the step, from 1.
+        relevance: Score as a share of the range of all candidates, or the score itself.
+        max_redundancy: Largest similarity to a hit that was chosen before.
+        against: Chunk id of that hit, None for the first hit.
+        mmr_lambda: Weight of relevance against redundancy, 0 to 1.
+        mmr_score: mmr_lambda * relevance - (1 - mmr_lambda) * max_redundancy.
+        duplicate: Whether the hit is a near-duplicate of another; nothing else was left then.
+        limited_by: Limit that made the step pass over the candidate with the largest score.
+        passed_over: Chunk id of the candidate that was passed over.
     """
 
     selected_rank: int
@@ -88,7 +136,12 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangePart:
-    """Which part of a long exchange a hit is: the `number`-th, from 1, `of` so many."""
+    """The part of a long exchange that a hit is.
+
+    Attributes:
+        number: Number of the part, from 1.
+        of: Number of parts of the exchange.
+    """
 
     number: int
     of: int
@@ -96,9 +149,23 @@ class ExchangePart:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation:
-    """Everything about one hit's score; `parts()` adds up to `final_score`.
+    """The full computation of one hit's score; `parts()` adds up to `final_score`.
 
-    `matches` tell how the term `tokens` came about, where the exchange's tokens were compared.
+        print(hit.explain.table())
+
+    Attributes:
+        chunk_id: Chunk that was ranked; for a session the one that stands for it.
+        routes: Contributions of the routes that found the chunk.
+        rrf_score: Sum of these contributions.
+        rrf_k: Constant of reciprocal rank fusion.
+        terms: Terms that were added to the rrf_score.
+        session: Support by other chunks of the session, None for an exchange.
+        final_score: Score of the hit.
+        selection: Step that chose the hit.
+        question: Analysis of the question; empty in hits, which share `SearchResult.question`.
+        profile: Name of the profile.
+        part: Part of a long exchange, None for a whole one.
+        matches: Word matches behind the term `tokens`; empty if tokens were not compared.
     """
 
     chunk_id: int
@@ -116,47 +183,209 @@ class Explanation:
 
     @property
     def memory_score(self) -> float:
-        """The memory score that was blended in."""
+        """Return the memory score of the chunk, which the score takes in as a term."""
         return next((term.value for term in self.terms if term.name == "memory_score"), 0.0)
 
     def parts(self) -> list[tuple[str, float]]:
-        """Labelled numbers whose sum is `final_score`."""
-        found = [(item.route, item.contribution) for item in self.routes]
+        """Return labelled numbers whose sum is `final_score`."""
+        parts = [(item.route, item.contribution) for item in self.routes]
         if self.session is not None:
-            found.append(("turn_support", self.session.turn_support))
-        return [*found, *((term.name, term.contribution) for term in self.terms)]
+            parts.append(("turn_support", self.session.turn_support))
+        return [*parts, *((term.name, term.contribution) for term in self.terms)]
 
     def table(self, *, width: int = 100) -> str:
-        """The arithmetic as text of at most so many columns; what it prints adds up.
+        """Return the computation as text; the printed numbers add up.
 
-        print(hit.explain.table())
+        Args:
+            width: Maximum number of columns.
         """
-        from memsense.search.arithmetic import arithmetic_table
         from memsense.text.tables import as_text
 
         return as_text(arithmetic_table(self, {}), width)
 
     def __repr__(self) -> str:
-        """What adds up to the score, on one line; `table()` and `as_dict()` have the rest."""
-        from memsense.search.arithmetic import round_to_total, score_text
-
+        """Return the parts of the score on one line; `table()` and `as_dict()` have the rest."""
         parts = self.parts()
         rounded = round_to_total([value for _, value in parts], self.final_score)
-        told = " ".join(
+        summands = " ".join(
             f"{value:+.4f} {name}" for (name, _), value in zip(parts, rounded, strict=True)
         )
-        return f"<Explanation of chunk {self.chunk_id}: {score_text(self.final_score)} = {told}>"
+        score = score_text(self.final_score)
+        return f"<Explanation of chunk {self.chunk_id}: {score} = {summands}>"
 
     def score_kinds(self) -> frozenset[str]:
-        """What kinds of score are in it: of the routes, of `rrf_score` and of `final_score`."""
+        """Return the kinds of all scores in it: the routes', `rrf_score` and `final_score`."""
         of_turn = self.session.best_turn_routes if self.session else ()
         return frozenset({"rrf", "final", *(item.score_kind for item in (*self.routes, *of_turn))})
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values, ready for JSON."""
+        """Return the explanation as plain values, ready for JSON."""
+        # `matches` may be lazy: as a tuple they are computed once and copied as plain values.
         return {
             **asdict(replace(self, matches=tuple(self.matches))),
             "memory_score": self.memory_score,
             "parts": dict(self.parts()),
             "score_kinds": describe_scores(self.score_kinds()),
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One printed summand of a score; `calculation` is its computation in words and numbers."""
+
+    name: str
+    rank: str = ""
+    raw: str = ""
+    calculation: str = ""
+    contribution: float
+
+    def describe(self) -> str:
+        """Return everything but the contribution on one line."""
+        rank = self.rank and f"rank {self.rank}"
+        ranked = ", ".join(text for text in (rank, self.raw) if text)
+        facts = "; ".join(text for text in (ranked, self.calculation) if text)
+        return f"{self.name}: {facts}"
+
+
+def arithmetic_parts(explanation: Explanation) -> list[Part]:
+    """Return the summands of the hit's score in the order of `Explanation.parts`."""
+    parts: list[Part] = []
+    for route in explanation.routes:
+        # A profile whose rrf_weight is not 1 scales all routes alike: show the factor only then.
+        share = route.weight / (explanation.rrf_k + route.rank)
+        factor = route.contribution / share if share else 1.0
+        scale = "" if math.isclose(factor, 1.0) else f"{factor:g} · "
+        parts.append(
+            Part(
+                name=route.route,
+                rank=str(route.rank),
+                raw=f"{_KINDS.get(route.score_kind, route.score_kind)} {route.score:.4f}",
+                calculation=f"{scale}weight {route.weight:g}"
+                f" / ({explanation.rrf_k:g} + {route.rank})",
+                contribution=route.contribution,
+            )
+        )
+    if (session := explanation.session) is not None:
+        if session.best_turn is None:
+            support = "no turn was found"
+        elif explanation.routes == session.best_turn_routes:
+            # The routes above are the best turn's own, so that it is not listed again.
+            support = f"turn {session.best_turn} stands for the session"
+        else:
+            ranks = ", ".join(f"{route.route} {route.rank}" for route in session.best_turn_routes)
+            rrf = f"rrf {session.best_turn_rrf_score:.4f}"
+            support = f"best turn {session.best_turn}: {rrf} ({ranks})"
+        parts.append(
+            Part(
+                name="turn_support",
+                calculation=f"{support}; {session.supporting_turn_count} turns support it",
+                contribution=session.turn_support,
+            )
+        )
+    parts += [
+        Part(
+            name=term.name,
+            raw=f"{term.value:.4f}",
+            calculation=f"weight {term.weight:g} · {term.value:.4g}"
+            + (f": {term.because}" if term.because else ""),
+            contribution=term.contribution,
+        )
+        for term in explanation.terms
+    ]
+    return parts
+
+
+def score_text(score: float) -> str:
+    """Return a score with as many decimals as all faces show."""
+    return f"{score:.{DIGITS}f}"
+
+
+def round_to_total(
+    values: Sequence[float], total: float | None = None, *, digits: int = DIGITS
+) -> list[float]:
+    """Return the values rounded so that they add up to their rounded total (largest remainder).
+
+    Each differs from its value by less than one unit of the last digit. `total` is the sum of the
+    values where it was computed elsewhere and may differ in its last bits.
+    """
+    unit = 10**digits
+    scaled = [value * unit for value in values]
+    floors = [math.floor(value) for value in scaled]
+    rounded_total = round(math.fsum(values) if total is None else total, digits)
+    missing = round(rounded_total * unit) - sum(floors)
+    by_remainder = sorted(range(len(values)), key=lambda i: floors[i] - scaled[i])
+    for index in by_remainder[:missing]:
+        floors[index] += 1
+    return [value / unit for value in floors]
+
+
+def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> "TextTable":
+    """Return a table of routes, terms and total, with the step that chose the hit as its caption.
+
+    `hits` maps the chunk that stands for each hit to the hit's rank. A console too narrow for six
+    columns shows two: the part with its computation, and its contribution.
+    """
+    # rich, which draws tables, is no part of a search: it is imported for what is printed alone.
+    from memsense.text.tables import TextTable
+
+    wide = TextTable(
+        ("part", "rank", "raw score", "how", "adds", ""), right=("rank", "raw score", "adds", "")
+    )
+    narrow = TextTable(("part", "adds"), right=("adds",))
+    parts = arithmetic_parts(explanation)
+    rounded = round_to_total([part.contribution for part in parts], explanation.final_score)
+    largest = max((abs(value) for value in rounded), default=0.0) or 1.0
+    for part, value in zip(parts, rounded, strict=True):
+        adds = score_text(value)
+        bar = value_bar(value / largest)
+        wide.add_row(part.name, part.rank, part.raw, part.calculation, adds, bar)
+        narrow.add_row(part.describe(), adds)
+    captions = [match_line(explanation.matches)] if explanation.matches else []
+    if explanation.selection is not None:
+        captions.append(selection_line(explanation.selection, hits))
+    for table in (wide, narrow):
+        table.add_section()
+        table.caption = "\n".join(captions)
+    note, part = f"rrf {explanation.rrf_score:.4f}", explanation.part
+    if part is not None:
+        note += f"; part {part.number} of {part.of} of its exchange"
+    if explanation.session is not None:
+        note += f"; session chunk {explanation.session.session_rrf_score:.4f}"
+    total = score_text(math.fsum(rounded))
+    wide.add_row("score", "", "", note, total, "", style="bold")
+    narrow.add_row(f"score: {note}", total, style="bold")
+    wide.otherwise = narrow
+    return wide
+
+
+def match_line(matches: Sequence[WordMatch]) -> str:
+    """Return the word matches on one line, those that contributed most first."""
+    ordered = sorted(matches, key=lambda match: -match.share * match.similarity)
+    pairs = [f"{item.asked} → {item.met} {item.similarity:.2f}" for item in ordered[:MOST_MATCHES]]
+    return f"words that met: {', '.join(pairs)}"
+
+
+def selection_line(step: Selection, hits: Mapping[int, int]) -> str:
+    """Return the MMR step in words and numbers; `hits` maps chunks to the ranks of hits."""
+    against = "no hit before it"
+    if step.against is not None:
+        rank = hits.get(step.against)
+        against = f"hit {rank}" if rank else f"chunk {step.against}"
+    line = (
+        f"MMR, choice {step.selected_rank}: "
+        f"{step.mmr_lambda:g} · relevance {step.relevance:.4f}"
+        f" - {1 - step.mmr_lambda:.2g} · redundancy {step.max_redundancy:.4f} ({against})"
+        f" = {step.mmr_score:.4f}"
+    )
+    if step.limited_by is not None:
+        line += f"; {step.limited_by} kept chunk {step.passed_over} from this place"
+    return f"{line}; a near-duplicate, nothing else was left" if step.duplicate else line
+
+
+def value_bar(share: float) -> "Text":
+    """Return a bar as long as the share of the largest value, red for a negative one."""
+    from rich.text import Text
+
+    bar = Text("█" * round(abs(share) * BAR_WIDTH), style="red" if share < 0 else "cyan")
+    bar.pad_right(BAR_WIDTH - len(bar))
+    return bar

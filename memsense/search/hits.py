@@ -1,23 +1,26 @@
-"""What a search gives back: hits, and what is to be said about the answer as a whole."""
+"""The result of a search: hits, with notes on the answer as a whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 from uuid import UUID
 
 from memsense.search.explanation import Explanation
+from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, Tokenizer, write_prompt
 from memsense.types import Chunk
 
-if TYPE_CHECKING:
-    from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, Tokenizer
-
 DEFAULT_MAX_TOKENS = 2_000
-"""The budget of `SearchResult.to_prompt`, where none is given."""
+"""Default token budget of `SearchResult.to_prompt`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbor:
-    """A chunk beside a hit in its session; context only, it took no part in ranking."""
+    """A chunk beside a hit in its session; context only, without influence on the ranking.
+
+    Attributes:
+        relation: "previous" or "next".
+        chunk: The chunk.
+    """
 
     relation: Literal["previous", "next"]
     chunk: Chunk
@@ -25,7 +28,12 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestExchange:
-    """An exchange that brought its session in, with the score that it had itself."""
+    """An exchange that made its session a hit.
+
+    Attributes:
+        chunk: The exchange.
+        score: Score of the exchange itself.
+    """
 
     chunk: Chunk
     score: float
@@ -33,13 +41,18 @@ class BestExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One memory that a search found: an exchange, or a session.
+    """One memory in the result of a search: an exchange or a session.
 
-    `content` is its text, each side under its speaker's name, within the search's content_budget;
-    `content_cut` says whether anything of it is left out. A session's text is what was said around
-    `best`, the exchanges that brought it in, best first; its `chunk` holds that text and the
-    messages in it, under the id of its session chunk, or, where none is stored, of its best
-    exchange.
+    Attributes:
+        chunk: The stored chunk. For a session it holds the shown text and the messages in it,
+            under the id of the session chunk or, if none is stored, of the best exchange.
+        score: Final score; higher is better, comparable within one search only.
+        explain: Full computation of the score.
+        content: Shown text, each side under its speaker's name, at most `content_budget`
+            characters. A session shows what was said around its best exchanges.
+        content_cut: Whether a part of the text is left out.
+        neighbors: Chunks before and after the exchange in its session.
+        best: Exchanges that made the session a hit, best first; empty for an exchange.
     """
 
     chunk: Chunk
@@ -52,26 +65,26 @@ class Hit:
 
     @property
     def chunk_id(self) -> int:
-        """The id of the chunk, for `get`, `forget`, `promote` and the like."""
+        """Return the id of the chunk, for `get`, `forget`, `promote` and the like."""
         return self.chunk.chunk_id
 
     @property
     def score_kind(self) -> str:
-        """What `score` is: see `memsense.scores.SCORE_KINDS`."""
+        """Return the kind of `score`, a name in `memsense.scores.SCORE_KINDS`."""
         return "final"
 
     @property
     def message_ids(self) -> Sequence[str]:
-        """The ids of the log's messages that the chunk was made from, as far as it is shown."""
+        """Return the ids of the log's messages that the shown text was made from."""
         return self.chunk.message_ids
 
     @property
     def session_id(self) -> str:
-        """The session the chunk belongs to."""
+        """Return the id of the session that the chunk belongs to."""
         return self.chunk.session_id
 
     def as_dict(self) -> dict[str, Any]:
-        """The hit as plain values, ready for JSON."""
+        """Return the hit as plain values, ready for JSON."""
         return {
             "chunk_id": self.chunk_id,
             "score": self.score,
@@ -110,10 +123,19 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(Sequence[Hit]):
-    """The hits, best first, with notes on how the question was answered.
+    """The hits of a search, best first, as a sequence, with notes on how it was answered.
 
-    `timings_ms` holds the milliseconds of each phase: embed, recall, rerank, fetch, total.
-    `trace_id` is set when the search is being recorded; should that fail, a note says so later.
+        for hit in memory.search("Where does Anna live?", user_id="ada"):
+            print(hit.score, hit.content)
+
+    Attributes:
+        hits: The hits, best first.
+        notes: Sentences on the answer as a whole, such as why it is empty.
+        question: Result of the question's analysis: names, dates, quotations, lexemes.
+        profile: Name of the profile that ranked.
+        timings_ms: Milliseconds of each phase: embed, recall, rerank, fetch, total.
+        trace_id: Id of the recorded trace, None if the search is not recorded. Recording happens
+            in the background; if it fails, a note is added later.
     """
 
     hits: Sequence[Hit] = ()
@@ -143,9 +165,9 @@ class SearchResult(Sequence[Hit]):
         max_tokens: int = ...,
         format: Literal["markdown", "xml"] = ...,
         with_dates: bool = ...,
-        tokenizer: "Tokenizer | None" = ...,
+        tokenizer: Tokenizer | None = ...,
         exclude: Sequence[int | str] = ...,
-    ) -> "Prompt": ...
+    ) -> Prompt: ...
     @overload
     def to_prompt(
         self,
@@ -153,33 +175,43 @@ class SearchResult(Sequence[Hit]):
         max_tokens: int = ...,
         format: Literal["messages"],
         with_dates: bool = ...,
-        tokenizer: "Tokenizer | None" = ...,
+        tokenizer: Tokenizer | None = ...,
         exclude: Sequence[int | str] = ...,
-    ) -> "PromptMessages": ...
+    ) -> PromptMessages: ...
     def to_prompt(
         self,
         *,
         max_tokens: int = DEFAULT_MAX_TOKENS,
-        format: "PromptFormat" = "markdown",  # noqa: A002 (the word that one would guess)
+        format: PromptFormat = "markdown",  # noqa: A002 (the word that one would guess)
         with_dates: bool = True,
-        tokenizer: "Tokenizer | None" = None,
+        tokenizer: Tokenizer | None = None,
         exclude: Sequence[int | str] = (),
-    ) -> "Prompt | PromptMessages":
-        """The memories as text for a prompt: the best that fit, ordered by time.
+    ) -> Prompt | PromptMessages:
+        """Return the best memories that fit as text for a prompt, ordered by time.
 
             question = f"{result.to_prompt(max_tokens=800)}\\n\\n{question}"
 
-        Whole exchanges, each once, with its date and chunk id; a session is told by its `best`.
-        `exclude` leaves out what is in the prompt by now: chunks (int) or messages (str). The text,
-        or the messages of `format="messages"`, has `chunk_ids`, `left_out` (what did not fit) and
-        `tokens`; it is empty where nothing fits. `tokenizer` counts: a function of a text, or an
-        object with `encode`; without one a token is three bytes, which is rather too many. Readers
-        of logs take all of it out again, and nothing in a memory can leave its frame.
-        """
-        from memsense.search.prompt import write_prompt
+        Whole exchanges, each once, with date and chunk id; a session is told by its `best`
+        exchanges. Readers of logs remove the whole text again, so that it is never stored as a
+        memory, and nothing in a memory can break out of its frame.
 
+        Args:
+            max_tokens: Maximum length in tokens; nothing is returned if no memory fits.
+            format: "markdown" or "xml" for a text, "messages" for messages of a chat.
+            with_dates: Whether each memory has its date.
+            tokenizer: Counter of tokens: a function of a text, or an object with `encode`.
+                Without one a token is three bytes, which is rather too many tokens.
+            exclude: Memories that the prompt has already: chunk ids (int) or message ids (str).
+
+        Returns:
+            The text, or the list of messages, with `chunk_ids`, `left_out` (chunks that did not
+            fit) and `tokens`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+        """
         return write_prompt(
-            self.hits,
+            [(hit.chunk_id, [one.chunk for one in hit.best] or [hit.chunk]) for hit in self.hits],
             max_tokens=max_tokens,
             format=format,
             with_dates=with_dates,
@@ -188,7 +220,7 @@ class SearchResult(Sequence[Hit]):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The whole answer as plain values, ready for JSON."""
+        """Return the whole result as plain values, ready for JSON."""
         return {
             "profile": self.profile,
             "question": dict(self.question),

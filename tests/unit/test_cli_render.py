@@ -16,12 +16,6 @@ from memsense.cli import app
 from memsense.cli.errors import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
-from memsense.search.arithmetic import (
-    arithmetic_table,
-    match_line,
-    round_to_total,
-    selection_line,
-)
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -29,6 +23,10 @@ from memsense.search.explanation import (
     SessionSupport,
     Term,
     WordMatch,
+    arithmetic_table,
+    match_line,
+    round_to_total,
+    selection_line,
 )
 from memsense.search.profiles import PROFILES, ROUTES
 

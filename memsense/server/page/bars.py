@@ -4,8 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from memsense.search.arithmetic import arithmetic_parts, round_to_total, score_text
-from memsense.search.explanation import Explanation
+from memsense.search.explanation import (
+    Explanation,
+    arithmetic_parts,
+    round_to_total,
+    score_text,
+)
 
 COLOURS = 16
 WIDTH = 1000
@@ -56,7 +60,7 @@ Parts = Sequence[tuple[str, float, str]]
 def explained_parts(explanation: Explanation) -> Parts:
     """The summands of a hit."""
     return [
-        (part.name, part.contribution, part.told().removeprefix(f"{part.name}: "))
+        (part.name, part.contribution, part.describe().removeprefix(f"{part.name}: "))
         for part in arithmetic_parts(explanation)
     ]
 

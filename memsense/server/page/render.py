@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import memsense
-from memsense.search.arithmetic import score_text
+from memsense.search.explanation import score_text
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
