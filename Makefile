@@ -42,7 +42,7 @@ demo: setup  ## ingest the sample log, ask three questions, explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers format
+.PHONY: test test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words format
 test: setup-dev  ## all tests, on a real PostgreSQL
 	@$(MAKE) --no-print-directory npm-mcp npm-page npm-agents || echo "without the tools of npm, the tests that run them are skipped"
 	$(BIN)/pytest -n $(JOBS)
@@ -81,7 +81,7 @@ LEAK_PAIRS ?= 100000
 test-leaks: setup-dev  ## random pairs of scope and filter, beside a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest tests/sql/test_leaks.py tests/sql/test_row_security.py
 
-lint: lint-ruff lint-format lint-types lint-layers  ## ruff, pyright and the layers
+lint: lint-ruff lint-format lint-types lint-layers lint-words  ## ruff, pyright, the layers and the words
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -94,6 +94,9 @@ lint-types: setup-dev
 
 lint-layers: setup-dev
 	$(BIN)/lint-imports
+
+lint-words: setup-dev
+	$(BIN)/python tools/words.py
 
 format: setup-dev  ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix .

@@ -343,8 +343,8 @@ def count_names(house: House, path: str, tree: ast.Module) -> None:
                 house.note("participles", path, line, f"{name} in {scope.name}")
 
 
-def names_of(scope: Scope) -> Iterator[tuple[str, int]]:
-    """Yield each name that a function or a class assigns, takes or declares, with its line."""
+def names_of(scope: ast.Module | Scope) -> Iterator[tuple[str, int]]:
+    """Yield each name that a scope assigns, takes or declares, with its line."""
     if isinstance(scope, _FUNCTIONS):
         for argument in parameters_of(scope):
             yield argument.arg, argument.lineno
