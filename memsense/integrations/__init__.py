@@ -1,1 +1,1 @@
-"""Adapters that make memsense the memory of frameworks for agents: one file and one extra each."""
+"""Adapters that make memsense the memory of agent frameworks: one file and one extra each."""

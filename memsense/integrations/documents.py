@@ -1,4 +1,4 @@
-"""What every adapter tells of a hit: plain values, the arithmetic of its score among them."""
+"""Metadata of a hit in the form that all adapters use."""
 
 from typing import Any
 
@@ -6,24 +6,25 @@ from memsense.search.hits import Hit, SearchResult
 
 
 def hit_metadata(hit: Hit, result: SearchResult) -> dict[str, Any]:
-    """The hit without its text, ready for JSON: where it is from, its score, and how that came.
+    """Return the hit without its text, as values that JSON can hold.
 
-    `explain` has every term of the score, `table` the same to read; `trace_id` leads to the
-    recorded search, where it was recorded.
+    `explain` has every term of the score, `table` the same as text; `trace_id` names the recorded
+    search, or is None.
     """
-    told = hit.as_dict()
-    at = told["occurred_at"]
+    fields = hit.as_dict()
+    at = fields["occurred_at"]
     return {
-        **{name: told[name] for name in _TOLD},
+        **{name: fields[name] for name in _FIELDS},
+        # A framework may write metadata as JSON, which has no type for a time.
         "occurred_at": at.isoformat() if at else None,
-        "explain": told["explain"],
+        "explain": fields["explain"],
         "table": hit.explain.table(),
         "profile": result.profile,
         "trace_id": str(result.trace_id) if result.trace_id else None,
     }
 
 
-_TOLD = (
+_FIELDS = (
     "chunk_id",
     "score",
     "score_kind",

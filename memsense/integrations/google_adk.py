@@ -1,4 +1,4 @@
-"""Google ADK: a memory service whose sessions are remembered and found by `load_memory`."""
+"""Google ADK: a memory service that stores sessions, and answers the tool `load_memory`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,19 +27,24 @@ if TYPE_CHECKING:
 
 COLLECTION: Final = "google-adk"
 MEMORIES: Final = "memories"
-"""The session of what is added without one."""
+"""The session of events and entries that come without one."""
 
 
 class MemSenseMemoryService(BaseMemoryService):
-    """What the users of an app said, and what they were answered.
+    """Memory service over what the users of an app said, and what they were answered.
 
         service = MemSenseMemoryService(memory)
         runner = Runner(app_name="app", agent=agent, session_service=sessions,
                         memory_service=service)
 
-    An app is the `agent_id` of its memories, and finds its own alone, unless `across_apps`. An
-    event is stored once, however often its session is added. Calls of tools and their results are
-    not remembered. `options` are those of `MemSense.search`.
+    The app's name is stored as the `agent_id` of its memories. An event is stored once, however
+    often its session is added. Tool calls and their results are not stored.
+
+    Args:
+        memory: An open memory; the caller closes it.
+        top_k: Maximum number of memories that a search returns.
+        across_apps: Search the memories of all apps; by default an app finds its own only.
+        options: More arguments of `MemSense.search`, such as `profile` or `min_score`.
     """
 
     def __init__(
@@ -55,7 +60,11 @@ class MemSenseMemoryService(BaseMemoryService):
         self._options: dict[str, Any] = {**(options or {}), "top_k": top_k}
 
     async def add_session_to_memory(self, session: "Session") -> None:
-        """Remember what is new of a session."""
+        """Store the events of a session that are not stored yet.
+
+        Args:
+            session: The session, whole or so far.
+        """
         await self.add_events_to_memory(
             app_name=session.app_name,
             user_id=session.user_id,
@@ -72,11 +81,19 @@ class MemSenseMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,  # noqa: ARG002 (ADK's signature)
     ) -> None:
-        """Remember events; those that are known already stay as they are."""
-        said = [_said(event) for event in events if not event.partial and _text(event.content)]
+        """Store events; those that are stored already stay as they are.
+
+        Args:
+            app_name: The app, stored as `agent_id`.
+            user_id: Whose memory to write to.
+            events: Events in order. Partial ones, and those without text, are skipped.
+            session_id: The session that they belong to.
+            custom_metadata: Ignored.
+        """
+        turns = [_turn(event) for event in events if not event.partial and _spoken(event.content)]
         await self._memory.histories.append(
             COLLECTION,
-            said,
+            turns,
             user_id=user_id,
             session_id=session_id or MEMORIES,
             agent_id=app_name,
@@ -90,10 +107,17 @@ class MemSenseMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember entries as they are; `custom_metadata` becomes theirs."""
+        """Store entries as single turns.
+
+        Args:
+            app_name: The app, stored as `agent_id`.
+            user_id: Whose memory to write to.
+            memories: The entries. One by the author "user", or by none, is the user's.
+            custom_metadata: Metadata that is added to each entry's own.
+        """
         for entry in memories:
             role = "user" if entry.author in (None, "user") else "assistant"
-            message = {"role": role, "content": _text(entry.content), "at": entry.timestamp}
+            message = {"role": role, "content": _spoken(entry.content), "at": entry.timestamp}
             metadata = {**entry.custom_metadata, **(custom_metadata or {})}
             await self._memory.add(
                 [message],
@@ -106,10 +130,19 @@ class MemSenseMemoryService(BaseMemoryService):
     async def search_memory(
         self, *, app_name: str, user_id: str, query: str
     ) -> SearchMemoryResponse:
-        """The memories that answer the query best, each with its arithmetic in its metadata."""
+        """Return the memories that best answer a query, best first.
+
+        Args:
+            app_name: The app that asks.
+            user_id: Whose memory to search.
+            query: The question in plain words.
+
+        Returns:
+            Entries whose `custom_metadata` explains their score.
+        """
         agent_id = None if self._across_apps else app_name
-        chosen: dict[str, Any] = {**self._options, "agent_id": agent_id, "user_id": user_id}
-        result = await self._memory.search(query, **chosen)
+        options: dict[str, Any] = {**self._options, "agent_id": agent_id, "user_id": user_id}
+        result = await self._memory.search(query, **options)
         return SearchMemoryResponse(memories=[_entry(hit, result) for hit in result])
 
     async def delete_memory(
@@ -117,29 +150,37 @@ class MemSenseMemoryService(BaseMemoryService):
     ) -> None:
         """Forget a memory; adding its session again does not bring it back.
 
-        `memory.delete` erases it for good. Raises NotFoundError for what is not this user's and
-        this app's.
+        `memory.delete` erases it for good.
+
+        Args:
+            app_name: The app that the memory belongs to.
+            user_id: The user that it belongs to.
+            memory_id: The id that `search_memory` returned.
+
+        Raises:
+            NotFoundError: If this user and app have no such memory.
         """
         if memory_id is None or not memory_id.isdecimal():
-            raise NotFoundError(f"no memory {memory_id!r}: give the id that search_memory tells")
-        own = self._memory.for_user(user_id)
-        chunk = await own.get(int(memory_id))
+            raise NotFoundError(f"no memory {memory_id!r}: pass the id that search_memory returned")
+        user_memory = self._memory.for_user(user_id)
+        chunk = await user_memory.get(int(memory_id))
         if not self._across_apps and chunk.agent_id != app_name:
             raise NotFoundError(f"no memory {memory_id} of app {app_name!r}")
-        await own.forget(chunk.chunk_id, reason="deleted by the app")
+        await user_memory.forget(chunk.chunk_id, reason="deleted by the app")
 
 
-def _text(content: Content | None) -> str:
-    """What is said in a content: no calls, no results, no thoughts."""
+def _spoken(content: Content | None) -> str:
+    """Return the text of a content without tool calls, their results, and thoughts."""
     parts = content.parts or [] if content else []
     return "\n".join(part.text for part in parts if part.text and not part.thought)
 
 
-def _said(event: "Event") -> Said:
+def _turn(event: "Event") -> Said:
     return Said(
         value={"author": event.author},
         role="user" if event.author == "user" else "assistant",
-        text=_text(event.content),
+        text=_spoken(event.content),
+        # The event's own id is the key: it makes adding a session again harmless.
         key=event.id,
         at=datetime.fromtimestamp(event.timestamp, UTC),
     )

@@ -1,4 +1,4 @@
-"""LangChain: a retriever over a user's memory, and the history of a chat."""
+"""LangChain: a retriever over a user's memory, and a chat history."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -30,26 +30,32 @@ COLLECTION: Final = "langchain"
 
 
 class MemSenseRetriever(BaseRetriever):
-    """Finds in one user's memory what answers a question.
+    """Retriever over one user's memory.
 
         retriever = MemSenseRetriever(memory=memory, user_id="ada", k=4)
         documents = retriever.invoke("Where does Ada live?")
-        print(documents[0].metadata["table"])  # how its score came about
+        print(documents[0].metadata["table"])  # the terms of its score
 
-    `options` are those of `MemSense.search`, such as `since` or `profile`. `ainvoke` runs in
-    threads of the memory's own, and cancelling it cancels its statement.
+    `invoke(question, k=8, tags=["home"])` overrides `k` and `options` for one call. `ainvoke` runs
+    in the memory's own threads; cancelling it cancels its statement.
+
+    Args:
+        memory: An open memory; the caller closes it.
+        user_id: Whose memory to search. No call can change it.
+        k: Maximum number of documents.
+        options: More arguments of `MemSense.search`, such as `since` or `profile`.
     """
 
     memory: InstanceOf[MemSense]
     user_id: str
     k: int = DEFAULT_TOP_K
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
-    _awaited: AsyncMemSense = PrivateAttr()
+    _async_memory: AsyncMemSense = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Make the face for asyncio, whose threads all calls of this retriever share."""
+        """Create the asyncio view of the memory, whose threads all calls share."""
         super().model_post_init(context)
-        self._awaited = AsyncMemSense.over(self.memory)
+        self._async_memory = AsyncMemSense.over(self.memory)
 
     def _get_relevant_documents(
         self,
@@ -59,7 +65,7 @@ class MemSenseRetriever(BaseRetriever):
         k: int | None = None,
         **options: Any,
     ) -> list[Document]:
-        return _documents(self.memory.search(query, **self._chosen(k, options)))
+        return _documents(self.memory.search(query, **self._merge_options(k, options)))
 
     async def _aget_relevant_documents(
         self,
@@ -69,10 +75,10 @@ class MemSenseRetriever(BaseRetriever):
         k: int | None = None,
         **options: Any,
     ) -> list[Document]:
-        return _documents(await self._awaited.search(query, **self._chosen(k, options)))
+        return _documents(await self._async_memory.search(query, **self._merge_options(k, options)))
 
-    def _chosen(self, k: int | None, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of one search. Whose memory it is, no call may change."""
+    def _merge_options(self, k: int | None, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of one search; `user_id` comes last, so no call can change it."""
         top_k = self.k if k is None else k
         return {**self.options, **options, "top_k": top_k, "user_id": self.user_id}
 
@@ -85,19 +91,24 @@ def _documents(result: SearchResult) -> list[Document]:
 
 
 class MemSenseChatHistory(BaseChatMessageHistory):
-    """The messages of one session of one user's, in memsense's database.
+    """Chat history of one session, in memsense's database.
 
         history = MemSenseChatHistory(memory, user_id="ada", session_id="monday")
         history.add_messages([HumanMessage("I moved to Lisbon."), AIMessage("Noted.")])
 
-    They come back as they were, calls of tools too; what both sides say is found by
-    `MemSenseRetriever` in any later session. Clearing erases the session from memory, too.
+    Messages come back exactly as they were added, tool calls included. `MemSenseRetriever` finds
+    what both sides said in any later session. Clearing the history also erases the session from
+    memory.
+
+    Args:
+        memory: An open memory; the caller closes it.
+        user_id: Whose session it is.
+        session_id: The session. It is created with its first message.
     """
 
     def __init__(self, memory: MemSense, *, user_id: str, session_id: str) -> None:
-        """One history; making it stores nothing."""
         self._memory = memory
-        self._awaited = AsyncMemSense.over(memory)
+        self._async_memory = AsyncMemSense.over(memory)
         self._place = SessionPlace(user_id=user_id, session_id=session_id)
 
     @property
@@ -106,25 +117,35 @@ class MemSenseChatHistory(BaseChatMessageHistory):
         return messages_from_dict(self._memory.histories.read(COLLECTION, **self._place))
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """As `messages`."""
-        return messages_from_dict(await self._awaited.histories.read(COLLECTION, **self._place))
+        """Return the session's messages in order."""
+        return messages_from_dict(
+            await self._async_memory.histories.read(COLLECTION, **self._place)
+        )
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Add messages at the end, and remember what they say."""
-        self._memory.histories.append(COLLECTION, _said(messages), **self._place)
+        """Append messages, and store what they say in memory.
+
+        Args:
+            messages: New messages, in order.
+        """
+        self._memory.histories.append(COLLECTION, _turns(messages), **self._place)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """As `add_messages`."""
-        await self._awaited.histories.append(COLLECTION, _said(messages), **self._place)
+        """Append messages, and store what they say in memory.
+
+        Args:
+            messages: New messages, in order.
+        """
+        await self._async_memory.histories.append(COLLECTION, _turns(messages), **self._place)
 
     def clear(self) -> None:
-        """Erase the session, in memory too."""
+        """Erase the session from the history and from memory."""
         self._memory.histories.clear(COLLECTION, **self._place)
 
     async def aclear(self) -> None:
-        """As `clear`."""
-        await self._awaited.histories.clear(COLLECTION, **self._place)
+        """Erase the session from the history and from memory."""
+        await self._async_memory.histories.clear(COLLECTION, **self._place)
 
 
-def _said(messages: Sequence[BaseMessage]) -> list[Said]:
+def _turns(messages: Sequence[BaseMessage]) -> list[Said]:
     return [Said.of(message_to_dict(message), message) for message in messages]

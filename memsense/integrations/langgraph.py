@@ -1,4 +1,4 @@
-"""LangGraph: a store of items under namespaces, found by vectors and words, with times to live."""
+"""LangGraph: a store of items under namespaces, with hybrid search and expiry."""
 
 import asyncio
 import json
@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
@@ -54,15 +53,20 @@ from memsense.text.scripts import segment_scripts
 
 COLLECTION: Final = "langgraph"
 SWEEP_MINUTES: Final = 5.0
-"""How often a store sweeps, where its `ttl` doesn't say."""
+"""Default interval of the sweeper, in minutes."""
 
 
 class StoreIndex(IndexConfig, total=False):
-    """How items are found, beside LangGraph's `dims`, `embed` and `fields`, which may be left out.
+    """LangGraph's index settings, all optional here, and two of our own.
 
-    With a `distance_type` the score is that similarity alone, as in LangGraph's own PostgreSQL
-    store; without, vectors and words are fused. `model` names what `embed` is, so that vectors of
-    another one are never compared with its own (default: the name of its class).
+    Attributes:
+        dims: Length of the vectors; by default that of the embeddings.
+        embed: Embeddings or a function; by default the memory's embedder.
+        fields: Paths in a value that are embedded; by default the whole value, `["$"]`.
+        distance_type: Score by this similarity alone, as LangGraph's own PostgreSQL store does. By
+            default vectors and words are fused.
+        model: Name of the embedding model; by default the name of `embed`'s class or function.
+            Vectors are only compared with others of the same model.
     """
 
     distance_type: Distance
@@ -70,7 +74,7 @@ class StoreIndex(IndexConfig, total=False):
 
 
 class ScoredItem(SearchItem):
-    """What a search found; `explain` tells how its score came about: routes, ranks and parts."""
+    """Result of a search; `explain` has the routes, ranks and parts of its score."""
 
     __slots__ = ("explain",)
 
@@ -79,24 +83,30 @@ class ScoredItem(SearchItem):
         self.explain = explain
 
     def dict(self) -> dict[str, Any]:
-        """The item as plain values, its arithmetic too."""
-        told = cast("dict[str, Any]", super().dict())  # pyright: ignore[reportUnknownMemberType]
-        return {**told, "explain": self.explain}
+        """Return the item as plain values, `explain` included."""
+        fields = cast("dict[str, Any]", super().dict())  # pyright: ignore[reportUnknownMemberType]
+        return {**fields, "explain": self.explain}
 
 
 class MemSenseStore(BaseStore):
-    """Keeps a graph's items in memsense's database.
+    """LangGraph store in memsense's database.
 
         store = MemSenseStore(memory, index={"fields": ["text"]}, user_label=1)
         store.put(("memories", "ada"), "home", {"text": "Ada lives in Lisbon."})
         [item] = store.search(("memories",), query="Where does Ada live?", limit=1)
         item.score, item.explain
 
-    Items belong to the memory's tenant and namespace; no label reaches another's. Without an
-    `index` the memory's embedder reads the whole value; `index=False` has no search by meaning.
-    `user_label` is the place of the user's id among the labels: `memory.erase(user_id=...)` then
-    takes these items along. Expired items are deleted by `sweep_ttl`, or by `start_ttl_sweeper`,
-    which does so in a thread.
+    Items belong to the memory's tenant and namespace; a LangGraph namespace can't reach another
+    tenant. `sweep_ttl` deletes expired items, `start_ttl_sweeper` does so in a thread.
+
+    Args:
+        memory: An open memory; the caller closes it.
+        index: How items are embedded and scored; False turns search by meaning off. By default the
+            memory's embedder embeds the whole value.
+        ttl: LangGraph's settings of expiry, in minutes.
+        user_label: Position of the user's id among a namespace's labels. Erasing the user then
+            erases the items, too. By default items belong to no user.
+        collection: Name that keeps several stores in one memory apart.
     """
 
     supports_ttl = True
@@ -112,7 +122,7 @@ class MemSenseStore(BaseStore):
     ) -> None:
         self.ttl_config = TTLConfig(**ttl) if ttl else None
         self._memory = memory
-        self._awaited = AsyncMemSense.over(memory)
+        self._async_memory = AsyncMemSense.over(memory)
         self._collection = collection
         self._user_label = user_label
         self._index = None if index is False else _Index.of(index or StoreIndex(), memory)
@@ -120,19 +130,34 @@ class MemSenseStore(BaseStore):
         self._sweeper: _Sweeper | None = None
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do all of it in one transaction; reads see what was there before its writes."""
+        """Run operations in one transaction; reads see the state before its writes.
+
+        Args:
+            ops: LangGraph's operations.
+
+        Returns:
+            One result for each operation, in order.
+        """
         plan = _Plan.of(ops, self._index)
         vectors: _Vectors = _Vectors([], [])
+        # Embed before the transaction: a slow model must not hold locks.
         if self._index and (plan.texts or plan.queries):
             embed = self._index.embeddings
             texts = embed.embed_documents(plan.texts) if plan.texts else []
             vectors = _Vectors(texts, [embed.embed_query(query) for query in plan.queries])
-        given = self._translate(plan, vectors)
-        found = self._memory.items.run(self._collection, given, **self._options(vectors))
-        return [_result(op, item) for op, item in zip(plan.ops, found, strict=True)]
+        operations = self._translate(plan, vectors)
+        results = self._memory.items.run(self._collection, operations, **self._options(vectors))
+        return [_to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`, in a thread of the memory's."""
+        """Run operations in one transaction, as `batch` does, in a thread of the memory's.
+
+        Args:
+            ops: LangGraph's operations.
+
+        Returns:
+            One result for each operation, in order.
+        """
         plan = _Plan.of(ops, self._index)
         vectors: _Vectors = _Vectors([], [])
         if self._index and (plan.texts or plan.queries):
@@ -140,16 +165,22 @@ class MemSenseStore(BaseStore):
             texts = await embed.aembed_documents(plan.texts) if plan.texts else []
             queries = await asyncio.gather(*(embed.aembed_query(item) for item in plan.queries))
             vectors = _Vectors(texts, queries)
-        given = self._translate(plan, vectors)
-        found = await self._awaited.items.run(self._collection, given, **self._options(vectors))
-        return [_result(op, item) for op, item in zip(plan.ops, found, strict=True)]
+        operations = self._translate(plan, vectors)
+        results = await self._async_memory.items.run(
+            self._collection, operations, **self._options(vectors)
+        )
+        return [_to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
 
     def sweep_ttl(self) -> int:
-        """Delete what has expired; returns how many items."""
+        """Delete expired items; return their number."""
         return self._memory.items.sweep(self._collection)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
-        """Sweep in a thread, every so many minutes, until it is stopped."""
+        """Delete expired items in a thread until it is stopped.
+
+        Args:
+            sweep_interval_minutes: Minutes between sweeps; by default the `ttl` setting's, else 5.
+        """
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
         minutes = sweep_interval_minutes or configured or SWEEP_MINUTES
         if self._sweeper is None:
@@ -157,7 +188,14 @@ class MemSenseStore(BaseStore):
             self._sweeper.start()
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop sweeping; whether the thread has ended within `timeout` seconds."""
+        """Stop the sweeper.
+
+        Args:
+            timeout: Seconds to wait for its thread; by default until it has ended.
+
+        Returns:
+            Whether the thread has ended.
+        """
         sweeper, self._sweeper = self._sweeper, None
         return sweeper is None or sweeper.stop(timeout)
 
@@ -167,12 +205,12 @@ class MemSenseStore(BaseStore):
         return {"model": model, "omit_expired": bool(config.get("omit_expired"))}
 
     def _translate(self, plan: "_Plan", vectors: "_Vectors") -> list[ItemOperation]:
-        """The operations as the memory takes them."""
+        """Return the operations in the form of `MemSense.items.run`."""
         texts = dict(zip(plan.texts, vectors.texts, strict=True)) if vectors.texts else {}
         queries = dict(zip(plan.queries, vectors.queries, strict=True)) if vectors.queries else {}
-        return [self._operation(op, plan, texts, queries) for op in plan.ops]
+        return [self._translate_one(op, plan, texts, queries) for op in plan.ops]
 
-    def _operation(
+    def _translate_one(
         self,
         op: Op,
         plan: "_Plan",
@@ -182,19 +220,31 @@ class MemSenseStore(BaseStore):
         match op:
             case PutOp():
                 fields = plan.fields.get((op.namespace, op.key), ())
+                labels, place = op.namespace, self._user_label
+                has_user = place is not None and -len(labels) <= place < len(labels)
                 return PutItem(
                     path=op.namespace,
                     key=op.key,
                     value=op.value,
                     vectors={field.name: texts[field.text] for field in fields},
                     words=segment_scripts(" ".join(field.words for field in fields)),
-                    ttl=None if op.ttl is None else 60 * op.ttl,
-                    user_id=self._user(op.namespace),
+                    ttl=None if op.ttl is None else 60 * op.ttl,  # LangGraph counts minutes
+                    user_id=labels[place] if place is not None and has_user else None,
                 )
             case GetOp():
                 return GetItem(path=op.namespace, key=op.key, refresh=op.refresh_ttl)
             case SearchOp():
-                return _search(op, queries.get(op.query or ""), self._index)
+                index = self._index
+                return SearchItems(
+                    prefix=op.namespace_prefix,
+                    filters=list(_conditions(op.filter or {}, ())),
+                    limit=op.limit,
+                    offset=op.offset,
+                    vector=queries.get(op.query or ""),
+                    words=segment_scripts(op.query or "") if index else "",
+                    distance=index.distance if index else None,
+                    refresh=op.refresh_ttl,
+                )
             case ListNamespacesOp():
                 matches = [
                     PathMatch(item.match_type, item.path) for item in op.match_conditions or ()
@@ -203,49 +253,79 @@ class MemSenseStore(BaseStore):
                     matches=matches, depth=op.max_depth, limit=op.limit, offset=op.offset
                 )
 
-    def _user(self, labels: Sequence[str]) -> str | None:
-        place = self._user_label
-        return labels[place] if place is not None and -len(labels) <= place < len(labels) else None
-
 
 class AsyncMemSenseStore(AsyncBatchedBaseStore):
-    """As MemSenseStore, for one event loop: calls of the same moment are one batch.
+    """Store for one event loop, which runs calls of the same moment as one batch.
 
-    store = AsyncMemSenseStore(memory)
-    await store.aput(("memories", "ada"), "home", {"text": "Ada lives in Lisbon."})
+        store = AsyncMemSenseStore(memory)
+        await store.aput(("memories", "ada"), "home", {"text": "Ada lives in Lisbon."})
+
+    Args:
+        memory: An open memory; the caller closes it.
+        index: As in `MemSenseStore`.
+        ttl: As in `MemSenseStore`.
+        user_label: As in `MemSenseStore`.
+        collection: As in `MemSenseStore`.
     """
 
     supports_ttl = True
 
-    def __init__(self, memory: MemSense, **options: Any) -> None:
-        """Takes the options of MemSenseStore."""
+    def __init__(
+        self,
+        memory: MemSense,
+        *,
+        index: StoreIndex | Literal[False] | None = None,
+        ttl: TTLConfig | None = None,
+        user_label: int | None = None,
+        collection: str = COLLECTION,
+    ) -> None:
         super().__init__()
-        self._within = MemSenseStore(memory, **options)
-        self.ttl_config = self._within.ttl_config
-        self.index_config = self._within.index_config
+        self._store = MemSenseStore(
+            memory, index=index, ttl=ttl, user_label=user_label, collection=collection
+        )
+        self.ttl_config = self._store.ttl_config
+        self.index_config = self._store.index_config
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As MemSenseStore's."""
-        return await self._within.abatch(ops)
+        """Run operations in one transaction; reads see the state before its writes.
+
+        Args:
+            ops: LangGraph's operations.
+
+        Returns:
+            One result for each operation, in order.
+        """
+        return await self._store.abatch(ops)
 
     async def sweep_ttl(self) -> int:
-        """Delete what has expired; returns how many items."""
-        return await asyncio.to_thread(self._within.sweep_ttl)
+        """Delete expired items; return their number."""
+        return await asyncio.to_thread(self._store.sweep_ttl)
 
     async def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
-        """Sweep in a thread, every so many minutes, until it is stopped."""
-        self._within.start_ttl_sweeper(sweep_interval_minutes)
+        """Delete expired items in a thread until it is stopped.
+
+        Args:
+            sweep_interval_minutes: Minutes between sweeps; by default the `ttl` setting's, else 5.
+        """
+        self._store.start_ttl_sweeper(sweep_interval_minutes)
 
     async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109
-        """Stop sweeping; whether the thread has ended within `timeout` seconds."""
-        return await asyncio.to_thread(self._within.stop_ttl_sweeper, timeout)
+        """Stop the sweeper.
+
+        Args:
+            timeout: Seconds to wait for its thread; by default until it has ended.
+
+        Returns:
+            Whether the thread has ended.
+        """
+        return await asyncio.to_thread(self._store.stop_ttl_sweeper, timeout)
 
 
-# What is found by meaning and words --------------------------------------------------------------
+# Embeddings --------------------------------------------------------------------------------------
 
 
 class _MemoryEmbeddings(Embeddings):
-    """The memory's embedder, as LangChain calls one."""
+    """The memory's embedder behind LangChain's interface."""
 
     def __init__(self, memory: MemSense) -> None:
         self._memory = memory
@@ -265,17 +345,17 @@ class _Index:
 
     @classmethod
     def of(cls, config: StoreIndex, memory: MemSense) -> "_Index":
-        known = get_args(Distance)
-        if (distance := config.get("distance_type")) not in (None, *known):
+        distances = get_args(Distance)
+        if (distance := config.get("distance_type")) not in (None, *distances):
             raise InvalidInputError(
-                f"distance_type must be one of {', '.join(known)}, not {shorten(distance)}"
+                f"distance_type must be one of {', '.join(distances)}, not {shorten(distance)}"
             )
-        given = config.get("embed")
-        if given is None:
+        embed = config.get("embed")
+        if embed is None:
             name = config.get("model") or memory.embedder.model
             return cls(config, _MemoryEmbeddings(memory), name)
-        name = config.get("model") or getattr(given, "__name__", type(given).__name__)
-        return cls(config, ensure_embeddings(given), name)
+        name = config.get("model") or getattr(embed, "__name__", type(embed).__name__)
+        return cls(config, ensure_embeddings(embed), name)
 
     @property
     def fields(self) -> Sequence[str]:
@@ -286,20 +366,20 @@ class _Index:
         return self.config.get("distance_type")
 
     def model(self, vectors: "_Vectors") -> VectorModel | None:
-        """What made the vectors; raises InvalidInputError unless they are as long as was said."""
+        """Return the vectors' model; raises InvalidInputError if their length isn't `dims`."""
         lengths = {len(vector) for vector in chain(vectors.texts, vectors.queries)}
         if not lengths:
             return None
-        wanted = self.config.get("dims") or min(lengths)
-        if lengths != {wanted}:
+        dims = self.config.get("dims") or min(lengths)
+        if lengths != {dims}:
             raise InvalidInputError(
-                f"the embeddings have {sorted(lengths)} dimensions, the index says {wanted}"
+                f"the embeddings have {sorted(lengths)} dimensions, the index says {dims}"
             )
-        return VectorModel(self.name, wanted)
+        return VectorModel(self.name, dims)
 
 
 class _Field(NamedTuple):
-    """A part of a value that has a vector: its name, what is embedded, and what words find."""
+    """A part of a value with its own vector: its path, its text, and its words for full text."""
 
     name: str
     text: str
@@ -313,7 +393,7 @@ class _Vectors(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The operations, and what of them is to be embedded, each text once."""
+    """Operations with the texts that they need embedded, each text once."""
 
     ops: list[Op]
     fields: Mapping[tuple[tuple[str, ...], str], Sequence[_Field]]
@@ -322,14 +402,17 @@ class _Plan:
 
     @classmethod
     def of(cls, ops: Iterable[Op], index: _Index | None) -> "_Plan":
-        given = list(ops)
+        operations = list(ops)
         if index is None:
-            return cls(given, {}, [], [])
-        puts = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
+            return cls(operations, {}, [], [])
+        # The last put of a key wins, so earlier ones need no vectors.
+        puts = {(op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
         fields = {place: list(_fields(op, index)) for place, op in puts.items()}
-        texts = dict.fromkeys(field.text for found in fields.values() for field in found)
-        asked = dict.fromkeys(op.query for op in given if isinstance(op, SearchOp) and op.query)
-        return cls(given, fields, list(texts), list(asked))
+        texts = dict.fromkeys(field.text for item in fields.values() for field in item)
+        queries = dict.fromkeys(
+            op.query for op in operations if isinstance(op, SearchOp) and op.query
+        )
+        return cls(operations, fields, list(texts), list(queries))
 
 
 def _fields(op: PutOp, index: _Index) -> Iterator[_Field]:
@@ -338,15 +421,16 @@ def _fields(op: PutOp, index: _Index) -> Iterator[_Field]:
     for path in index.fields if op.index is None else op.index:
         if path == "$":
             text = json.dumps(op.value, ensure_ascii=False, sort_keys=True, default=str)
+            # Full text gets the values alone: a key such as "text" would match in every item.
             yield _Field("$", text, " ".join(_leaves(op.value)))
             continue
-        found = [text for text in get_text_at_path(op.value, path) if text]
-        for number, text in enumerate(found):
-            yield _Field(path if len(found) == 1 else f"{path}[{number}]", text, text)
+        texts = [text for text in get_text_at_path(op.value, path) if text]
+        for number, text in enumerate(texts):
+            yield _Field(path if len(texts) == 1 else f"{path}[{number}]", text, text)
 
 
 def _leaves(value: object) -> Iterator[str]:
-    """What a value says, without its keys."""
+    """Yield the values within a value as texts, without its keys."""
     match value:
         case Mapping():
             for inner in cast("Mapping[str, object]", value).values():
@@ -360,25 +444,12 @@ def _leaves(value: object) -> Iterator[str]:
             yield str(value)
 
 
-# There and back ----------------------------------------------------------------------------------
+# Filters and results -----------------------------------------------------------------------------
 
 
-def _search(op: SearchOp, vector: Sequence[float] | None, index: _Index | None) -> SearchItems:
-    return SearchItems(
-        prefix=op.namespace_prefix,
-        filters=list(_conditions(op.filter or {}, ())),
-        limit=op.limit,
-        offset=op.offset,
-        vector=vector,
-        words=segment_scripts(op.query or "") if index else "",
-        distance=index.distance if index else None,
-        refresh=op.refresh_ttl,
-    )
-
-
-def _conditions(wanted: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Condition]:
-    """A filter's conditions: a mapping of operators, or what must be there, at any depth."""
-    for key, value in wanted.items():
+def _conditions(criteria: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Condition]:
+    """Yield a filter's conditions: at any depth a value to equal, or a mapping of operators."""
+    for key, value in criteria.items():
         place = (*path, key)
         if not isinstance(value, Mapping) or not value:
             yield Condition(place, "$eq", value)
@@ -389,40 +460,39 @@ def _conditions(wanted: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Co
             continue
         for operator, operand in inner.items():
             if operator not in get_args(Operator):
-                told = ", ".join(get_args(Operator))
-                raise InvalidInputError(f"filter {key!r}: no operator {operator!r}; use {told}")
+                operators = ", ".join(get_args(Operator))
+                raise InvalidInputError(
+                    f"filter {key!r}: no operator {operator!r}; use {operators}"
+                )
             yield Condition(place, cast("Operator", operator), operand)
 
 
-def _result(op: Op, found: Any) -> Result:
-    if isinstance(op, GetOp) and found is not None:
-        return Item(**_told(found))
+def _to_result(op: Op, result: Any) -> Result:
+    if isinstance(op, GetOp) and result is not None:
+        return Item(**_item_fields(result))
     if isinstance(op, SearchOp):
-        return [_scored(item) for item in cast("Sequence[items.Item]", found)]
-    return found
+        hits: list[SearchItem] = []
+        for item in cast("Sequence[items.Item]", result):
+            routes = [dict(route) for route in item.routes]
+            parts = {route["route"]: route["contribution"] for route in item.routes}
+            explain = {"score": item.score, "parts": parts, "routes": routes}
+            hits.append(ScoredItem(**_item_fields(item), score=item.score, explain=explain))
+        return hits
+    return result
 
 
-class _Told(NamedTuple):
-    namespace: tuple[str, ...]
-    key: str
-    value: dict[str, Any]
-    created_at: datetime
-    updated_at: datetime
-
-
-def _told(item: items.Item) -> dict[str, Any]:
-    path = tuple(item.path)
-    return _Told(path, item.key, item.value, item.created_at, item.updated_at)._asdict()
-
-
-def _scored(item: items.Item) -> ScoredItem:
-    parts = {route["route"]: route["contribution"] for route in item.routes}
-    explain = {"score": item.score, "parts": parts, "routes": [dict(it) for it in item.routes]}
-    return ScoredItem(**_told(item), score=item.score, explain=explain)
+def _item_fields(item: items.Item) -> dict[str, Any]:
+    return {
+        "namespace": tuple(item.path),
+        "key": item.key,
+        "value": item.value,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+    }
 
 
 class _Sweeper(threading.Thread):
-    """Sweeps a store until it is stopped; what fails is tried again the next time."""
+    """Thread that deletes a store's expired items until it is stopped."""
 
     def __init__(self, store: MemSenseStore, seconds: float) -> None:
         super().__init__(name="memsense-langgraph-sweeper", daemon=True)
@@ -432,6 +502,7 @@ class _Sweeper(threading.Thread):
 
     def run(self) -> None:
         while not self._stopped.wait(self._seconds):
+            # A database that is down for a while must not end the thread.
             with suppress(DatabaseError):
                 self._store.sweep_ttl()
 

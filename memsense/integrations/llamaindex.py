@@ -19,17 +19,22 @@ from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 
 SHOWN: Final = frozenset({"occurred_at", "session_id"})
-"""What of a node's metadata a model is shown; the arithmetic is for people and programs."""
+"""Metadata that LlamaIndex puts into the prompt; the arithmetic would only cost tokens."""
 
 
 class MemSenseRetriever(BaseRetriever):
-    """Finds in one user's memory what answers a question.
+    """Retriever over one user's memory.
 
         retriever = MemSenseRetriever(memory, user_id="ada")
         nodes = retriever.retrieve("Where does Ada live?")
         nodes[0].score, nodes[0].metadata["table"]
 
-    `options` are those of `MemSense.search`, such as `since` or `profile`.
+    Args:
+        memory: An open memory; the caller closes it.
+        user_id: Whose memory to search.
+        top_k: Maximum number of nodes.
+        options: More arguments of `MemSense.search`, such as `since` or `profile`.
+        callback_manager: LlamaIndex's callbacks.
     """
 
     def __init__(
@@ -42,7 +47,7 @@ class MemSenseRetriever(BaseRetriever):
         callback_manager: CallbackManager | None = None,
     ) -> None:
         self._memory = memory
-        self._awaited = AsyncMemSense.over(memory)
+        self._async_memory = AsyncMemSense.over(memory)
         self._options: dict[str, Any] = {**(options or {}), "top_k": top_k, "user_id": user_id}
         super().__init__(callback_manager)  # pyright: ignore[reportUnknownMemberType]
 
@@ -50,11 +55,11 @@ class MemSenseRetriever(BaseRetriever):
         return _nodes(self._memory.search(query_bundle.query_str, **self._options))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._awaited.search(query_bundle.query_str, **self._options))
+        return _nodes(await self._async_memory.search(query_bundle.query_str, **self._options))
 
 
 def _nodes(result: SearchResult) -> list[NodeWithScore]:
-    found: list[NodeWithScore] = []
+    nodes: list[NodeWithScore] = []
     for hit in result:
         metadata = hit_metadata(hit, result)
         hidden = sorted(metadata.keys() - SHOWN)
@@ -65,5 +70,5 @@ def _nodes(result: SearchResult) -> list[NodeWithScore]:
             excluded_llm_metadata_keys=hidden,
             excluded_embed_metadata_keys=hidden,
         )
-        found.append(NodeWithScore(node=node, score=hit.score))
-    return found
+        nodes.append(NodeWithScore(node=node, score=hit.score))
+    return nodes

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: a session whose items come back to the letter, its words remembered."""
+"""OpenAI Agents SDK: a session that keeps its items, and stores what was said as memories."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -20,14 +20,20 @@ COLLECTION: Final = "openai-agents"
 
 
 class MemSenseSession(SessionABC):
-    """One session of one user's, in memsense's database.
+    """Session of one user, in memsense's database.
 
         session = MemSenseSession(memory, user_id="ada", session_id="monday")
         result = await Runner.run(agent, "I moved to Lisbon.", session=session)
 
-    What user and agent say is found by `memory.search(..., user_id="ada")` in any later session;
-    calls of tools and their results are kept for the agent alone. Clearing erases the session from
-    memory, too.
+    `memory.search(..., user_id="ada")` finds what user and agent say in any later session. Tool
+    calls and their results come back to the agent, but no search finds them. Clearing the session
+    also erases it from memory.
+
+    Args:
+        memory: An open memory; the caller closes it.
+        user_id: Whose session it is.
+        session_id: The session. It is created with its first item.
+        session_settings: The SDK's settings, such as a default limit of items.
     """
 
     def __init__(
@@ -44,23 +50,31 @@ class MemSenseSession(SessionABC):
         self._place = SessionPlace(user_id=user_id, session_id=session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The session's items in order, or the latest so many."""
-        wanted = resolve_session_limit(limit, self.session_settings)
-        if wanted is not None and wanted <= 0:
+        """Return the session's items in order.
+
+        Args:
+            limit: Return only so many of the latest items; by default as `session_settings` says.
+        """
+        count = resolve_session_limit(limit, self.session_settings)
+        if count is not None and count <= 0:
             return []
-        found = await self._memory.histories.read(COLLECTION, limit=wanted, **self._place)
-        return cast("list[TResponseInputItem]", found)
+        items = await self._memory.histories.read(COLLECTION, limit=count, **self._place)
+        return cast("list[TResponseInputItem]", items)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Add items at the end, and remember what is said in them."""
-        said = [Said.of(cast("Mapping[str, Any]", item)) for item in items]
-        await self._memory.histories.append(COLLECTION, said, **self._place)
+        """Append items, and store what they say in memory.
+
+        Args:
+            items: New items, in order.
+        """
+        turns = [Said.of(cast("Mapping[str, Any]", item)) for item in items]
+        await self._memory.histories.append(COLLECTION, turns, **self._place)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest item away, out of memory too, and return it."""
-        found = await self._memory.histories.pop(COLLECTION, **self._place)
-        return cast("TResponseInputItem | None", found)
+        """Remove the latest item, from memory too; return it, or None if there is none."""
+        item = await self._memory.histories.pop(COLLECTION, **self._place)
+        return cast("TResponseInputItem | None", item)
 
     async def clear_session(self) -> None:
-        """Erase the session, in memory too."""
+        """Erase the session and what memory holds of it."""
         await self._memory.histories.clear(COLLECTION, **self._place)

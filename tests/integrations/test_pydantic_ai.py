@@ -73,5 +73,5 @@ async def test_a_model_is_told_when_nothing_is_known(memory: MemSense) -> None:
     toolset = MemSenseToolset(memory, user_id="ada")
     result = await Agent(FunctionModel(script), toolsets=[toolset]).run("Where do I live?")
     [told] = returns(result.all_messages())
-    assert told.content == "Nothing is known of this."
+    assert told.content == "No memory answers this question."
     assert told.metadata["notes"]
