@@ -7,7 +7,11 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+# Workers of a test run: one a processor, at most four, which is what one small server is good for.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print(min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1))')
+
+# Images for CI often forbid byte code, and then each of the many processes compiles memsense again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## list the targets
@@ -42,16 +46,28 @@ demo: setup  ## ingest the sample log, ask three questions, explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words format
-test: setup-dev  ## all tests, on a real PostgreSQL
-	@$(MAKE) --no-print-directory npm-mcp npm-page npm-agents || echo "without the tools of npm, the tests that run them are skipped"
-	$(BIN)/pytest -n $(JOBS)
+.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words format
+PYTEST := $(BIN)/pytest -n $(JOBS)
+
+test: setup-dev  ## the tests to run all the time: minutes, on a real PostgreSQL, nothing from npm
+	$(PYTEST)
+
+test-rest: setup-dev  ## a short form of the others: processes, MCP, agents, browser, faults
+	$(PYTEST) tests/acceptance tests/npm tests/browser tests/faults
 
 FAULT_SECONDS ?= 120
 FAULT_KILLS ?= 100
 FAULT_SEED ?= $(shell date +%s)
+LEAK_PAIRS ?= 100000
+MCP_SECONDS ?= 30
+FAULTS = MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED)
+
+test-all: setup-dev  ## every test in its long form, with random seeds, which failures print
+	@$(MAKE) --no-print-directory --keep-going npm-mcp npm-page npm-agents npm-more-agents || echo "without the tools of npm, the tests that run them are skipped"
+	$(FAULTS) MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(PYTEST) --all tests
+
 test-faults: setup-dev  ## break servers and clients: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for fewer kills
-	MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED) $(BIN)/pytest -s -m faults tests/faults
+	$(FAULTS) $(BIN)/pytest -s --all tests/faults
 
 npm-mcp: setup-dev  ## install others' tests of MCP servers from npm, once
 	$(BIN)/python tests/npm/npm_tools.py mcp
@@ -65,21 +81,19 @@ npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460
 npm-more-agents: setup-dev  ## install Codex and opencode from npm, once: 760 MB
 	$(BIN)/python tests/npm/npm_tools.py more-agents
 
-MCP_SECONDS ?= 30
 test-mcp: npm-mcp  ## others' tests of the MCP server; MCP_SECONDS=300 of load
-	MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(BIN)/pytest tests/sql/test_mcp.py tests/acceptance/test_mcp.py tests/acceptance/test_mcp_tools.py
+	MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(BIN)/pytest --all tests/sql/test_mcp.py tests/acceptance/test_mcp.py tests/npm/test_mcp_tools.py
 
 test-agents: setup-dev  ## the coding agents themselves start what memsense puts into them
-	@$(MAKE) --no-print-directory npm-agents npm-more-agents || echo "without them their tests are skipped"
-	$(BIN)/pytest tests/acceptance/test_agents.py
+	@$(MAKE) --no-print-directory --keep-going npm-agents npm-more-agents || echo "without them their tests are skipped"
+	$(BIN)/pytest --all tests/npm/test_agents.py
 
 SCREENSHOTS ?= build/screenshots
 test-browser: npm-page  ## the page in Chromium; needs `apt-get install chromium`, or MEMSENSE_CHROMIUM
-	MEMSENSE_BROWSER=required MEMSENSE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(BIN)/pytest tests/browser
+	MEMSENSE_BROWSER=required MEMSENSE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(BIN)/pytest --all tests/browser
 
-LEAK_PAIRS ?= 100000
 test-leaks: setup-dev  ## random pairs of scope and filter, beside a filter in Python: half an hour
-	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest tests/sql/test_leaks.py tests/sql/test_row_security.py
+	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py
 
 lint: lint-ruff lint-format lint-types lint-layers lint-words  ## ruff, pyright, the layers and the words
 

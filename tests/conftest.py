@@ -1,4 +1,4 @@
-"""The PostgreSQL that the tests run on, and a migrated database for each of them.
+"""The PostgreSQL that the tests run on, a migrated database for each of them, and `pytest --all`.
 
 The server is the first of: MEMSENSE_TEST_DATABASE_URL (whose user may create databases), a
 container of pgvector when a Docker engine answers, the embedded server in a temporary directory.
@@ -6,8 +6,8 @@ Parallel workers share the server and have databases of their own.
 """
 
 import os
-import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Generator
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 from psycopg import sql
 
 from memsense.db.embedded import EmbeddedServer
@@ -27,27 +28,67 @@ IMAGE = "pgvector/pgvector:pg18"
 RUN_DIR = "MEMSENSE_TEST_RUN_DIR"
 
 
+class RunDirectory:
+    """A directory for everything temporary of one run, and the process that removes it.
+
+    That process is told by the end of its input, so that it also cleans up after a run that was
+    killed: a server started by a fixture would outlive it otherwise.
+    """
+
+    def __init__(self) -> None:
+        # Kept outside: tests' own folders are there to be looked at after the run.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        self.path = Path(tempfile.mkdtemp(prefix="memsense-tests-"))
+        self.path.chmod(0o711)  # run by root, the server's user must pass through it
+        os.environ |= {RUN_DIR: str(self.path), "TMPDIR": str(self.path)}
+        tempfile.tempdir = None  # read TMPDIR again
+        # A session of its own: `timeout` and Ctrl-C signal the whole group of the run.
+        command = [sys.executable, str(Path(__file__).with_name("cleanup.py")), str(self.path)]
+        self.cleaner = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+    def remove(self) -> None:
+        """Stop what still runs in the directory, and delete it."""
+        assert self.cleaner.stdin is not None
+        self.cleaner.stdin.close()
+        assert self.cleaner.wait() == 0
+
+
+RUN_DIRECTORY = pytest.StashKey[RunDirectory]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help="every shape, attack and fault, and random seeds"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Give all workers of one run one directory, which holds what they share."""
+    """Give all workers of one run one directory; fix the seeds unless `--all` was passed."""
     if not hasattr(config, "workerinput"):
-        run_dir = Path(tempfile.mkdtemp(prefix="memsense-tests-"))
-        run_dir.chmod(0o711)  # run by root, the server's user must pass through it
-        os.environ[RUN_DIR] = str(run_dir)
+        config.stash[RUN_DIRECTORY] = RunDirectory()
+    # No deadlines: on a busy machine they measure the machine.
+    settings.register_profile("fixed", derandomize=True, deadline=None)
+    settings.register_profile("random", deadline=None, print_blob=True)
+    settings.load_profile("random" if config.getoption("--all") else "fixed")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if hasattr(config, "workerinput"):
+    if run_directory := config.stash.get(RUN_DIRECTORY, None):
+        run_directory.remove()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests marked `full` unless `--all` was passed."""
+    if config.getoption("--all"):
         return
-    run_dir = Path(os.environ.pop(RUN_DIR))
-    if (run_dir / "container").exists():
-        container = (run_dir / "container").read_text()
-        subprocess.run(["docker", "rm", "--force", "--volumes", container], check=True)
-    EmbeddedServer(run_dir / "postgres").stop()
-    shutil.rmtree(run_dir)
+    left_out = [item for item in items if item.get_closest_marker("full")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def docker_answers() -> bool:
-    """Whether there is a Docker engine, and not only its command."""
+    """Return whether there is a Docker engine, and not only its command."""
     try:
         version = subprocess.run(["docker", "version"], capture_output=True, timeout=5, check=False)
     except (FileNotFoundError, subprocess.TimeoutExpired):
@@ -56,7 +97,7 @@ def docker_answers() -> bool:
 
 
 def container_url(run_dir: Path) -> str:
-    """The URL of the run's container, which the first worker to come here starts."""
+    """Return the URL of the run's container, which the first worker to come here starts."""
     # Imported late: a second of a run that may not need it.
     from testcontainers.community.postgres import PostgresContainer
     from testcontainers.core.config import testcontainers_config
@@ -77,7 +118,7 @@ def with_database(url: str, name: str) -> str:
 
 
 def without_fsync(url: str) -> str:
-    """The same URL, of a server of this run alone: its data need not survive a power cut."""
+    """Return the URL again after a faster setting: the run's data need not survive a power cut."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("ALTER SYSTEM SET fsync = off")
         conn.execute("SELECT pg_reload_conf()")
@@ -86,7 +127,7 @@ def without_fsync(url: str) -> str:
 
 @contextmanager
 def new_database(server_url: str, template: str) -> Generator[str]:
-    """The URL of a new copy of the template database, which is dropped at the end."""
+    """Yield the URL of a new copy of the template database, and drop it at the end."""
     name = f"memsense_test_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server_url, autocommit=True) as conn:
         names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
@@ -97,12 +138,11 @@ def new_database(server_url: str, template: str) -> Generator[str]:
 
 @pytest.fixture(scope="module")
 def cluster_dir() -> Generator[Path]:
-    """Where an embedded server of a module's own keeps its cluster: not made yet."""
+    """An empty directory for an embedded server of one module."""
     # Not pytest's own directory: run by root, the server's user couldn't pass through it.
     path = Path(tempfile.mkdtemp(prefix="memsense-server-"))
     yield path
     EmbeddedServer(path).stop()
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
-"""What the tests of whole processes share."""
+"""The tests of this folder start processes, and may share the modules beside them."""
 
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent
-# The tests of this folder import the modules beside them, and what runs the tools of npm.
-sys.path += [str(HERE), str(HERE.parent / "npm")]
+sys.path.append(str(Path(__file__).parent))

@@ -150,7 +150,6 @@ def complaints(url: str) -> list[str]:
     return [f"{item.severity}: {item.text}" for item in report.findings if item.severity != "info"]
 
 
-@pytest.mark.slow
 def test_a_store_restored_on_another_server_is_searched_and_guarded_as_before(
     directory: Path,
 ) -> None:

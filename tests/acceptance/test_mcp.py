@@ -73,7 +73,6 @@ def say(number: int, count: int) -> str:
     return f"Agent {number} has sent the parcel p{number}x{count} away."
 
 
-@pytest.mark.slow
 def test_ten_agents_on_one_memory_at_once_lose_nothing(database_url: str) -> None:
     """Four that start a server of their own and six on one of HTTP, all in one session."""
     options = ("--session", "shared")

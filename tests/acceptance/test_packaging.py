@@ -60,7 +60,6 @@ def data() -> Generator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.slow
 def test_the_wheel_ingests_and_answers_in_a_clean_environment(
     installed: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -83,7 +82,6 @@ def test_the_wheel_ingests_and_answers_in_a_clean_environment(
     assert hit["content"] == "user: My bicycle is teal."
 
 
-@pytest.mark.slow
 def test_the_readmes_python_example_finds_what_it_stored(data: Path, tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     printed: list[str] = []

@@ -26,8 +26,6 @@ from memsense.db import migrate
 from memsense.db.embedded import EmbeddedServer
 from memsense.doctor.checkup import check_up
 
-pytestmark = pytest.mark.faults
-
 OpenMemory = Callable[..., MemSense]
 UPGRADE = "import sys; from memsense.db.migrate import upgrade; upgrade(sys.argv[1])"
 

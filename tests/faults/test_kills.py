@@ -12,13 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 from invariants import assert_whole, contents
 
 from memsense import MemSense
 from memsense.db.embedded import EmbeddedServer
-
-pytestmark = pytest.mark.faults
 
 OpenMemory = Callable[..., MemSense]
 HERE = Path(__file__).parent

@@ -21,8 +21,6 @@ from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
 from memsense.errors import ConnectionFailedError, OutcomeUnknownError
 
-pytestmark = pytest.mark.faults
-
 OpenMemory = Callable[..., MemSense]
 PATIENCE = 120
 

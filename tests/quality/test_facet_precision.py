@@ -14,7 +14,6 @@ SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared"))
 LOCOMO = SHARED / "eval" / "locomo10.json"
 
 pytestmark = [
-    pytest.mark.quality,
     pytest.mark.skipif(not LOCOMO.exists(), reason="needs locomo10.json in the shared directory"),
 ]
 

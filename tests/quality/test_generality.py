@@ -6,11 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.quality, pytest.mark.slow]
 
 FLOORS = {
     "session.recall@1": 0.70,

@@ -6,7 +6,6 @@ from typing import Any
 import anyio
 import httpx
 import httpx2
-import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
@@ -44,7 +43,6 @@ async def ask(client: Client, tool: str, **arguments: object) -> tuple[bool, str
     return bool(found.is_error), content.text, found.structured_content or {}
 
 
-@pytest.mark.slow
 def test_a_key_opens_its_tenant_and_the_address_one_user_of_it(database_url: str) -> None:
     acme, rival = (make_key(database_url, tenant, "read,write") for tenant in ("acme", "rival"))
     reader = make_key(database_url, "acme", "read")

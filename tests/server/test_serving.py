@@ -83,7 +83,6 @@ def test_a_port_that_is_taken_is_told(database_url: str) -> None:
     assert "choose another --port" in done.stderr
 
 
-@pytest.mark.slow
 def test_many_clients_lose_no_write_and_take_no_more_connections(database_url: str) -> None:
     """50 at once, each of whose writes is found again."""
     clients, rounds, most = 50, 4, 3

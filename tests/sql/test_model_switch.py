@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import psycopg
-import pytest
 from counting import assert_counted
 from embedders import TokenHashingEmbedder
 from test_models import NEW, OLD, WORDS, fill, vectors_of
@@ -112,7 +111,6 @@ class Load:
         self.errors += [error for work in works if (error := work.exception())]
 
 
-@pytest.mark.slow
 def test_a_switch_under_load_fails_nothing_and_mixes_nothing(
     open_memory: OpenMemory, database_url: str
 ) -> None:

@@ -114,7 +114,6 @@ def asked_until_told(agent: Agent, prompt: str, told: str) -> str:
     raise AssertionError(f"{told!r} is in no request")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agent_starts_the_server_that_was_put_into_it(
     name: HostName, home: Path, database_url: str
@@ -140,7 +139,6 @@ def test_an_agent_starts_the_server_that_was_put_into_it(
     assert list(home.rglob("*.before-memsense")) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", AGENTS)
 def test_what_one_session_is_told_the_next_is_given_by_hooks_alone(
     agent: Agent, database_url: str
@@ -156,7 +154,6 @@ def test_what_one_session_is_told_the_next_is_given_by_hooks_alone(
         assert chunk.agent_id == agent.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [unless_missing("claude-code")])
 def test_what_a_model_remembers_and_recalls_by_tools_is_stored_once(
     agent: Agent, database_url: str
@@ -174,7 +171,6 @@ def test_what_a_model_remembers_and_recalls_by_tools_is_stored_once(
     assert not any(mark in str(chunk) for chunk in found for mark in INJECTED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
