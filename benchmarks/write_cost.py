@@ -29,7 +29,7 @@ from memsense import MemSense, store
 from memsense.db import Pool, open_pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
-from memsense.write.vectors import BatchVectors, texts_of
+from memsense.write.vectors import BatchVectors, list_texts
 
 USER = "ada"
 FIRST = 200_000
@@ -85,7 +85,7 @@ class Writer:
             self._next += 1
             for piece in session.single_exchanges():
                 vectors = BatchVectors(PreparedEmbedder(known=piece.vectors))
-                vectors.prepare(texts_of([piece.draft]))
+                vectors.prepare(list_texts([piece.draft]))
 
                 def write(
                     connection: Connection, vectors: BatchVectors = vectors, piece: Any = piece

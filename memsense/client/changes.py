@@ -41,7 +41,7 @@ class Changes:
             return store.retire(connection, place, status, reason, vectors)
 
         asked = status, chunk_id, reason
-        return vectors.complete_if_possible(lambda: self._change(change, key, *asked))
+        return vectors.retry_or_defer(lambda: self._change(change, key, *asked))
 
     def restore(self, chunk_id: int, reason: str | None, key: str | None) -> list[int]:
         """Bring a retired chunk back."""
@@ -53,7 +53,7 @@ class Changes:
             return store.restore(connection, namespace, place, reason, vectors)
 
         asked = "restore", chunk_id, reason
-        return vectors.complete(lambda: self._change(change, key, *asked))
+        return vectors.retry_until_embedded(lambda: self._change(change, key, *asked))
 
     def move_score(self, chunk_id: int, change: float, key: str | None) -> float:
         """Raise or lower a chunk's memory score; returns the new one."""

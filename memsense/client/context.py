@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
-    from memsense.write.vectors import BatchVectors, Patience, VectorSpace
+    from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
 
 T = TypeVar("T")
 
@@ -126,16 +126,16 @@ class Context:
             self.embedder,
             tokens=self.settings.token_vectors,
             when=when or self.settings.embed,
-            patience=self._patience,
+            backoff=self._backoff,
             find=self.embedders.find,
             models=self._namespace.models if self._namespace else (),
         )
 
     @cached_property
-    def _patience(self) -> "Patience":
-        from memsense.write.vectors import Patience
+    def _backoff(self) -> "EmbedderBackoff":
+        from memsense.write.vectors import EmbedderBackoff
 
-        return Patience()
+        return EmbedderBackoff()
 
     @cached_property
     def background(self) -> "BackgroundWorker":
@@ -156,11 +156,11 @@ class Context:
         What it comes upon is embedded outside of it; with `if_possible`, a failing embedder stops
         it in no case. A worker is woken for what is left to a job.
         """
-        complete = vectors.complete_if_possible if if_possible else vectors.complete
+        complete = vectors.retry_or_defer if if_possible else vectors.retry_until_embedded
         done = complete(lambda: run_transaction(self.pool, work, is_idempotent=True))
         if vectors.deferred is not None or self.settings.auto_index:
             self.wake_worker()
-        elif vectors.left_fresh:
+        elif vectors.has_unindexed_vectors:
             self.wake_worker(at_once=False)
         return done
 

@@ -19,7 +19,7 @@ from memsense.inputs import AsList, Id, Limit, Name, takes
 from memsense.store import Namespace, items
 from memsense.store.items import Collection, Item, PutItem
 from memsense.types import Conversation, Message
-from memsense.write.message_forms import read_form
+from memsense.write.messages import read_form
 
 LATEST = 100
 """How many items back the exchange that is still open is looked for."""
@@ -166,7 +166,7 @@ class HistoriesResource:
     ) -> None:
         """Store what is said, by the messages' ids, in one transaction with the change."""
         from memsense.write.drafting import Annotations, Drafter
-        from memsense.write.vectors import texts_of
+        from memsense.write.vectors import list_texts
 
         conversation = Conversation(
             session_id=session.session_id,
@@ -181,7 +181,7 @@ class HistoriesResource:
         )
         draft = drafter.draft(conversation, session.user_id)
         vectors = self._context.batch_vectors()
-        vectors.prepare(texts_of([self._writes.missing(draft)]))
+        vectors.prepare(list_texts([self._writes.missing(draft)]))
         self._writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )

@@ -64,7 +64,7 @@ class IndexesResource:
         token vectors, or the settings leave them out.
         """
         self._context.look_up_namespace()
-        if not self._context.batch_vectors().gives_tokens:
+        if not self._context.batch_vectors().has_tokens:
             raise ConfigurationError(
                 f"{self._context.embedder.model} gives no token vectors"
                 if self._context.settings.token_vectors

@@ -165,7 +165,7 @@ class EmbedChunks:
 
             transact = partial(run_transaction, self._context.pool, write, is_idempotent=True)
             try:
-                vectors.complete(transact)
+                vectors.retry_until_embedded(transact)
                 outcome.done += len(group)
             except DataRefusedError as error:
                 outcome.failed |= {job.job_id: str(error) for job in group}

@@ -495,10 +495,10 @@ class MemSense:
             drafter=drafter,
             options=reading,
             user_id=user_id,
-            missing=self._writes.missing,
+            select_missing=self._writes.missing,
             write=self._writes.write_draft,
-            said_before=self._writes.said_before,
-            vectors=lambda: self._context.batch_vectors(embed),
+            fetch_last_text=self._writes.said_before,
+            make_vectors=lambda: self._context.batch_vectors(embed),
             on_bytes=on_bytes,
             on_session=on_session,
         )

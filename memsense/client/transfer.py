@@ -31,8 +31,8 @@ from memsense.write.exported import (
     ExportedUser,
     Header,
     Line,
+    format_line,
     read_lines,
-    write_line,
 )
 from memsense.write.ingest_run import read_paths
 from memsense.write.vectors import BatchVectors
@@ -95,19 +95,19 @@ class _LinesExport:
 
     def begin(self, header: Mapping[str, Any]) -> None:
         """The header."""
-        self._file.write(write_line(header))
+        self._file.write(format_line(header))
 
     def begin_user(self, user_id: str, speakers: Sequence[str]) -> None:
         """Whose the next chunks are."""
-        self._file.write(write_line({"user": user_id, "speakers": list(speakers)}))
+        self._file.write(format_line({"user": user_id, "speakers": list(speakers)}))
 
     def add(self, values: Mapping[str, Any]) -> None:
         """A chunk."""
-        self._file.write(write_line(values))
+        self._file.write(format_line(values))
 
     def end(self, chunks: int) -> None:
         """How many there were."""
-        self._file.write(write_line({"chunks": chunks}))
+        self._file.write(format_line({"chunks": chunks}))
 
 
 class Transfer:
@@ -193,7 +193,7 @@ class Transfer:
             scope = store.lock_scope(connection, namespace, session.user_id, followers=followers)
             return import_session(connection, scope, session, vectors)
 
-        if not vectors.gives_tokens:
+        if not vectors.has_tokens:
             vectors.prepare(texts)
         return context.run_write(work, vectors)
 
@@ -203,7 +203,7 @@ def _know(session: ExportedSession, dimension: int, vectors: BatchVectors) -> No
     for chunk in session.chunks:
         texts = chunk.draft(chunk.ordinal).texts()
         found = chunk.read_vectors(dimension)
-        vectors.know({texts[route]: found[route] for route in found if route in texts})
+        vectors.add_vectors({texts[route]: found[route] for route in found if route in texts})
 
 
 def _as_draft(session: ExportedSession) -> SessionDraft:

@@ -24,7 +24,7 @@ from memsense.types import (
     SessionDraft,
     SessionWrite,
 )
-from memsense.write.vectors import LATER, BatchVectors, TokenText, exchanges_of, texts_of
+from memsense.write.vectors import LATER, BatchVectors, TokenText, list_texts, list_token_texts
 
 if TYPE_CHECKING:
     from memsense.write.drafting import Drafter
@@ -100,12 +100,14 @@ class Writes:
         self, given: Given, draft: SessionDraft, joined: psycopg.Connection | None
     ) -> tuple[SessionDraft, str | None]:
         """The draft, completing what awaits its answer, and then what was said before that."""
-        from memsense.write.completing import brings_answer, complete
+        from memsense.write.completing import complete_exchange, starts_with_answer
 
-        if brings_answer(given.conversation, draft) and (
+        if starts_with_answer(given.conversation, draft) and (
             awaiting := self._find_awaiting(draft, joined)
         ):
-            return complete(given.drafter, given.conversation, draft, awaiting), awaiting.before
+            return complete_exchange(
+                given.drafter, given.conversation, draft, awaiting
+            ), awaiting.before
         return draft, None
 
     def _find_awaiting(
@@ -131,12 +133,12 @@ class Writes:
     ) -> None:
         """Embed all that is new in one batch, tokens with what was said before, if it is known."""
         exchanges: list[TokenText] = []
-        if vectors.gives_tokens and vectors.deferred is None and joined is None:
+        if vectors.has_tokens and vectors.deferred is None and joined is None:
             asked = [draft for draft, before in ready if before is None]
             found = iter(self._said_before_each(asked))
             for draft, before in ready:
-                exchanges += exchanges_of(draft, next(found) if before is None else before)
-        vectors.prepare(texts_of([draft for draft, _ in ready]), exchanges)
+                exchanges += list_token_texts(draft, next(found) if before is None else before)
+        vectors.prepare(list_texts([draft for draft, _ in ready]), exchanges)
 
     def _add(
         self,
@@ -214,7 +216,7 @@ class Writes:
                 store.name_tenant(connection, self._context.settings.tenant)
                 return work(connection)
 
-        result = vectors.complete(write)
+        result = vectors.retry_until_embedded(write)
         if vectors.deferred is not None:
             self._context.wake_worker()
         return result

@@ -8,7 +8,7 @@ from typing import Any
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all, fetch_batches
 from memsense.store.scopes import Namespace
-from memsense.write.exported import FORMAT, VERSION, write_vector
+from memsense.write.exported import FORMAT, VERSION, encode_vector
 
 FILE = "export.sql"
 
@@ -123,7 +123,7 @@ def _as_line(row: _Row) -> dict[str, Any]:
         values[name] = values[name].isoformat() if values[name] else None
     told = {name: value for name, value in values.items() if value not in (None, "", [], {})}
     made = {
-        route: write_vector(bytes(sent))
+        route: encode_vector(bytes(sent))
         for route, sent in zip(row.routes, row.embeddings, strict=True)
     }
     return {"chunk": row.chunk_id, **told, **({"vectors": made} if made else {})}

@@ -14,7 +14,7 @@ from memsense.store.marks import mark_session
 from memsense.store.scopes import Namespace, Scope
 from memsense.store.vectors import insert_embeddings
 from memsense.write.expiry import has_expired
-from memsense.write.exported import FORMAT, ExportedChunk, Ingested
+from memsense.write.exported import FORMAT, ExportedChunk, LedgerEntry
 
 FILE = "export.sql"
 
@@ -216,10 +216,10 @@ def _renumber(detail: Mapping[str, Any], ids: Mapping[int, int]) -> dict[str, An
 
 def _write_ledger(connection: Connection, scope: Scope, session_id: str, placed: _Placed) -> None:
     """What logs brought of the exchanges, and that an import has brought them."""
-    rows: list[tuple[Ingested, int]] = []
+    rows: list[tuple[LedgerEntry, int]] = []
     for chunk, ordinal in placed.chunks:
         if chunk.part == 0:
-            own = Ingested(format=FORMAT, key=chunk.key, hash=chunk.content_hash, ordinal=0)
+            own = LedgerEntry(format=FORMAT, key=chunk.key, hash=chunk.content_hash, ordinal=0)
             rows.append((own, ordinal))
         rows += [(item, ordinal + item.ordinal - chunk.ordinal) for item in chunk.ledger]
     values = {

@@ -142,7 +142,7 @@ def restore(
         raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")
     inactive = [chunk_id for chunk_id, _ in drafts]
     texts = [text for _, draft in drafts for text in draft.texts().values()]
-    for _, vectors in embed.of_each(place.scope.models):
+    for _, vectors in embed.iter_models(place.scope.models):
         if vectors is not None:
             vectors(texts)
     for chunk_id, draft in drafts:

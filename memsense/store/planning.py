@@ -13,7 +13,7 @@ from memsense.store import rows
 from memsense.store.awaiting import check_awaiting
 from memsense.store.scopes import Namespace, Scope, find_scope
 from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
-from memsense.write.chunking import DEDUP_SECONDS, exchange_key
+from memsense.write.chunking import DEDUP_SECONDS, format_ledger_key
 from memsense.write.expiry import has_expired
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ def _key(scope: Scope) -> dict[str, Any]:
 def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
     """The exchange as the ledger knows it where no turn chunk keeps its hash."""
     first = exchange.chunks[0]
-    key = exchange_key(first.content_hash, first.dedup_window)
+    key = format_ledger_key(first.content_hash, first.dedup_window)
     return replace(
         exchange, messages={key: first.occurred_at.isoformat()} if first.occurred_at else {}
     )
@@ -191,7 +191,7 @@ def _find_repeats_in_session_chunks(
 
 def _known_ordinal(chunk: ChunkDraft, ledger: Mapping[str, tuple[str, int]]) -> int | None:
     for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
-        found = ledger.get(exchange_key(chunk.content_hash, window))
+        found = ledger.get(format_ledger_key(chunk.content_hash, window))
         if found and _is_near(chunk.occurred_at, datetime.fromisoformat(found[0])):
             return found[1]
     return None

@@ -30,8 +30,8 @@ def insert_tokens(
 
     Exchanges whose tokens lack are left to a job.
     """
-    for model, given in vectors.of_each(scope.models):
-        if given is None or not given.gives_tokens:
+    for model, given in vectors.iter_models(scope.models):
+        if given is None or not given.has_tokens:
             continue
         found = given.tokens(texts)
         put_tokens(connection, scope, chunk_ids, texts, found, model=model)

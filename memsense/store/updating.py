@@ -107,7 +107,7 @@ def _find_expiry(place: ChunkPlace, chunk: Chunk, update: Update) -> datetime | 
     """As the update says; else as it was, or sooner by the rule of a tag that the update gives."""
     if update.expires_at is not None or update.ttl is not None:
         return choose_expiry(update.expires_at, update.ttl)
-    tagged = place.scope.ttl.expiry_of_tags(update.tags or (), datetime.now(UTC))
+    tagged = place.scope.ttl.compute_tag_expiry(update.tags or (), datetime.now(UTC))
     return min(filter(None, (chunk.expires_at, tagged)), default=None)
 
 

@@ -88,7 +88,7 @@ def insert_embeddings(
     texts = [text for *_, text in wanted]
     if not scope.models:
         enqueue_chunks(connection, scope, EMBED, chunk_ids, model=None)
-    for model, given in embed.of_each(scope.models):
+    for model, given in embed.iter_models(scope.models):
         vectors = given(texts) if given else [None] * len(texts)
         found = [
             Embedding(chunk_id, before, route, draft.granularity, vector)
@@ -96,7 +96,7 @@ def insert_embeddings(
             if vector is not None
         ]
         if found and put_embeddings(connection, replace(scope, models=[model]), found):
-            embed.left_fresh = True
+            embed.has_unindexed_vectors = True
         lacking = (item[1] for item, vector in zip(wanted, vectors, strict=True) if vector is None)
         enqueue_chunks(connection, scope, EMBED, list(dict.fromkeys(lacking)), model=model)
 
@@ -180,7 +180,7 @@ def embed_left(
     wanted = [(chunk, route, text) for chunk in chunks for route, text in chunk.lacking().items()]
     found = vectors([text for *_, text in wanted])
     exchanges = {chunk.chunk_id: chunk.exchange() for chunk in chunks}
-    said = {key: text for key, text in exchanges.items() if text and vectors.gives_tokens}
+    said = {key: text for key, text in exchanges.items() if text and vectors.has_tokens}
     tokens = vectors.tokens(list(said.values())) if said else []
     put_embeddings(
         connection,

@@ -37,7 +37,7 @@ from memsense.write.chunking import (
     link_turns,
 )
 from memsense.write.expiry import has_expired
-from memsense.write.vectors import BatchVectors, TokenText, in_a_row
+from memsense.write.vectors import BatchVectors, TokenText, chain_token_texts
 
 Embed = BatchVectors
 """Unit vectors of texts, and tokens of exchanges, by what was embedded before; None where one is
@@ -58,7 +58,7 @@ def write_session(
     are made later; in mode `session`, which stores nothing else, they are written at once. A
     session that holds turns, or session chunks alone or beside them, goes on as it began.
     """
-    draft = replace(scope.ttl.date(draft), mode=_settle_mode(connection, scope, draft))
+    draft = replace(scope.ttl.apply(draft), mode=_settle_mode(connection, scope, draft))
     if draft.mode == "session" and not draft.format:
         draft = replace(draft, exchanges=[name_exchange(item) for item in draft.exchanges])
     plan = plan_session(connection, scope, draft)
@@ -142,7 +142,7 @@ def append_turns(
     ]
     chunk_ids = insert_chunks(connection, scope, linked, event=event)
     last_id = before[-1].chunk_id if before else None
-    said = in_a_row(linked, before[-1].text if before else "")
+    said = chain_token_texts(linked, before[-1].text if before else "")
     insert_tokens(connection, scope, chunk_ids, said, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)

@@ -1,76 +1,85 @@
-"""Cuts exchanges into chunks and says what each chunk knows of its neighbours; pure text work."""
+"""Chunks of exchanges and sessions: cutting, linking to neighbours, identity; pure text work."""
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memsense.types import Chunk, ChunkDraft, render_exchange
 
 LARGEST_CHUNK = 4000
-"""Characters; longer exchanges become several chunks, and sessions are cut near this size."""
+"""Characters; longer exchanges become several chunks, and session chunks end near this size."""
 
 LONGEST_OPENING = 600
-"""Characters of the user's side that stand in front of every later part of a long exchange."""
+"""Characters of the user's side that are repeated in front of each later part of an exchange."""
 
+# The end of one exchange and the beginning of the next form a weak field of the lexical route:
+# worth 3 points of turn recall@10 on LoCoMo.
 CONTEXT_BEFORE = 200
 CONTEXT_AFTER = 200
-"""Characters of each side of the previous and the next chunk that serve as context."""
+"""Characters of each side of the previous and of the next chunk that serve as context."""
 
 DEDUP_SECONDS = 600
-"""Equal content within this many seconds of event time counts once."""
+"""Equal content within this many seconds of event time is stored once."""
 
 
 def exchange_hash(*parts: object) -> str:
-    """SHA-256 (hex) of what identifies an exchange, or a chunk, within its scope."""
+    """Return the SHA-256 (hex) of the parts that identify an exchange or a chunk in its scope."""
+    # JSON keeps the parts apart: ("a", "bc") and ("ab", "c") are different exchanges.
     return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
 
 def dedup_window(occurred_at: datetime) -> int:
-    """The ten-minute stretch of event time that a moment falls into."""
+    """Return the number of the ten-minute window of event time that holds this moment."""
     return int(occurred_at.timestamp() // DEDUP_SECONDS)
 
 
-def exchange_key(content_hash: str, window: int) -> str:
-    """An exchange, or a message, as the ledger knows what no chunk keeps the hash of."""
+def format_ledger_key(content_hash: str, window: int) -> str:
+    """Return the ledger's key of content whose hash no chunk has any longer."""
     return f"{content_hash}@{window}"
 
 
 def split_text(text: str, limit: int = LARGEST_CHUNK) -> list[str]:
-    """Pieces of at most `limit` characters that join to the text, cut at the best border."""
+    """Cut a text into pieces of at most `limit` characters, which join to the text again.
+
+    Each cut is at the best border in the second half of a piece: a blank line, a line break, the
+    end of a sentence, a space.
+    """
     pieces: list[str] = []
     start = 0
+    # A position moves through the text. Cutting the rest off each time would copy it for each
+    # piece, which takes quadratic time for a message of megabytes.
     while len(text) - start > limit:
-        cut = _best_cut(text, start, limit)
+        cut = start + limit
+        for border in ("\n\n", "\n", ". ", " "):
+            at = text.rfind(border, start + limit // 2, start + limit)
+            if at >= 0:
+                cut = at + len(border)
+                break
         pieces.append(text[start:cut])
         start = cut
     return [*pieces, text[start:]] if start < len(text) else pieces
 
 
-def _best_cut(text: str, start: int, limit: int) -> int:
-    for border in ("\n\n", "\n", ". ", " "):
-        found = text.rfind(border, start + limit // 2, start + limit)
-        if found >= 0:
-            return found + len(border)
-    return start + limit
-
-
 def split_exchange(user_text: str, assistant_text: str) -> list[tuple[str, str]]:
-    """The (user, assistant) texts of each chunk of one exchange, in order."""
+    """Return the (user, assistant) texts of each chunk of one exchange, in order."""
     if len(user_text) + len(assistant_text) <= LARGEST_CHUNK:
         return [(user_text, assistant_text)]
     parts = [(piece, "") for piece in split_text(user_text)]
     answers = split_text(assistant_text)
+    # A chunk is embedded as both sides together, so the border between question and answer stays
+    # inside one chunk if it fits.
     if parts and answers and len(parts[-1][0]) + len(answers[0]) <= LARGEST_CHUNK:
         parts[-1] = (parts[-1][0], answers.pop(0))
     return parts + [("", piece) for piece in answers]
 
 
 def find_opening(user_text: str) -> str:
-    """How the user began: what is repeated in front of later parts, ending in a line break.
+    """Return the beginning of the user's text, to repeat it in front of later parts.
 
-    At most LONGEST_OPENING characters, cut at the best border; empty where the user said nothing.
+    At most LONGEST_OPENING characters, cut at the best border and ending in a line break; empty
+    for a blank text.
     """
     if not user_text.strip():
         return ""
@@ -79,8 +88,11 @@ def find_opening(user_text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What linking and session building need of a turn chunk, stored or not: what it says itself,
-    without a repeated opening. `expires_at` only where no turn is stored to say so."""
+    """The fields of a turn chunk, stored or not, that links and session chunks are made from.
+
+    `user_text` is without a repeated opening. `expires_at` is set only where no turn is stored
+    beside the session chunks; a stored turn has its own.
+    """
 
     ordinal: int
     part: int
@@ -97,12 +109,12 @@ class Turn:
 
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
-        """The turn that a draft describes, or a stored chunk."""
+        """Make the turn of a draft or of a stored chunk."""
         turn = cls(**{name: getattr(draft, name) for name in cls.__slots__})
         return replace(turn, user_text=draft.own_user_text)
 
     def render(self) -> str:
-        """The text as a session chunk holds it."""
+        """Return the text as a session chunk holds it."""
         return render_exchange(
             self.user_text, self.assistant_text, self.user_speaker, self.assistant_speaker
         )
@@ -110,20 +122,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a turn chunk knows of its neighbours."""
+    """The texts of its neighbours that a turn chunk holds."""
 
     next_user_text: str | None
     context: str
 
 
 def link_turns(turns: Sequence[Turn]) -> list[Link]:
-    """The link of each of these consecutive turns of one session."""
+    """Return the link of each of these consecutive turns of one session."""
     neighbours = zip([None, *turns[:-1]], [*turns[1:], None], strict=True) if turns else ()
     return [link_turn(before, after) for before, after in neighbours]
 
 
 def link_turn(before: Turn | None, after: Turn | None) -> Link:
-    """What stands around a turn: the end of the one before, the beginning of the one after."""
+    """Return the link of a turn between these two: the end of `before`, the start of `after`."""
     pieces: list[str] = []
     if before is not None:
         pieces += [before.user_text[-CONTEXT_BEFORE:], before.assistant_text[-CONTEXT_BEFORE:]]
@@ -138,64 +150,60 @@ def link_turn(before: Turn | None, after: Turn | None) -> Link:
 def build_session_chunks(
     session_id: str, turns: Iterable[Turn], last: ChunkDraft | None = None
 ) -> list[ChunkDraft]:
-    """Session chunks of about LARGEST_CHUNK characters over the turns, continuing `last` if given.
+    """Return session chunks of about LARGEST_CHUNK characters over the turns.
 
-    Filling is greedy, so that adding turns one by one gives what adding all at once does. A chunk
-    expires with the first of its turns; none holds both what expires and what never does.
+    The first one continues `last`, the session's last stored chunk, if there is one.
     """
-    chunks = list(_fill(session_id, turns, last))
-    return [replace(chunk, content_hash=_session_hash(chunk)) for chunk in chunks]
-
-
-def _session_hash(chunk: ChunkDraft) -> str:
-    return exchange_hash("session", chunk.session_id, chunk.ordinal, chunk.part)
-
-
-def _fill(session_id: str, turns: Iterable[Turn], last: ChunkDraft | None) -> Iterator[ChunkDraft]:
+    chunks: list[ChunkDraft] = []
     current = last
+    # Filling is greedy, so that turns added one by one give the chunks of turns added together.
     for turn in turns:
         text = turn.render()
-        if current is not None and _has_room(current, turn, text):
-            current = _extend(current, turn, text)
+        # A chunk expires with the first of its turns. A turn that never expires must not go with
+        # it, so no chunk holds both kinds.
+        if (
+            current is not None
+            and len(current.session_text) + len(text) < LARGEST_CHUNK
+            and (current.expires_at is None) == (turn.expires_at is None)
+        ):
+            ids = set(current.message_ids)
+            current = replace(
+                current,
+                last_ordinal=turn.ordinal,
+                session_text=f"{current.session_text}\n{text}",
+                message_ids=(
+                    *current.message_ids,
+                    *(key for key in turn.message_ids if key not in ids),
+                ),
+                occurred_at=current.occurred_at or turn.occurred_at,
+                expires_at=min(filter(None, (current.expires_at, turn.expires_at)), default=None),
+            )
             continue
         if current is not None:
-            yield current
-        current = _begin(session_id, turn, text)
+            chunks.append(current)
+        current = ChunkDraft(
+            granularity="session",
+            session_id=session_id,
+            ordinal=turn.ordinal,
+            last_ordinal=turn.ordinal,
+            part=turn.part,
+            agent_id=turn.agent_id,
+            session_text=text,
+            memory_kind="episodic",
+            occurred_at=turn.occurred_at,
+            occurred_zone_known=turn.occurred_zone_known,
+            message_ids=tuple(turn.message_ids),
+            source=turn.source,
+            content_hash="",
+            expires_at=turn.expires_at,
+        )
     if current is not None:
-        yield current
-
-
-def _has_room(chunk: ChunkDraft, turn: Turn, text: str) -> bool:
-    fits = len(chunk.session_text) + len(text) < LARGEST_CHUNK
-    return fits and (chunk.expires_at is None) == (turn.expires_at is None)
-
-
-def _begin(session_id: str, turn: Turn, text: str) -> ChunkDraft:
-    return ChunkDraft(
-        granularity="session",
-        session_id=session_id,
-        ordinal=turn.ordinal,
-        last_ordinal=turn.ordinal,
-        part=turn.part,
-        agent_id=turn.agent_id,
-        session_text=text,
-        memory_kind="episodic",
-        occurred_at=turn.occurred_at,
-        occurred_zone_known=turn.occurred_zone_known,
-        message_ids=tuple(turn.message_ids),
-        source=turn.source,
-        content_hash="",
-        expires_at=turn.expires_at,
-    )
-
-
-def _extend(chunk: ChunkDraft, turn: Turn, text: str) -> ChunkDraft:
-    known = set(chunk.message_ids)
-    return replace(
-        chunk,
-        last_ordinal=turn.ordinal,
-        session_text=f"{chunk.session_text}\n{text}",
-        message_ids=(*chunk.message_ids, *(key for key in turn.message_ids if key not in known)),
-        occurred_at=chunk.occurred_at or turn.occurred_at,
-        expires_at=min(filter(None, (chunk.expires_at, turn.expires_at)), default=None),
-    )
+        chunks.append(current)
+    # A session chunk is identified by its place, not by its text, which grows with the session.
+    return [
+        replace(
+            chunk,
+            content_hash=exchange_hash("session", chunk.session_id, chunk.ordinal, chunk.part),
+        )
+        for chunk in chunks
+    ]

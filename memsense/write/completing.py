@@ -1,6 +1,5 @@
-"""Makes one exchange of a user's message and its answer where they are added in two calls."""
+"""Completion of an exchange whose user message and answer are added in two calls."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memsense.embed import is_embeddable
@@ -8,108 +7,110 @@ from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (
     Awaiting,
     Chunk,
-    ChunkDraft,
     Completion,
     Conversation,
     ExchangeDraft,
     Message,
     SessionDraft,
 )
-from memsense.write.chunking import dedup_window, exchange_key
-from memsense.write.drafting import Annotations, Drafter, content_identity
+from memsense.write.chunking import dedup_window, format_ledger_key
+from memsense.write.drafting import Annotations, Drafter, hash_content
 from memsense.write.facets import FACETS
 
 
-def brings_answer(conversation: Conversation, draft: SessionDraft) -> bool:
-    """Whether the conversation, of which this is the draft, begins with what answers something: an
-    assistant's text, and before it no message of a user's, not even an invisible one.
+def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
+    """Return whether a conversation begins with an assistant's text that may answer a question.
+
+    `draft` is the draft of the conversation.
     """
     if not draft.exchanges or draft.mode == "session":
         return False
     if any(chunk.user_text for chunk in draft.exchanges[0].chunks):
         return False
+    # The draft has dropped invisible text. An answer to an invisible user message of the same call
+    # must not complete an earlier question, so the messages themselves are checked, too.
     first = pair_exchanges(conversation)[0]
     return not first.user and is_embeddable(joined_text(first.assistant))
 
 
-def complete(
+def complete_exchange(
     drafter: Drafter, conversation: Conversation, draft: SessionDraft, awaiting: Awaiting
 ) -> SessionDraft:
-    """The draft of the conversation with its first exchange in one with the one that awaits it."""
-    question = _as_message(awaiting.parts)
+    """Return the draft with its first exchange merged into the stored one that awaits an answer.
+
+    The result equals the draft of one call with both the question and the answer.
+    """
+    parts = awaiting.parts
+    stored = parts[0]
+    # Several user messages of the first call were joined when they were stored. They come back as
+    # one message, which has an id only if it was one from the beginning.
+    question = Message(
+        role="user",
+        text="".join(part.own_user_text for part in parts),
+        external_id=stored.message_ids[0] if len(stored.message_ids) == 1 else None,
+        speaker=stored.user_speaker,
+        at=stored.occurred_at,
+        at_zone_known=stored.occurred_zone_known,
+    )
     answer = pair_exchanges(conversation)[0].assistant
-    together = replace(conversation, messages=[question, *answer])
-    annotated = replace(drafter, annotations=_join(drafter.annotations, awaiting.parts[0]))
-    [exchange] = annotated.draft(together, draft.user_id).exchanges
-    answered = draft.exchanges[0].chunks[0]
+    merged = replace(conversation, messages=[question, *answer])
+    annotated = replace(drafter, annotations=_join_annotations(drafter.annotations, stored))
+    [exchange] = annotated.draft(merged, draft.user_id).exchanges
+    answer_chunk = draft.exchanges[0].chunks[0]
+
+    # All stored ids are kept, also where several messages had become one.
+    answer_ids = [message.external_id for message in answer if message.external_id]
+    message_ids = (*stored.message_ids, *answer_ids)
+    # The exchange expires with its question or its answer, whichever is sooner.
+    expiries = (stored.expires_at, answer_chunk.expires_at)
+    expires_at = min(filter(None, expiries), default=None)
+
+    # The hash of the question alone and of the answer alone go into the ledger: either call may be
+    # repeated, and no chunk has its hash any longer.
     pieces = (
-        (content_identity(conversation.session_id, [question]), question.at),
-        (answered.content_hash, answered.occurred_at),
+        (hash_content(conversation.session_id, [question]), question.at),
+        (answer_chunk.content_hash, answer_chunk.occurred_at),
     )
     completed = ExchangeDraft(
         chunks=[
-            _first_to_expire(_with_ids(chunk, awaiting.parts, answer), awaiting.parts[0], answered)
+            replace(chunk, message_ids=message_ids, expires_at=expires_at)
             for chunk in exchange.chunks
         ],
-        expiry_given=draft.exchanges[0].expiry_given or bool(awaiting.parts[0].expires_at),
+        expiry_given=draft.exchanges[0].expiry_given or bool(stored.expires_at),
         messages={
-            exchange_key(content_hash, dedup_window(at)): at.isoformat()
+            format_ledger_key(content_hash, dedup_window(at)): at.isoformat()
             for content_hash, at in pieces
             if at
         },
         completes=Completion(
-            ordinal=awaiting.parts[0].ordinal,
-            chunk_ids=[part.chunk_id for part in awaiting.parts],
+            ordinal=stored.ordinal,
+            chunk_ids=[part.chunk_id for part in parts],
             user_text=question.text,
-            answer=answered,
+            answer=answer_chunk,
         ),
     )
     return replace(draft, exchanges=[completed, *draft.exchanges[1:]])
 
 
-def _as_message(parts: Sequence[Chunk]) -> Message:
-    """What the user said; several messages of one call have become one."""
-    first = parts[0]
-    return Message(
-        role="user",
-        text="".join(part.own_user_text for part in parts),
-        external_id=first.message_ids[0] if len(first.message_ids) == 1 else None,
-        speaker=first.user_speaker,
-        at=first.occurred_at,
-        at_zone_known=first.occurred_zone_known,
-    )
-
-
-def _with_ids(chunk: ChunkDraft, parts: Sequence[Chunk], answer: Sequence[Message]) -> ChunkDraft:
-    """The chunk with every message's id, also where several had become one."""
-    said = (message.external_id for message in answer if message.external_id)
-    return replace(chunk, message_ids=(*parts[0].message_ids, *said))
-
-
-def _first_to_expire(chunk: ChunkDraft, stored: Chunk, answer: ChunkDraft) -> ChunkDraft:
-    """The chunk, expiring with the question or with the answer, whichever is sooner."""
-    expiries = (stored.expires_at, answer.expires_at)
-    return replace(chunk, expires_at=min(filter(None, expiries), default=None))
-
-
-def _join(given: Annotations, stored: Chunk) -> Annotations:
-    """What either call said of the exchange; the later call wins, tags and metadata are joined."""
-    kind = given.memory_kind
+def _join_annotations(later: Annotations, stored: Chunk) -> Annotations:
+    """Return the annotations of both calls; the later call wins, tags and metadata are joined."""
+    kind = later.memory_kind
+    # A kind without facet spans can't come from the rules, except for their "ephemeral". So the
+    # first caller chose it, and it stays.
     if kind is None and not stored.facet_spans and stored.memory_kind != "ephemeral":
         kind = stored.memory_kind
+    # Rules read both sides again, and find their facets anew. Only facets that the first caller
+    # gave are taken over.
+    rule_facets = {str(span["facet"]) for span in stored.facet_spans}
+    caller_facets = {
+        name: text for name in FACETS if name not in rule_facets and (text := getattr(stored, name))
+    }
     return Annotations(
-        agent_id=given.agent_id or stored.agent_id,
-        task_tag=given.task_tag or stored.task_tag,
-        tags=list(dict.fromkeys((*stored.tags, *given.tags))),
-        facets={**_facets_without_rule(stored), **given.facets},
+        agent_id=later.agent_id or stored.agent_id,
+        task_tag=later.task_tag or stored.task_tag,
+        tags=list(dict.fromkeys((*stored.tags, *later.tags))),
+        facets={**caller_facets, **later.facets},
         memory_kind=kind,
-        confidence=min(given.confidence, stored.confidence),
-        metadata={**stored.metadata, **given.metadata},
+        confidence=min(later.confidence, stored.confidence),
+        metadata={**stored.metadata, **later.metadata},
     )
-
-
-def _facets_without_rule(stored: Chunk) -> Mapping[str, str]:
-    """The facets that no rule found: rules read both sides anew, what a caller gave stays."""
-    by_rule = {str(span["facet"]) for span in stored.facet_spans}
-    found = {name: getattr(stored, name) for name in FACETS if name not in by_rule}
-    return {name: text for name, text in found.items() if text}

@@ -1,10 +1,10 @@
-"""Turns conversations into the drafts that the store writes."""
+"""Drafts of conversations: sessions, exchanges and chunks as the store writes them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -36,24 +36,36 @@ from memsense.types import (
 )
 from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
 from memsense.write.expiry import check_expiry, choose_expiry
-from memsense.write.facets import FACETS, Facets, FacetTagger
+from memsense.write.facets import FACETS, FacetTagger
 
 
 def _read_facets(value: object) -> object:
     if not isinstance(value, Mapping):
         raise refused("must be a mapping", value)
-    given = dict(cast("Mapping[object, object]", value))
-    if unknown := [key for key in given if key not in FACETS]:
-        told = ", ".join(map(shorten, unknown))
-        raise ValueError(f"has no facet {told}; there are {', '.join(FACETS)}")
-    return given
+    facets = dict(cast("Mapping[object, object]", value))
+    if unknown := [key for key in facets if key not in FACETS]:
+        names = ", ".join(map(shorten, unknown))
+        raise ValueError(f"has no facet {names}; there are {', '.join(FACETS)}")
+    return facets
 
 
 class Annotations(Input):
-    """What the caller says about what is added; it wins over what rules find.
+    """Annotations of what is added, by its caller; they win over the facets that rules find.
 
-    It expires at `expires_at`, or so long after it was stored as `ttl` says ("30d", a timedelta;
-    "never" whatever the namespace's rules say). Making one raises InvalidInputError.
+    Args:
+        agent_id: The agent that the exchanges belong to, at most 500 characters.
+        task_tag: The task that the exchanges belong to; a field of the lexical route.
+        tags: Labels to filter by.
+        facets: Texts of `personal_info`, `preferences` and `events`; they replace the rules' texts.
+        memory_kind: "stable", "preference", "episodic" or "ephemeral"; by default by the facets.
+        confidence: From 0 to 1; stored and shown, never ranked by.
+        metadata: JSON values to filter by.
+        expires_at: When the chunks expire. Excludes `ttl`.
+        ttl: How long after storing they expire: "30d", a timedelta, or "never", which also
+            overrides the namespace's rules.
+
+    Raises:
+        InvalidInputError: If a value is out of range, names the argument.
     """
 
     agent_id: Id | None = None
@@ -76,32 +88,25 @@ NO_ANNOTATIONS = Annotations()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    """A conversation with what is worked out once for all of its exchanges."""
+    """A conversation with the values that are computed once for all of its exchanges."""
 
     conversation: Conversation
     keys: Mapping[int, str]
     speakers: Sequence[str]
-
-
-class _Part(NamedTuple):
-    """What becomes one chunk of an exchange: both sides, its number from 0, and how many there are.
-
-    `opening` is what stands in front of the user's side.
-    """
-
-    user_text: str
-    assistant_text: str
-    number: int
-    total: int
-    opening: str
+    metadata: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafter:
-    """Cuts conversations into exchange drafts with facets.
+    """Maker of exchange drafts with facets from conversations.
 
-    `ledger`: whether what is known already is decided by message keys (logs that are read again)
-    or by content within ten minutes of event time (calls).
+    Args:
+        tagger: Finds the facets of each chunk.
+        mode: "turn", "session" or "hybrid", which stores both kinds of chunks.
+        ledger: True for logs, which are read again: message keys decide whether an exchange is
+            stored already. False for calls: equal content within ten minutes of event time is one.
+        user_speaker: The speaker whose messages are the user's side in a log of several people.
+        annotations: Annotations for all exchanges.
     """
 
     tagger: FacetTagger
@@ -111,13 +116,17 @@ class Drafter:
     annotations: Annotations = NO_ANNOTATIONS
 
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
-        """The session that a conversation adds to the user's memory."""
+        """Return the session draft of a conversation, for this user's memory."""
         exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
         speakers = {message.speaker for message in conversation.messages if message.speaker}
         session = _Session(
             conversation=conversation,
-            keys=_name_messages(conversation),
+            keys=_number_repeated_keys(conversation),
             speakers=sorted(speakers),
+            # Readers report a log's own user there; it names the memory, and is not stored again.
+            metadata={
+                name: value for name, value in conversation.metadata.items() if name != "user_id"
+            },
         )
         drafts = [self._draft_exchange(session, exchange) for exchange in exchanges]
         return SessionDraft(
@@ -130,125 +139,121 @@ class Drafter:
         )
 
     def _draft_exchange(self, session: _Session, exchange: Exchange) -> ExchangeDraft:
-        conversation = session.conversation
-        user_text, assistant_text = _side(exchange.user), _side(exchange.assistant)
+        """Return the draft of one exchange; without chunks if it has nothing to embed."""
+        conversation, options = session.conversation, self.annotations
+        user_text, assistant_text = _join_visible(exchange.user), _join_visible(exchange.assistant)
         if not user_text and not assistant_text:
             return ExchangeDraft(chunks=())
+
         messages = [*exchange.user, *exchange.assistant]
         ledger = {session.keys[id(message)]: message_hash(message) for message in messages}
+        # An edited message of a log must change the hash but keep its key, so the ledger is
+        # hashed. A call has no keys that come again; there the content alone counts.
         identity = (
             exchange_hash(conversation.session_id, conversation.format, sorted(ledger.items()))
             if self.ledger
-            else content_identity(conversation.session_id, messages)
+            else hash_content(conversation.session_id, messages)
         )
+
+        # All parts of the exchange share its time, its speakers and its annotations.
+        first = next((message for message in messages if message.at), None)
+        occurred_at = first.at if first else conversation.started_at
+        user_speaker = _join_speakers(exchange.user)
+        assistant_speaker = _join_speakers(exchange.assistant)
+        message_ids = tuple(message.external_id for message in messages if message.external_id)
+        metadata = {**session.metadata, **options.metadata}
+        window = 0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC))
+        expires_at = choose_expiry(options.expires_at, options.ttl)
+
         pieces = split_exchange(user_text, assistant_text)
-        opening = find_opening(user_text)
-        chunks = [
-            self._draft_chunk(
-                session,
-                exchange,
-                _Part(*sides, number, len(pieces), opening if number else ""),
-                identity,
+        beginning = find_opening(user_text) if len(pieces) > 1 else ""
+        chunks: list[ChunkDraft] = []
+        for part, (user_piece, assistant_piece) in enumerate(pieces):
+            # An answer alone often lacks what was asked, so each later part begins as the user
+            # did (docs/retrieval.md, "Long exchanges"). Facets are those of the part's own text,
+            # so that none is found twice; their spans are moved behind the opening.
+            opening = beginning if part else ""
+            facets = self.tagger.tag(user_piece, assistant_piece)
+            spans: list[Mapping[str, JsonValue]] = []
+            for span in facets.spans:
+                shift = len(opening) if span.side == "user" else 0
+                spans.append(
+                    {
+                        "facet": span.facet,
+                        "rule": span.rule,
+                        "side": span.side,
+                        "start": span.start + shift,
+                        "end": span.end + shift,
+                    }
+                )
+            chunk = ChunkDraft(
+                granularity="turn",
+                session_id=conversation.session_id,
+                ordinal=exchange.ordinal,
+                last_ordinal=exchange.ordinal,
+                part=part,
+                part_count=len(pieces),
+                opening_length=len(opening),
+                agent_id=options.agent_id or conversation.agent_id,
+                user_text=opening + user_piece,
+                assistant_text=assistant_piece,
+                user_speaker=user_speaker,
+                assistant_speaker=assistant_speaker,
+                task_tag=options.task_tag,
+                tags=tuple(options.tags),
+                memory_kind=options.memory_kind or facets.memory_kind,
+                personal_info=options.facets.get("personal_info", facets.personal_info),
+                preferences=options.facets.get("preferences", facets.preferences),
+                events=options.facets.get("events", facets.events),
+                facet_spans=spans,
+                confidence=options.confidence,
+                occurred_at=occurred_at,
+                occurred_zone_known=first.at_zone_known if first else True,
+                message_ids=message_ids,
+                source=f"{conversation.format}:{conversation.source}",
+                metadata=metadata,
+                # The first part keeps the exchange's own hash: by it the ledger finds the exchange.
+                content_hash=exchange_hash(identity, part) if part else identity,
+                dedup_window=window,
+                expires_at=expires_at,
             )
-            for number, sides in enumerate(pieces)
-        ]
-        given = self.annotations
+            chunks.append(chunk)
         return ExchangeDraft(
             chunks=chunks,
             messages=ledger if self.ledger else {},
-            expiry_given=given.expires_at is not None or given.ttl is not None,
+            expiry_given=options.expires_at is not None or options.ttl is not None,
         )
 
-    def _draft_chunk(
-        self,
-        session: _Session,
-        exchange: Exchange,
-        part: _Part,
-        identity: str,
-    ) -> ChunkDraft:
-        conversation = session.conversation
-        given = self.annotations
-        facets = self._find_facets(part.user_text, part.assistant_text)
-        messages = [*exchange.user, *exchange.assistant]
-        first = next((message for message in messages if message.at), None)
-        occurred_at = first.at if first else conversation.started_at
-        return ChunkDraft(
-            granularity="turn",
-            session_id=conversation.session_id,
-            ordinal=exchange.ordinal,
-            last_ordinal=exchange.ordinal,
-            part=part.number,
-            part_count=part.total,
-            opening_length=len(part.opening),
-            agent_id=given.agent_id or conversation.agent_id,
-            user_text=part.opening + part.user_text,
-            assistant_text=part.assistant_text,
-            user_speaker=_speaker(exchange.user),
-            assistant_speaker=_speaker(exchange.assistant),
-            task_tag=given.task_tag,
-            tags=tuple(given.tags),
-            memory_kind=given.memory_kind or facets.memory_kind,
-            personal_info=given.facets.get("personal_info", facets.personal_info),
-            preferences=given.facets.get("preferences", facets.preferences),
-            events=given.facets.get("events", facets.events),
-            facet_spans=_spans(facets, len(part.opening)),
-            confidence=given.confidence,
-            occurred_at=occurred_at,
-            occurred_zone_known=first.at_zone_known if first else True,
-            message_ids=tuple(message.external_id for message in messages if message.external_id),
-            source=f"{conversation.format}:{conversation.source}",
-            metadata={**_own_metadata(conversation), **given.metadata},
-            content_hash=exchange_hash(identity, part.number) if part.number else identity,
-            dedup_window=0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC)),
-            expires_at=choose_expiry(given.expires_at, given.ttl),
-        )
 
-    def _find_facets(self, user_text: str, assistant_text: str) -> Facets:
-        return self.tagger.tag(user_text, assistant_text)
+def _number_repeated_keys(conversation: Conversation) -> dict[int, str]:
+    """Return each message's ledger key, by its `id()`.
 
-
-def _name_messages(conversation: Conversation) -> dict[int, str]:
-    """Each message's key by its `id()`; a key that the log uses again is told apart by a count."""
-    used: Counter[str] = Counter()
+    A key that a log uses several times gets a count: "m1", "m1#2", "m1#3".
+    """
+    counts: Counter[str] = Counter()
     keys: dict[int, str] = {}
+    # Computed once for the conversation: searching the messages again for each exchange would
+    # take quadratic time.
     for index, message in enumerate(conversation.messages):
         key = message_key(conversation, index, message)
-        keys[id(message)] = f"{key}#{used[key] + 1}" if used[key] else key
-        used[key] += 1
+        keys[id(message)] = f"{key}#{counts[key] + 1}" if counts[key] else key
+        counts[key] += 1
     return keys
 
 
-def _side(messages: Sequence[Message]) -> str:
+def _join_visible(messages: Sequence[Message]) -> str:
     text = joined_text(messages)
     return text if is_embeddable(text) else ""
 
 
-def _speaker(messages: Sequence[Message]) -> str | None:
+def _join_speakers(messages: Sequence[Message]) -> str | None:
     names = dict.fromkeys(message.speaker for message in messages if message.speaker)
     return ", ".join(names) or None
 
 
-def content_identity(session_id: str, messages: Sequence[Message]) -> str:
-    """The hash of what is said: what one exchange of a call is known by."""
-    said = [
+def hash_content(session_id: str, messages: Sequence[Message]) -> str:
+    """Return the hash of the messages' content, which identifies an exchange that a call added."""
+    contents = [
         (message.role, message.speaker, message.external_id, message.text) for message in messages
     ]
-    return exchange_hash(session_id, said)
-
-
-def _own_metadata(conversation: Conversation) -> Mapping[str, JsonValue]:
-    return {name: value for name, value in conversation.metadata.items() if name != "user_id"}
-
-
-def _spans(facets: Facets, before_user: int) -> list[Mapping[str, JsonValue]]:
-    """Where the facets stand; so many characters stand before the user's side."""
-    return [
-        {
-            "facet": s.facet,
-            "rule": s.rule,
-            "side": s.side,
-            "start": s.start + (shift := before_user if s.side == "user" else 0),
-            "end": s.end + shift,
-        }
-        for s in facets.spans
-    ]
+    return exchange_hash(session_id, contents)

@@ -1,4 +1,4 @@
-"""When a chunk expires: as its caller says, else by a rule of its tags, else of its namespace."""
+"""Expiry of chunks: set by the caller, else by a rule of a tag, else by the namespace's rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,75 +7,83 @@ from typing import Any, Self
 
 from memsense.errors import InvalidInputError
 from memsense.inputs import NEVER, Ttl
-from memsense.types import ExchangeDraft, SessionDraft
+from memsense.types import SessionDraft
 
 SETTING = "ttl"
-"""The setting of a namespace that holds its rules."""
+"""Name of the namespace setting that holds the rules."""
 
 ALL = ""
-"""The rule of a namespace stands where the others have their tag, which is never empty."""
+"""Key of the namespace's own rule. Other keys are tags, and a tag is never empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class TtlRules:
-    """How many seconds chunks are kept: by tag, and under `ALL` those without such a tag."""
+    """Lifetimes in seconds: by tag, and under `ALL` for chunks without such a tag."""
 
     seconds: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def read(cls, setting: object) -> Self:
-        """The rules of a setting as it is stored, None where there is none."""
-        found: Any = setting
-        return cls(dict(found or {}))
+        """Make the rules from the stored setting, or from None if there is none."""
+        rules: Any = setting
+        return cls(dict(rules or {}))
 
-    def expiry(self, tags: Sequence[str], now: datetime) -> datetime | None:
-        """When what is stored now under these tags expires: by the shortest of their rules."""
-        found = self.expiry_of_tags(tags, now)
-        if found is None and ALL in self.seconds:
+    def compute_expiry(self, tags: Sequence[str], now: datetime) -> datetime | None:
+        """Return when a chunk stored now with these tags expires; None for never."""
+        expires_at = self.compute_tag_expiry(tags, now)
+        # A tag's rule wins over the namespace's, also where it is the longer one.
+        if expires_at is None and ALL in self.seconds:
             return now + timedelta(seconds=self.seconds[ALL])
-        return found
+        return expires_at
 
-    def expiry_of_tags(self, tags: Sequence[str], now: datetime) -> datetime | None:
-        """When what gets these tags now expires by their rules; None where they have none."""
-        own = [self.seconds[tag] for tag in tags if tag in self.seconds and tag != ALL]
-        return now + timedelta(seconds=min(own)) if own else None
+    def compute_tag_expiry(self, tags: Sequence[str], now: datetime) -> datetime | None:
+        """Return the expiry by the shortest rule of these tags; None if no tag has a rule."""
+        lifetimes = [self.seconds[tag] for tag in tags if tag in self.seconds and tag != ALL]
+        return now + timedelta(seconds=min(lifetimes)) if lifetimes else None
 
-    def date(self, draft: SessionDraft) -> SessionDraft:
-        """The session, its chunks dated by the rules where nobody has said when they expire."""
+    def apply(self, draft: SessionDraft) -> SessionDraft:
+        """Return the session with the rules' expiry on each exchange whose caller set none."""
         if not self.seconds:
             return draft
         now = datetime.now(UTC)
-        return replace(draft, exchanges=[self._date(item, now) for item in draft.exchanges])
-
-    def _date(self, exchange: ExchangeDraft, now: datetime) -> ExchangeDraft:
-        if exchange.expiry_given:
-            return exchange
-        chunks = [
-            replace(chunk, expires_at=self.expiry(chunk.tags, now)) for chunk in exchange.chunks
-        ]
-        return replace(exchange, chunks=chunks)
+        return replace(
+            draft,
+            exchanges=[
+                exchange
+                # A caller's "never" leaves `expires_at` empty, so the flag is asked instead.
+                if exchange.expiry_given
+                else replace(
+                    exchange,
+                    chunks=[
+                        replace(chunk, expires_at=self.compute_expiry(chunk.tags, now))
+                        for chunk in exchange.chunks
+                    ],
+                )
+                for exchange in draft.exchanges
+            ],
+        )
 
 
 NO_TTL = TtlRules()
 
 
 def has_expired(expires_at: datetime | None) -> bool:
-    """Whether that moment has passed."""
+    """Return whether the expiry has passed; False for None, which never expires."""
     return expires_at is not None and expires_at <= datetime.now(UTC)
 
 
 def check_expiry(expires_at: datetime | None, ttl: Ttl | None) -> None:
-    """Raise InvalidInputError for both, and for a moment that has passed."""
+    """Raise InvalidInputError if both are given, or if `expires_at` has passed."""
     if expires_at is not None and ttl is not None:
-        raise InvalidInputError("expires_at and ttl exclude each other: give one of them")
-    if has_expired(expires_at):
-        assert expires_at is not None
-        told = expires_at.isoformat()
-        raise InvalidInputError(f"expires_at must lie in the future: {told} has passed")
+        raise InvalidInputError("expires_at and ttl exclude each other: pass only one of them")
+    if expires_at is not None and has_expired(expires_at):
+        raise InvalidInputError(
+            f"expires_at must lie in the future: {expires_at.isoformat()} has passed"
+        )
 
 
 def choose_expiry(expires_at: datetime | None, ttl: Ttl | None) -> datetime | None:
-    """When what is stored now expires, as its caller says; None where that is never."""
+    """Return when a chunk stored now expires by its caller's arguments; None for never."""
     if ttl is None or ttl == NEVER:
         return expires_at
     assert isinstance(ttl, timedelta)

@@ -1,7 +1,7 @@
-"""The lines of an export, version 2: what they hold, and how they are read back.
+"""Lines of an export, version 2, and their reader.
 
-A header with what the namespace has set, then for each user a line with the speakers and a line for
-each chunk, then a line that says how many there were. docs/data.md describes the fields.
+A header with the namespace's settings; then for each user a line with the speakers and a line for
+each chunk; then a footer with the number of chunks. docs/data.md describes the fields.
 """
 
 import base64
@@ -32,18 +32,17 @@ from memsense.types import ChunkDraft, Granularity, JsonValue, MemoryKind, Statu
 VERSION = 2
 
 READ_VERSIONS = (1, 2)
-"""Version 1 says nothing of settings and profiles."""
+"""Version 1 has no settings and no profiles."""
 
 FORMAT = "memsense"
-"""What the ledger calls an import: an exchange that one brought is known to the next."""
+"""Format of imports in the ledger: exchanges of one import are known to the next one."""
 
 _Whole = Annotated[int, whole_number(0, 2**31 - 1)]
 _Large = Annotated[int, whole_number(-LARGEST_BIGINT, LARGEST_BIGINT)]
 
 
 class Header(Input):
-    """The first line: which form follows, what the vectors were made with, and what the namespace
-    had set."""
+    """First line of an export: its version, the vectors' model, and the namespace's settings."""
 
     memsense_export: int
     namespace: Name
@@ -57,20 +56,20 @@ class Header(Input):
 
 
 class ExportedUser(Input):
-    """The line before a user's chunks; who speaks in them."""
+    """Line before a user's chunks, with the speakers in them."""
 
     user: Id
     speakers: Names = ()
 
 
 class Footer(Input):
-    """The last line: how many chunks stand before it."""
+    """Last line: the number of chunks before it, by which a truncated file is noticed."""
 
     chunks: _Whole
 
 
-class Ingested(Input):
-    """A message that a log brought, by which it is known when it comes again."""
+class LedgerEntry(Input):
+    """Message of an ingested log, which is recognised by it when the log is read again."""
 
     format: str
     key: str
@@ -78,8 +77,8 @@ class Ingested(Input):
     ordinal: _Whole
 
 
-class Happened(Input):
-    """An entry of a chunk's history."""
+class HistoryEntry(Input):
+    """Entry of a chunk's history."""
 
     kind: str
     detail: Mapping[str, Any]
@@ -87,7 +86,7 @@ class Happened(Input):
 
 
 class ExportedChunk(Input):
-    """A chunk with what became of it; of one that is forgotten or has expired, its place alone."""
+    """Chunk with its history; without texts if it is forgotten or expired."""
 
     chunk: _Large
     session_id: Id
@@ -122,41 +121,48 @@ class ExportedChunk(Input):
     content_hash: Name
     dedup_window: _Large = 0
     expires_at: Time | None = None
-    ledger: Sequence[Ingested] = ()
-    history: Sequence[Happened] = ()
+    ledger: Sequence[LedgerEntry] = ()
+    history: Sequence[HistoryEntry] = ()
     vectors: Mapping[str, str] = {}
 
     @property
     def key(self) -> str:
-        """What the content is known by within a memory."""
+        """The key of the content within a memory."""
         return f"{self.content_hash}@{self.dedup_window}"
 
     def as_forgotten(self) -> "ExportedChunk":
-        """Its place and what it is known by, without anything that it says."""
-        kept = {
+        """Return the chunk without its texts: only its place and its keys.
+
+        The keys keep a forgotten exchange away when its log is ingested again.
+        """
+        names = {
             "chunk", "session_id", "granularity", "ordinal", "last_ordinal", "part", "part_count",
             "recorded_at", "occurred_at", "message_ids", "content_hash", "dedup_window", "ledger",
         }  # fmt: skip
-        values = {name: getattr(self, name) for name in kept}
+        values = {name: getattr(self, name) for name in names}
         return ExportedChunk(**values, status="deleted")
 
     def draft(self, ordinal: int) -> ChunkDraft:
-        """The chunk as it is written at this place of its session."""
+        """Return the chunk's draft, for this place of its session."""
         names = (name for name in ChunkDraft.__slots__ if name in ExportedChunk.model_fields)
         values = {name: getattr(self, name) for name in names}
         span = self.last_ordinal - self.ordinal
         values |= {"ordinal": ordinal, "last_ordinal": ordinal + span}
-        if self.status == "deleted":  # what has no text must not stand for what has
+        if self.status == "deleted":
+            # Without its text it must not pass for a stored copy of an exchange that has one.
             values["content_hash"] = f"{self.content_hash}:forgotten:{ordinal}"
         return ChunkDraft(**values)
 
     def read_vectors(self, dimension: int) -> dict[str, NDArray[np.float32]]:
-        """The vector of each of its texts, by route, of those whose width is right."""
-        found = {
+        """Return the vectors of its texts by route, (dimension,) float32.
+
+        Vectors of another length are left out, so that they are made again.
+        """
+        decoded = {
             route: np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float32)
             for route, text in self.vectors.items()
         }
-        return {route: vector for route, vector in found.items() if len(vector) == dimension}
+        return {route: vector for route, vector in decoded.items() if len(vector) == dimension}
 
 
 Line = Header | ExportedUser | ExportedChunk | Footer
@@ -167,65 +173,68 @@ _KINDS: Mapping[str, type[Line]] = {
     "chunk": ExportedChunk,
     "chunks": Footer,
 }
-"""What a line is, by its first field."""
+"""Types of lines by their first field."""
 
 
-def write_vector(sent: bytes) -> str:
-    """A halfvec as PostgreSQL sends it, as base64 of 2-byte floats, the lower byte first."""
-    return base64.b64encode(np.frombuffer(sent[4:], dtype=">f2").astype("<f2").tobytes()).decode()
+def encode_vector(halfvec: bytes) -> str:
+    """Return a halfvec in PostgreSQL's binary form as base64 of little-endian 2-byte floats."""
+    # Four bytes of dimension come first; PostgreSQL sends its numbers big-endian.
+    floats = np.frombuffer(halfvec[4:], dtype=">f2")
+    return base64.b64encode(floats.astype("<f2").tobytes()).decode()
 
 
-def write_line(values: Mapping[str, Any]) -> str:
-    """A line of an export."""
+def format_line(values: Mapping[str, Any]) -> str:
+    """Return the values as one line of an export."""
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str) + "\n"
-
-
-def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
-    """What the lines of an export say, the header first; blank ones say nothing.
-
-    Raises IngestError, which names the line, for what is no export, or breaks off.
-    """
-    chunks, ended, number = 0, False, 0
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        line = _read_line(text, number)
-        if chunks == 0 and number == 1 and not isinstance(line, Header):
-            raise IngestError(_NO_EXPORT)
-        if isinstance(line, Footer):
-            ended = line.chunks == chunks
-            break
-        chunks += isinstance(line, ExportedChunk)
-        yield line
-    if not number:
-        raise IngestError(_NO_EXPORT)
-    if not ended:
-        raise IngestError(
-            f"the export breaks off at line {number}, after {chunks:,} chunks: import the whole"
-            " file again; what is stored already is left alone"
-        )
 
 
 _NO_EXPORT = "this is no export of memsense; 'memsense export' writes one, logs are for 'ingest'"
 
 
-def _read_line(text: str | bytes, number: int) -> Line:
-    try:
-        found: object = json.loads(text)
-    except ValueError as error:
-        told = f"{_NO_EXPORT} (line 1 is no JSON)" if number == 1 else f"line {number}: {error}"
-        raise IngestError(told) from error
-    values = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-    kind = next((_KINDS[name] for name in values if name in _KINDS), None)
-    if kind is None or (number == 1 and kind is not Header):
-        raise IngestError(_NO_EXPORT if number == 1 else f"line {number} is no line of an export")
-    version = values.get("memsense_export", VERSION)
-    if version not in READ_VERSIONS:
+def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
+    """Yield the lines of an export, the header first; blank lines are skipped.
+
+    Raises IngestError, which names the line, if the text is no export or is truncated.
+    """
+    chunks, has_ended, number = 0, False, 0
+    for number, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        try:
+            parsed: object = json.loads(text)
+        except ValueError as error:
+            message = (
+                f"{_NO_EXPORT} (line 1 is no JSON)" if number == 1 else f"line {number}: {error}"
+            )
+            raise IngestError(message) from error
+        values = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+        kind = next((_KINDS[name] for name in values if name in _KINDS), None)
+        if kind is None or (number == 1 and kind is not Header):
+            raise IngestError(
+                _NO_EXPORT if number == 1 else f"line {number} is no line of an export"
+            )
+        # The version is checked before the fields: a later version may have fields that are
+        # unknown here, and the error must then say to upgrade.
+        version = values.get("memsense_export", VERSION)
+        if version not in READ_VERSIONS:
+            raise IngestError(
+                f"the export has version {version}, this memsense reads up to {VERSION}: upgrade"
+                " memsense"
+            )
+        try:
+            line = kind(**values)
+        except (InvalidInputError, ValidationError) as error:
+            raise IngestError(f"line {number}: {error}") from error
+        if isinstance(line, Footer):
+            has_ended = line.chunks == chunks
+            break
+        chunks += isinstance(line, ExportedChunk)
+        yield line
+    if not number:
+        raise IngestError(_NO_EXPORT)
+    # An import stores as it reads, so the first part of a truncated file is stored already.
+    if not has_ended:
         raise IngestError(
-            f"the export has version {version}, this memsense reads up to {VERSION}: upgrade"
-            " memsense"
+            f"the export breaks off at line {number}, after {chunks:,} chunks: import the whole"
+            " file again; what is stored already is left alone"
         )
-    try:
-        return kind(**values)
-    except (InvalidInputError, ValidationError) as error:
-        raise IngestError(f"line {number}: {error}") from error

@@ -1,4 +1,4 @@
-"""Bulk ingestion: read, draft, embed and write as a pipeline, one transaction per session."""
+"""Bulk ingestion: logs are read, drafted, embedded and written, a transaction for each session."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,26 +13,37 @@ from pydantic import BeforeValidator
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
 from memsense.inputs import Gate, refused
-from memsense.types import Conversation, SessionDraft, SessionWrite
+from memsense.types import SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
-from memsense.write.vectors import BatchVectors, TokenText, exchanges_of, texts_of
+from memsense.write.vectors import BatchVectors, TokenText, list_texts, list_token_texts
 
 BATCH_CHUNKS = 256
-"""Exchanges embedded together: enough to sort by length, little enough to keep memory small."""
+"""Chunks embedded together: enough to sort by length, few enough to keep memory small."""
 
 DEFAULT_USER = "default"
 
 LONGEST_SHOWN = 60
-"""Characters of a session id in what is told of a failure."""
+"""Characters of a session id that an error shows."""
 
 
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest run did. `read` counts what reading met; the rest counts exchanges.
+    """Report of an ingest run, with counts of exchanges if nothing else is said.
 
-    `failed` says which logs and sessions could not be read or stored, and why; `refused` are the
-    latter's exchanges. `deferred` chunks were stored without their vectors, which a job will make,
-    for the reason that `deferred_because` gives.
+    Attributes:
+        read: Counts of the reader: conversations, messages, skipped records, warnings.
+        sources: Logs read.
+        sessions: Conversations drafted.
+        exchanges: Exchanges drafted; the sum of the next four.
+        stored: New exchanges.
+        replaced: Exchanges that replaced a stored one whose log was edited.
+        repeated: Exchanges that were stored already.
+        refused: Exchanges of sessions that could not be stored.
+        deferred: Chunks stored without vectors, which a job will make.
+        deferred_because: Why they were stored without vectors.
+        users: Users whose memory was written to.
+        failed: Logs and sessions that could not be read or stored, each with the reason.
+        dry_run: Whether nothing was written.
     """
 
     read: ReadReport = field(default_factory=ReadReport)
@@ -51,16 +62,16 @@ class IngestReport:
 
     @property
     def usable(self) -> bool:
-        """Whether anything was stored, or was there already."""
+        """Whether anything is stored now: by this run or before it."""
         return self.exchanges > self.refused
 
     def fail(self, reason: str) -> None:
-        """Note what can't be read or stored, once."""
+        """Add a log or a session that can't be read or stored, once."""
         if reason not in self.failed:
             self.failed.append(reason)
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         return {
             "sources": self.sources,
             "sessions": self.sessions,
@@ -104,26 +115,26 @@ def _iso(moment: datetime | None) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestJob:
-    """One ingest run: what to read, whose memory it becomes, and what to tell while it runs.
+    """Everything that one ingest run needs besides its sources.
 
-    `missing` says which of a session's exchanges are new or changed, `said_before` what a session
-    holds last, `write` stores a session in one transaction. `on_bytes` gets the total bytes read,
-    `on_session` the report so far.
+    `user_id` wins over a log's own user. `select_missing` returns the part of a draft that is new
+    or changed, `fetch_last_text` the text that a session holds last; `write` stores a session in
+    one transaction. `on_bytes` gets the total of bytes read, `on_session` the report so far.
     """
 
     drafter: Drafter
     options: ReadOptions
     user_id: str | None
-    missing: Callable[[SessionDraft], SessionDraft]
-    said_before: Callable[[SessionDraft], str]
+    select_missing: Callable[[SessionDraft], SessionDraft]
+    fetch_last_text: Callable[[SessionDraft], str]
     write: Callable[[SessionDraft, BatchVectors], SessionWrite]
-    vectors: Callable[[], BatchVectors]
+    make_vectors: Callable[[], BatchVectors]
     on_bytes: Callable[[int], object] = lambda _: None
     on_session: Callable[[IngestReport], object] = lambda _: None
 
 
 def read_paths(paths: Iterable[object]) -> list[str]:
-    """The paths as texts; raises InvalidInputError for what is none."""
+    """Return the paths as texts; raises InvalidInputError for a value that is no path."""
     return [_read_path(path) for path in paths]
 
 
@@ -140,7 +151,7 @@ _read_path = Gate(Annotated[str, BeforeValidator(_check_path)], "path")
 
 
 def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:
-    """The logs behind the paths; raises IngestError for a path that is not there."""
+    """Return the logs behind the paths; raises IngestError for a path that does not exist."""
     return expand_paths(paths, report.read, roots=options.roots)
 
 
@@ -148,16 +159,20 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
     """Ingest the sources: while one batch is written, the next one is read and embedded.
 
     A source that can't be read, or a session that can't be stored, is listed in `report.failed`,
-    and the others go on. Raises IngestError where nothing else is left.
+    and the others go on. Raises IngestError if nothing could be stored.
     """
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="memsense-write") as writer:
         pending: Future[None] | None = None
-        for batch in _batches(_drafts(sources, job, report)):
-            vectors = job.vectors()
-            wanted = [job.missing(draft) for draft in batch]
-            is_asked = vectors.gives_tokens and vectors.deferred is None
-            exchanges = _exchanges(batch, wanted, job) if is_asked else ()
-            vectors.prepare(texts_of(wanted), exchanges)
+        for batch in _make_batches(_draft_sources(sources, job, report)):
+            vectors = job.make_vectors()
+            # Only exchanges that are new or changed are embedded: reading a log again would
+            # otherwise cost as much as the first time.
+            missing = [job.select_missing(draft) for draft in batch]
+            has_tokens = vectors.has_tokens and vectors.deferred is None
+            exchanges = _list_exchanges(batch, missing, job) if has_tokens else ()
+            vectors.prepare(list_texts(missing), exchanges)
+            # One batch at most is under way: a session may go on in the next batch, and its pieces
+            # must be written in their order.
             if pending is not None:
                 pending.result()
             pending = writer.submit(_write_batch, batch, vectors, job, report)
@@ -169,9 +184,12 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
 
 
 def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
-    """What `run_ingest` would do, without writing: `stored` counts what is new or changed."""
-    for draft in _drafts(sources, job, report):
-        missing = len(job.missing(draft).exchanges)
+    """Count what `run_ingest` would do, without writing: `stored` counts new or changed exchanges.
+
+    Raises IngestError if nothing could be stored.
+    """
+    for draft in _draft_sources(sources, job, report):
+        missing = len(job.select_missing(draft).exchanges)
         report.stored += missing
         report.repeated += len(draft.exchanges) - missing
         job.on_session(report)
@@ -180,48 +198,60 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
     return report
 
 
-def _drafts(
+def _draft_sources(
     sources: Sequence[Source], job: IngestJob, report: IngestReport
 ) -> Iterator[SessionDraft]:
-    done = 0
+    """Yield the draft of each conversation; failures go into the report."""
+    bytes_done = 0
     for source in sources:
-        counted = _count_bytes(source, done, job.on_bytes)
+        counted = _count_bytes(source, bytes_done, job.on_bytes)
         try:
             for conversation in read_source(counted, job.options, report.read):
-                if draft := _draft(conversation, job, report):
-                    yield draft
+                log_user = conversation.metadata.get("user_id")
+                user_id = job.user_id or (str(log_user) if log_user else DEFAULT_USER)
+                try:
+                    draft = job.drafter.draft(conversation, user_id)
+                except InvalidInputError as error:
+                    report.fail(
+                        _describe_failure(conversation.source, conversation.session_id, error)
+                    )
+                    continue
+                report.sessions += 1
+                report.exchanges += len(draft.exchanges)
+                report.users.add(user_id)
+                yield draft
         except IngestError as error:
             report.fail(str(error))
         report.sources += 1
-        done += source.size or 0
-        job.on_bytes(done)
+        bytes_done += source.size or 0
+        # A reader may stop before the end of its file; the progress then jumps there.
+        job.on_bytes(bytes_done)
 
 
-def _draft(conversation: Conversation, job: IngestJob, report: IngestReport) -> SessionDraft | None:
-    """The conversation's draft; None, noted, if something in it can't be used."""
-    own = conversation.metadata.get("user_id")
-    user_id = job.user_id or (str(own) if own else DEFAULT_USER)
-    try:
-        draft = job.drafter.draft(conversation, user_id)
-    except InvalidInputError as error:
-        report.fail(_name_failure(conversation.source, conversation.session_id, error))
-        return None
-    report.sessions += 1
-    report.exchanges += len(draft.exchanges)
-    report.users.add(user_id)
-    return draft
-
-
-def _name_failure(source: str | None, session_id: str, error: Exception) -> str:
+def _describe_failure(source: str | None, session_id: str, error: Exception) -> str:
     shown = session_id if len(session_id) <= LONGEST_SHOWN else f"{session_id[:LONGEST_SHOWN]}…"
     return f"{source or 'a log'}, session {shown!r}: {error}"
 
 
-def _batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
+def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
+    """Yield lists of drafts with about BATCH_CHUNKS chunks together.
+
+    A long session is cut into drafts that follow each other, each a transaction of its own.
+    """
     batch: list[SessionDraft] = []
     size = 0
     for draft in drafts:
-        for piece in _pieces(draft):
+        # A session of session chunks alone is replaced as a whole, so it must not be cut.
+        if draft.mode == "session":
+            pieces = [draft]
+        else:
+            # A draft without exchanges is a piece, too: its speakers are stored.
+            starts = range(0, max(len(draft.exchanges), 1), BATCH_CHUNKS)
+            pieces = [
+                replace(draft, exchanges=draft.exchanges[start : start + BATCH_CHUNKS])
+                for start in starts
+            ]
+        for piece in pieces:
             batch.append(piece)
             size += sum(len(exchange.chunks) for exchange in piece.exchanges)
             if size >= BATCH_CHUNKS:
@@ -231,29 +261,25 @@ def _batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
         yield batch
 
 
-def _pieces(draft: SessionDraft) -> Iterator[SessionDraft]:
-    """A long session in pieces that follow each other, each a transaction of its own."""
-    if draft.mode == "session":
-        yield draft  # replacing needs the whole conversation
-        return
-    for start in range(0, max(len(draft.exchanges), 1), BATCH_CHUNKS):
-        yield replace(draft, exchanges=draft.exchanges[start : start + BATCH_CHUNKS])
-
-
-def _exchanges(
-    batch: Sequence[SessionDraft], wanted: Sequence[SessionDraft], job: IngestJob
+def _list_exchanges(
+    batch: Sequence[SessionDraft], missing: Sequence[SessionDraft], job: IngestJob
 ) -> Iterator[TokenText]:
-    """What will need tokens, as far as is known before the batch before this one is written."""
-    last: dict[tuple[str, str], str] = {}
-    for draft, missing in zip(batch, wanted, strict=True):
-        if not missing.exchanges:
+    """Yield the exchanges that get token vectors, each with the text before it.
+
+    The batch before this one may still be written. Where its last text counts, the transaction
+    notices that tokens are missing, and asks for them.
+    """
+    last_texts: dict[tuple[str, str], str] = {}
+    for draft, new in zip(batch, missing, strict=True):
+        if not new.exchanges:
             continue
         session = draft.user_id, draft.session_id
-        before = last[session] if session in last else job.said_before(draft)
-        said = exchanges_of(draft, before)
-        last[session] = said[-1].text if said else ""
-        texts = set(texts_of([missing]))
-        yield from (item for item in said if item.text in texts)
+        before = last_texts[session] if session in last_texts else job.fetch_last_text(draft)
+        # The whole draft is gone through, since a new exchange may follow a stored one.
+        exchanges = list_token_texts(draft, before)
+        last_texts[session] = exchanges[-1].text if exchanges else ""
+        texts = set(list_texts([new]))
+        yield from (item for item in exchanges if item.text in texts)
 
 
 def _write_batch(
@@ -261,41 +287,41 @@ def _write_batch(
 ) -> None:
     for draft in batch:
         try:
-            done = job.write(draft, vectors)
+            written = job.write(draft, vectors)
         except (DataRefusedError, InvalidInputError) as error:
-            report.fail(_name_failure(_source_of(draft), draft.session_id, error))
+            chunks = (chunk for exchange in draft.exchanges for chunk in exchange.chunks)
+            source = next((chunk.source for chunk in chunks), None)
+            report.fail(_describe_failure(source, draft.session_id, error))
             report.refused += len(draft.exchanges)
             continue
-        report.stored += done.added
-        report.replaced += done.replaced
-        report.repeated += done.repeated
-        if done.deferred:
-            report.deferred += done.deferred
+        report.stored += written.added
+        report.replaced += written.replaced
+        report.repeated += written.repeated
+        if written.deferred:
+            report.deferred += written.deferred
             report.deferred_because = vectors.deferred
         job.on_session(report)
 
 
-def _source_of(draft: SessionDraft) -> str | None:
-    return next((c.source for exchange in draft.exchanges for c in exchange.chunks), None)
-
-
 def _count_bytes(source: Source, before: int, on_bytes: Callable[[int], object]) -> Source:
-    """The same source, telling how far it has been read."""
+    """Return the same source, with a file that reports how far it has been read.
+
+    `before` is the number of bytes that the run has read of other sources.
+    """
+    # A source of several files, such as a Slack export, has no file of its own to count.
     if source.members:
         return source
-    return replace(source, opener=lambda: _open_counted(source, before, on_bytes))
 
+    @contextmanager
+    def open_counted() -> Generator[BinaryIO]:
+        with source.opener() as file:
+            yield cast("BinaryIO", _CountingFile(file, before, on_bytes))
 
-@contextmanager
-def _open_counted(
-    source: Source, before: int, on_bytes: Callable[[int], object]
-) -> Generator[BinaryIO]:
-    with source.opener() as file:
-        yield cast("BinaryIO", _CountingFile(file, before, on_bytes))
+    return replace(source, opener=open_counted)
 
 
 class _CountingFile:
-    """A binary file that tells how many bytes of the whole run have been read."""
+    """Binary file that reports the number of bytes that the whole run has read."""
 
     def __init__(self, file: BinaryIO, before: int, on_bytes: Callable[[int], object]) -> None:
         self._file = file
@@ -303,7 +329,7 @@ class _CountingFile:
         self._on_bytes = on_bytes
 
     def read(self, size: int = -1) -> bytes:
-        """As the file's read, counted."""
+        """Read from the file, and report the bytes."""
         data = self._file.read(size)
         self._read += len(data)
         self._on_bytes(self._read)

@@ -1,25 +1,180 @@
-"""Reads the messages that callers of the Python API hand over."""
+"""Reader of the messages that callers of the Python API pass, in the forms of many chat libraries.
 
-from collections.abc import Iterable, Mapping
+OpenAI's Chat Completions and Responses, Anthropic's, LangChain's in all their shapes, and objects
+of any library that have a role (or a type) and a content. As from logs, only words are stored: tool
+calls, tool results and thinking are left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, cast
+from inspect import getattr_static
+from typing import Annotated, Any, Final, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf
 
 from memsense.errors import InvalidInputError
 from memsense.ingest import Stamp
-from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused
+from memsense.ingest.content import joined_text
+from memsense.ingest.injected import strip_injected
+from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
+from memsense.ingest.roles import role_of
+from memsense.ingest.timestamps import parse_timestamp
+from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused, shorten
 from memsense.types import Conversation, Message, Role
-from memsense.write.message_forms import read_form
+
+OWN: Final = ("role", "content", "id", "at", "name")
+"""Keys of a message in memsense's own form."""
+
+TIMES: Final = ("timestamp", "created_at")
+"""Keys under which other libraries have the time."""
+
+# Unknown keys are refused, since a typo such as "contents" would lose text silently. These keys are
+# known from other libraries, and nothing of them is stored.
+_IGNORED: Final = frozenset(
+    """type kwargs data lc status phase refusal annotations audio tool_calls tool_call_id
+    function_call invalid_tool_calls tool_call_chunks artifact additional_kwargs response_metadata
+    usage_metadata example model stop_reason stop_sequence usage container reasoning
+    reasoning_content""".split()
+)
+
+_CALLS: Final = ("tool_calls", "function_call", "invalid_tool_calls", "audio")
+_WORDLESS: Final = frozenset(
+    """function_call function_call_output reasoning custom_tool_call custom_tool_call_output
+    computer_call computer_call_output local_shell_call local_shell_call_output web_search_call
+    file_search_call code_interpreter_call image_generation_call mcp_call mcp_list_tools
+    mcp_approval_request mcp_approval_response item_reference remove""".split()
+)
+"""Types of items without a role and without anybody's words (OpenAI's Responses, LangGraph)."""
+
+_PART: Final = ("type", "text", "value", "refusal", "thought")
+_MISSING: Final = object()
+
+
+def read_form(value: object) -> dict[str, object]:
+    """Return a message of any library as a mapping of role, content, id, at and name.
+
+    Raises ValueError if the value has no role, no content, or unknown keys.
+    """
+    given = _as_mapping(value)
+    if "role" not in given and given.get("type") in _WORDLESS:
+        return {"role": "tool", "content": ""}
+    # LangChain serialises a message inside an envelope: {"type": "human", "data": {...}}.
+    fields = given
+    if "content" not in given:
+        fields = dict(cast("Mapping[str, object]", message_fields(cast("Any", given))))
+    if unknown := [key for key in fields if key not in {*OWN, *TIMES} and key not in _IGNORED]:
+        names = ", ".join(shorten(key) for key in unknown)
+        raise ValueError(f"has unknown keys {names}; known are {', '.join((*OWN, *TIMES))}")
+
+    message = {key: fields[key] for key in OWN if fields.get(key) is not None}
+    # The role may be a library's own word: "human", "ai", "model". A word that is unknown stays as
+    # it is, so that the error names it.
+    role = fields.get("role")
+    kind = message_type(cast("Any", given))
+    word = kind if role is None and kind != "message" else role
+    if isinstance(word, str):
+        word = role_of(word) or word or None
+    if word is not None:
+        message["role"] = word
+    if "content" in fields or any(fields.get(key) for key in (*_CALLS, "refusal")):
+        message["content"] = _read_content(fields)
+    if (at := _read_time(fields)) is not None:
+        message["at"] = at
+
+    role, text = message.get("role"), message.get("content")
+    if role in {"user", "assistant"} and isinstance(text, str):
+        # Frameworks replace old messages by a summary, which nobody said; and what a memory or a
+        # hook put before a question must not be stored with it, or it would be found and put there
+        # again.
+        if reason_to_skip(cast("Any", fields), cast("str", role), text):
+            message["content"] = ""
+        else:
+            stripped, count = strip_injected(text)
+            message["content"] = stripped.strip() if count else text
+    return message
+
+
+def _as_mapping(value: object) -> dict[str, object]:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, object]", value))
+    # LangChain takes (role, content) pairs for messages.
+    match cast("Any", value):
+        case (str() as role, str() as content) if isinstance(value, tuple):
+            return {"role": role, "content": content}
+        case _:
+            pass
+    names = (*OWN, *TIMES, "type", *_CALLS, "refusal", "additional_kwargs")
+    fields = _read_attributes(value, names)
+    if "content" not in fields or not {"role", "type"} & fields.keys():
+        raise refused("must be a mapping or an object with role and content", value)
+    return fields
+
+
+def _read_attributes(value: object, names: Sequence[str]) -> dict[str, object]:
+    """Return the attributes of these names that an object has, by name."""
+    # A class has annotations of the same names. A mock, or an object with __getattr__, would make
+    # up any attribute, so only those that can be found statically count; methods don't.
+    if isinstance(value, type):
+        return {}
+    fields: dict[str, object] = {}
+    for name in names:
+        attribute = getattr_static(value, name, _MISSING)
+        if attribute is not _MISSING and not callable(attribute):
+            fields[name] = getattr(value, name)
+    return fields
+
+
+def _read_content(fields: Mapping[str, object]) -> object:
+    """Return the words of a content; a value that is no text and no list of parts is returned as
+    it is, for the caller to refuse."""
+    content = fields.get("content")
+    # A message that only calls tools has no content. It stays a message, without words.
+    if content is None and any(fields.get(key) for key in (*_CALLS, "refusal")):
+        content = fields.get("refusal") or ""
+    if not isinstance(content, list | tuple):
+        return content
+    parts: list[object] = []
+    for place, part in enumerate(cast("Sequence[object]", content)):
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, Mapping):
+            parts.append(dict(cast("Mapping[str, object]", part)))
+        else:
+            attributes = _read_attributes(part, _PART)
+            if "type" not in attributes:
+                raise refused(f"content.{place} must be a text or a part with a type", part)
+            parts.append(attributes)
+    return joined_text(cast("Any", parts))
+
+
+def _read_time(fields: Mapping[str, object]) -> object:
+    """Return the time that stands under another library's key; None if `at` has it."""
+    if fields.get("at") is not None:
+        return None
+    for name in TIMES:
+        value = fields.get(name)
+        if value is None:
+            continue
+        if isinstance(value, datetime):
+            read_local_time(value)
+            return value
+        # True is an int to Python, and no time.
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            stamp = parse_timestamp(value)
+            if stamp.at is not None:
+                return stamp.at if stamp.zone_known else stamp.at.replace(tzinfo=None)
+        raise refused(f"{name} must be a datetime, an ISO 8601 text or seconds since 1970", value)
+    return None
 
 
 def _read_stamp(value: object) -> Stamp:
+    """Return the UTC time of a value, and whether its zone was given."""
     local = read_local_time(value)
-    given = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return Stamp(local.astimezone(UTC), isinstance(given, datetime) and is_zoned(given))
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return Stamp(local.astimezone(UTC), isinstance(moment, datetime) and is_zoned(moment))
 
 
-class _GivenMessage(BaseModel):
+class _MessageInput(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: Role
@@ -30,44 +185,47 @@ class _GivenMessage(BaseModel):
 
 
 def _read_items(value: object) -> object:
+    # A text, bytes or a mapping can be iterated over, too, and would give an error for each of its
+    # characters or keys.
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
         return list(cast("Iterable[object]", value))
     raise refused("must be a list of messages with role and content", cast("object", value))
 
 
-_read_given = Gate(
+_read_inputs = Gate(
     Annotated[
-        list[Annotated[_GivenMessage, BeforeValidator(read_form)]], BeforeValidator(_read_items)
+        list[Annotated[_MessageInput, BeforeValidator(read_form)]], BeforeValidator(_read_items)
     ],
     "messages",
 )
 
 
 def read_messages(messages: Iterable[object], *, session_id: str, now: datetime) -> Conversation:
-    """The messages as one conversation; those without a time happened `now`.
+    """Return the messages as one conversation; messages without a time get the time `now`.
 
-    Raises InvalidInputError naming the message that can't be used.
+    Raises InvalidInputError, which names the first message that can't be used.
     """
-    given: list[_GivenMessage] = _read_given(messages)
-    kept = [_make_message(message, now) for message in given if message.content.strip()]
-    if not kept:
+    inputs: list[_MessageInput] = _read_inputs(messages)
+    spoken = [
+        Message(
+            role=item.role,
+            text=item.content,
+            external_id=item.id,
+            speaker=item.name or None,
+            at=item.at.at if item.at else now,
+            at_zone_known=item.at.zone_known if item.at else True,
+        )
+        for item in inputs
+        if item.content.strip()
+    ]
+    if not spoken:
         raise InvalidInputError("no message has any text")
-    participants = dict.fromkeys(message.name for message in given if message.name)
+    # Whoever is named takes part, also with a blank message.
+    participants = dict.fromkeys(item.name for item in inputs if item.name)
     return Conversation(
         session_id=session_id,
-        messages=kept,
+        messages=spoken,
         format="api",
         source="add",
         participants=tuple(participants),
-    )
-
-
-def _make_message(given: _GivenMessage, now: datetime) -> Message:
-    return Message(
-        role=given.role,
-        text=given.content,
-        external_id=given.id,
-        speaker=given.name or None,
-        at=given.at.at if given.at else now,
-        at_zone_known=given.at.zone_known if given.at else True,
     )

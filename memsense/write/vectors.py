@@ -1,4 +1,4 @@
-"""Embeds each distinct text once, before the transaction that needs the vectors."""
+"""Vectors of a batch of writes: each distinct text is embedded once, before the transaction."""
 
 import logging
 import time
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from memsense.embed import (
     Embedder,
-    TokenEmbedder,
     Tokens,
     find_token_embedder,
     is_embedder_of,
@@ -23,14 +22,17 @@ T = TypeVar("T")
 logger = logging.getLogger("memsense.vectors")
 
 LATER = "vectors are made later"
+"""Reason for deferred vectors when the caller asked for `embed="later"`."""
 
-_SHARE_OF_FAILING = 10
-_LONGEST_PAUSE = 300.0
+# A server that needs its whole limit of 120 s to fail would otherwise cost every write 120 s. So
+# waiting for a failing embedder may take at most a tenth of the time: docs/outages.md.
+_BACKOFF_FACTOR = 10
+_LONGEST_BACKOFF = 300.0
 
 
 class TokenText(NamedTuple):
-    """An exchange whose tokens are wanted: its text, where the user's side of it ends, and what
-    was said right before it."""
+    """An exchange whose tokens get vectors: its text, the end of the user's side in it, and the
+    text that was said right before it."""
 
     text: str
     user_end: int
@@ -38,21 +40,24 @@ class TokenText(NamedTuple):
 
     @classmethod
     def of(cls, text: str, assistant_text: str, context: str) -> "TokenText":
-        """An exchange whose text ends with what the assistant said."""
+        """Make one of an exchange whose text ends with the assistant's side."""
         return cls(text, len(text) - len(assistant_text), context)
 
 
-def in_a_row(chunks: Iterable[ChunkDraft], before: str) -> list[TokenText]:
-    """The exchanges of one session that follow each other; `before` was said before the first."""
-    found: list[TokenText] = []
+def chain_token_texts(chunks: Iterable[ChunkDraft], before: str) -> list[TokenText]:
+    """Return consecutive exchanges of one session, each with the text of the one before it.
+
+    `before` is the text that precedes the first.
+    """
+    chain: list[TokenText] = []
     for chunk in chunks:
-        found.append(TokenText.of(chunk.texts()["full"], chunk.assistant_text, before))
-        before = found[-1].text
-    return found
+        chain.append(TokenText.of(chunk.texts()["full"], chunk.assistant_text, before))
+        before = chain[-1].text
+    return chain
 
 
 FindEmbedder = Callable[[EmbeddingModel], Embedder | None]
-"""The embedder of a model, None where this process has none and can't open it."""
+"""Lookup of a model's embedder; None if this process has none and can't open one."""
 
 
 def _find_none(_: EmbeddingModel) -> None:
@@ -60,14 +65,14 @@ def _find_none(_: EmbeddingModel) -> None:
 
 
 class VectorSpace(NamedTuple):
-    """A model and the length of its vectors, None where nobody can say it now."""
+    """A model and the length of its vectors; None while the length is unknown."""
 
     model: str
     dimension: int | None
 
 
 class UnembeddedError(Exception):
-    """A transaction came upon texts or exchanges that are not embedded yet; it is rolled back."""
+    """A transaction needs vectors that are not made yet; it is rolled back and run again."""
 
     def __init__(
         self,
@@ -81,43 +86,46 @@ class UnembeddedError(Exception):
         self.exchanges = exchanges
 
 
-class Patience:
-    """How often a failing embedder is asked: it may take a tenth of the time at most.
+class EmbedderBackoff:
+    """Pause after an embedder's failure, ten times as long as the failure took.
 
-    One that fails at once is asked each time, one whose server lets everybody wait is left alone
-    for ten times as long as it took, at most five minutes. Shared by the writes of a memory.
+    An embedder that fails at once is called again by the next write. One that makes callers wait
+    is left alone for at most five minutes. All writes of a memory share one backoff.
     """
 
     def __init__(self) -> None:
         self._until = 0.0
         self._reason = ""
 
-    def refusal(self) -> str | None:
-        """Why the embedder is not asked now, None if it is to be."""
+    def find_reason(self) -> str | None:
+        """Return why the embedder is not called now, or None if it may be called."""
         return self._reason if time.monotonic() < self._until else None
 
-    def failed(self, reason: str, took: float) -> None:
-        """The embedder failed, after so many seconds."""
+    def record_failure(self, reason: str, seconds: float) -> None:
+        """Start a pause after a failure that took so many seconds."""
         self._reason = reason
-        self._until = time.monotonic() + min(_SHARE_OF_FAILING * took, _LONGEST_PAUSE)
+        self._until = time.monotonic() + min(_BACKOFF_FACTOR * seconds, _LONGEST_BACKOFF)
 
 
 class BatchVectors:
     """Vectors of the texts of one batch of writes: embedded beforehand, looked up while writing.
 
         vectors = BatchVectors(embedder)
-        vectors.prepare(texts_of(drafts))
-        vectors.complete(lambda: run_transaction(pool, write))
+        vectors.prepare(list_texts(drafts))
+        vectors.retry_until_embedded(lambda: run_transaction(pool, write))
 
-    No model works while a transaction holds its locks. `gives_tokens`: whether exchanges get token
-    vectors, which takes an embedder that has them. `when` says what becomes of texts that can't be
-    embedded: the write raises EmbeddingError ("strict"), or it leaves them to a job ("now"), as it
-    leaves all of them ("later"); `deferred` then says why. `left_fresh`: a write left vectors to a
-    job that takes them into indexes.
+    No model runs while a transaction holds its locks. A namespace may have vectors of several
+    models; then each of `models` embeds the texts. A failure of a model that searches don't use
+    never fails the write: a job makes its vectors.
 
-    A namespace that has vectors of several models gets those of each: `find` gives the others'
-    embedders, and `models` are known beforehand. What fails for a model that searches don't use is
-    left to a job in any case.
+    Args:
+        embedder: The embedder that this process was opened with.
+        tokens: Whether exchanges also get token vectors, if the embedder has them.
+        when: "strict" raises EmbeddingError if a text can't be embedded. "now" leaves such texts
+            to a job, "later" leaves all texts to a job; `deferred` then holds the reason.
+        backoff: The backoff shared by all writes of a memory; by default a new one.
+        find: Lookup of the embedders of other models.
+        models: The models of the namespace, as far as they are known beforehand.
     """
 
     def __init__(
@@ -126,7 +134,7 @@ class BatchVectors:
         *,
         tokens: bool = True,
         when: EmbedWhen = "strict",
-        patience: Patience | None = None,
+        backoff: EmbedderBackoff | None = None,
         find: FindEmbedder = _find_none,
         models: Sequence[EmbeddingModel] = (),
     ) -> None:
@@ -134,35 +142,47 @@ class BatchVectors:
         self._wants_tokens = tokens
         self._find = find
         self._models = models
-        self._beside: dict[int, BatchVectors | None] = {}
+        self._others: dict[int, BatchVectors | None] = {}
         self._token_embedder = find_token_embedder(embedder) if tokens else None
-        self._known: dict[str, NDArray[np.float32]] = {}
+        self._vectors: dict[str, NDArray[np.float32]] = {}
         self._tokens: dict[TokenText, Tokens] = {}
         self._when: EmbedWhen = when
-        self._patience = patience or Patience()
-        self.left_fresh = False
+        self._backoff = backoff or EmbedderBackoff()
+        self.has_unindexed_vectors = False  # set by a write that left indexing to a job
         self.deferred: str | None = LATER if when == "later" else None
         if when == "now":
-            self.deferred = self._patience.refusal()
+            self.deferred = self._backoff.find_reason()
 
     @property
-    def gives_tokens(self) -> bool:
-        """Whether `tokens` may be asked."""
+    def has_tokens(self) -> bool:
+        """Whether exchanges get token vectors, so that `tokens` may be called."""
         return self._token_embedder is not None
 
-    def know(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take vectors over that this model made of these texts before."""
-        self._known.update(vectors)
+    def add_vectors(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+        """Add vectors that this model made earlier, by text, so that they are not made again."""
+        self._vectors.update(vectors)
 
-    def of_each(
+    def iter_models(
         self, models: Sequence[EmbeddingModel]
     ) -> "Iterator[tuple[EmbeddingModel, BatchVectors | None]]":
-        """The models with their vectors; the first is the one that searches use.
+        """Yield each model with its vectors; None if this process can't open its embedder.
 
-        None where no embedder is to be had, but for the first: ModelMismatchError.
+        Raises ModelMismatchError if that is so for the first model, the one that searches use.
         """
         for number, model in enumerate(models):
-            vectors = self._of(model, self._when if number == 0 else "now")
+            if is_embedder_of(self._embedder, model):
+                yield model, self
+                continue
+            if model.model_id not in self._others:
+                embedder = self._find(model)
+                # No search reads the other models yet, so their failures may wait for a job.
+                when: EmbedWhen = self._when if number == 0 or self._when == "later" else "now"
+                self._others[model.model_id] = (
+                    BatchVectors(embedder, tokens=self._wants_tokens, when=when)
+                    if embedder
+                    else None
+                )
+            vectors = self._others[model.model_id]
             if vectors is None and number == 0:
                 raise ModelMismatchError(
                     f"the namespace is searched with {model}, the embedder is"
@@ -170,57 +190,61 @@ class BatchVectors:
                 )
             yield model, vectors
 
-    def _of(self, model: EmbeddingModel, when: EmbedWhen) -> "BatchVectors | None":
-        if is_embedder_of(self._embedder, model):
-            return self
-        if model.model_id not in self._beside:
-            embedder = self._find(model)
-            chosen = "later" if self._when == "later" else when
-            self._beside[model.model_id] = (
-                BatchVectors(embedder, tokens=self._wants_tokens, when=chosen) if embedder else None
-            )
-        return self._beside[model.model_id]
-
     def prepare(self, texts: Iterable[str], exchanges: Iterable[TokenText] = ()) -> None:
-        """Embed those of the texts that are not known yet, by each model; of exchanges, their
-        tokens too.
+        """Embed the texts, and the tokens of the exchanges, that are not embedded yet.
 
-        An exchange's text and its tokens take one call, so that the model reads it once for both
-        where it can. Raises EmbeddingError, unless what fails is left to a job.
+        Every model of the namespace does so. An exchange's text and tokens take one call, so that
+        the model reads the text once for both where it can. Raises EmbeddingError if a text can't
+        be embedded and the failure is not left to a job.
         """
         texts, exchanges = list(texts), list(exchanges)
         if not self._models:
             self.embed_missing(texts, exchanges)
-        for _, vectors in self.of_each(self._models):
+        for _, vectors in self.iter_models(self._models):
             if vectors is not None:
                 vectors.embed_missing(texts, exchanges)
 
     def embed_missing(self, texts: Iterable[str], exchanges: Iterable[TokenText]) -> None:
-        """As `prepare`, by this model alone."""
+        """Do what `prepare` does, with this model alone."""
         if self.deferred is not None:
             return
         started = time.monotonic()
         try:
-            self._embed(texts, exchanges)
+            # Tokens come first: their call returns the exchanges' vectors as well, so that the
+            # second call is left with facets and sides alone.
+            if self._token_embedder is not None:
+                unread = [item for item in dict.fromkeys(exchanges) if item not in self._tokens]
+                if unread:
+                    contents = [item.text for item in unread]
+                    vectors, tokens = self._token_embedder.embed_with_tokens(
+                        contents, [item.context for item in unread]
+                    )
+                    self._vectors.update(zip(contents, vectors, strict=True))
+                    self._tokens.update(zip(unread, tokens, strict=True))
+            missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            if missing:
+                self._vectors.update(zip(missing, self._embedder.embed(missing), strict=True))
         except ModelMismatchError:
+            # A kind of EmbeddingError that no later attempt mends, so that no job is left.
             raise
         except EmbeddingError as error:
             if self._when == "strict":
                 raise
-            self._patience.failed(str(error), time.monotonic() - started)
+            self._backoff.record_failure(str(error), time.monotonic() - started)
             self.defer(error)
 
     def defer(self, error: EmbeddingError) -> None:
-        """From now on leave to a job what lacks."""
+        """Leave all vectors that are still missing to a job, because of this error."""
         logger.warning("a write goes without vectors, which a job will make: %s", error)
         self.deferred = str(error)
 
     def space(self) -> "VectorSpace":
-        """Whose vectors these are, by the embedder that was asked for when the batch was begun."""
+        """Return the model and dimension of the embedder that this process was opened with."""
         return VectorSpace(self._embedder.model, self.dimension())
 
     def dimension(self) -> int | None:
-        """The vectors' length; None where none are made now, and nobody need say it."""
+        """Return the embedding dimension, or None while the vectors are left to a job."""
+        # An embedding server may have to be called for it, so it can fail as embedding does.
         if self.deferred is not None:
             return None
         try:
@@ -231,40 +255,32 @@ class BatchVectors:
             self.defer(error)
             return None
 
-    def _embed(self, texts: Iterable[str], exchanges: Iterable[TokenText]) -> None:
-        if self._token_embedder is not None:
-            self._prepare_tokens(self._token_embedder, exchanges)
-        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if missing:
-            self._known.update(zip(missing, self._embedder.embed(missing), strict=True))
-
-    def _prepare_tokens(self, embedder: TokenEmbedder, exchanges: Iterable[TokenText]) -> None:
-        missing = [item for item in dict.fromkeys(exchanges) if item not in self._tokens]
-        if missing:
-            texts = [item.text for item in missing]
-            vectors, tokens = embedder.embed_with_tokens(texts, [item.context for item in missing])
-            self._known.update(zip(texts, vectors, strict=True))
-            self._tokens.update(zip(missing, tokens, strict=True))
-
     def __call__(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
-        """The vector of each text, (dimension,) float32; raises UnembeddedError where one lacks."""
-        missing = [text for text in texts if text not in self._known]
+        """Return each text's vector, (dimension,) float32; None for those left to a job.
+
+        Raises UnembeddedError if a text is not embedded and nothing is left to a job.
+        """
+        missing = [text for text in texts if text not in self._vectors]
         if missing and self.deferred is None:
             raise UnembeddedError(self, missing)
-        return [self._known.get(text) for text in texts]
+        return [self._vectors.get(text) for text in texts]
 
     def tokens(self, exchanges: Sequence[TokenText]) -> list[Tokens | None]:
-        """The tokens of the exchanges; raises UnembeddedError where one lacks them."""
+        """Return each exchange's tokens; None for those left to a job.
+
+        Raises UnembeddedError if one has no tokens yet and nothing is left to a job.
+        """
         missing = [item for item in exchanges if item not in self._tokens]
         if missing and self.deferred is None:
             raise UnembeddedError(self, exchanges=missing)
         return [self._tokens.get(item) for item in exchanges]
 
-    def complete(self, write: Callable[[], T]) -> T:
-        """What a transaction gives, run again with what it lacked embedded after it ended.
+    def retry_until_embedded(self, write: Callable[[], T]) -> T:
+        """Run a transaction until it finds all its vectors, and return its result.
 
-        It sees then what others have stored meanwhile, and may lack something else: one of them
-        has come to its end each time.
+        Vectors that it lacks are made after it was rolled back. It then sees rows that others have
+        stored meanwhile, and may lack further vectors; the loop ends because each round means that
+        another writer has committed.
         """
         while True:
             try:
@@ -272,27 +288,32 @@ class BatchVectors:
             except UnembeddedError as missing:
                 missing.vectors.embed_missing(missing.texts, missing.exchanges)
 
-    def complete_if_possible(self, write: Callable[[], T]) -> T:
-        """As `complete`, but what the embedder fails to embed is left to a job in any case."""
+    def retry_or_defer(self, write: Callable[[], T]) -> T:
+        """Run a transaction as `retry_until_embedded` does, but never fail for lack of vectors.
+
+        If the embedder fails, a job makes the vectors, also with `when="strict"`.
+        """
         try:
-            return self.complete(write)
+            return self.retry_until_embedded(write)
         except EmbeddingError as error:
-            for vectors in (self, *self._beside.values()):
+            for vectors in (self, *self._others.values()):
                 if vectors is not None:
                     vectors.defer(error)
         return write()
 
 
 def embed_tokens(embedder: Embedder, exchanges: Sequence[TokenText]) -> Sequence[Tokens | None]:
-    """The exchanges' tokens, by an embedder that has them."""
+    """Return the exchanges' tokens, made by an embedder that has them."""
     vectors = BatchVectors(embedder)
     vectors.prepare((), exchanges)
     return vectors.tokens(exchanges)
 
 
-def texts_of(drafts: Iterable[SessionDraft]) -> Iterable[str]:
-    """Every text of the drafts' turn chunks that will be embedded."""
+def list_texts(drafts: Iterable[SessionDraft]) -> Iterable[str]:
+    """Yield every text of the drafts' turn chunks that will be embedded."""
     for draft in drafts:
+        # A session chunk goes on from the last stored one, so that its text is known only in the
+        # transaction.
         if draft.mode == "session":
             continue
         for exchange in draft.exchanges:
@@ -300,9 +321,11 @@ def texts_of(drafts: Iterable[SessionDraft]) -> Iterable[str]:
                 yield from chunk.texts().values()
 
 
-def exchanges_of(draft: SessionDraft, before: str) -> list[TokenText]:
-    """Every exchange of a draft whose tokens will be made, if `before` is what the session holds
-    last, empty for nothing."""
+def list_token_texts(draft: SessionDraft, before: str) -> list[TokenText]:
+    """Return every exchange of a draft that gets token vectors.
+
+    `before` is the last text that the session holds already; empty if there is none.
+    """
     if draft.mode == "session":
         return []
-    return in_a_row((chunk for item in draft.exchanges for chunk in item.chunks), before)
+    return chain_token_texts((chunk for item in draft.exchanges for chunk in item.chunks), before)
