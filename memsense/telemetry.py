@@ -1,12 +1,12 @@
 """Spans and metrics by OpenTelemetry's conventions for GenAI and databases; the API's only user.
 
-It does nothing, and imports nothing, unless the program itself has imported opentelemetry. No text
-of a user's is told: no question, no memory, and of an error its kind alone.
+It does nothing, and imports nothing, unless the program itself has imported opentelemetry. It
+records no text of a user: no question, no memory, and only the type of an error.
 """
 
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache, wraps
@@ -20,7 +20,7 @@ T = TypeVar("T")
 _APIS: Final = ("opentelemetry.trace", "opentelemetry.metrics")
 
 SCOPE: Final = "memsense"
-"""What tracers and meters are asked for by."""
+"""Instrumentation scope: the name of memsense's tracer and meter."""
 
 Operation = Literal["search_memory", "create_memory", "update_memory", "delete_memory"]
 Phase = Literal["embed", "recall", "rank", "fetch"]
@@ -30,7 +30,7 @@ DATABASE: Final[Mapping[str, Value]] = {"db.system.name": "postgresql"}
 
 
 class Jobs(Protocol):
-    """How many jobs wait and are dead, and since when the oldest waits."""
+    """Numbers of waiting and of dead jobs, and the time of the oldest waiting one."""
 
     @property
     def waiting(self) -> int: ...  # noqa: D102
@@ -40,8 +40,8 @@ class Jobs(Protocol):
     def oldest_at(self) -> datetime | None: ...  # noqa: D102
 
 
-class Telling:
-    """An open span, or none: what is set then goes nowhere."""
+class Span:
+    """Open span of OpenTelemetry, or a no-op if there is none."""
 
     __slots__ = ("_span",)
 
@@ -49,34 +49,35 @@ class Telling:
         self._span = span
 
     @property
-    def is_heard(self) -> bool:
-        """Whether anybody records it, so that it is worth working out what to tell."""
+    def is_recording(self) -> bool:
+        """Whether the span is recorded, so that attributes are worth computing."""
         return self._span is not None and self._span.is_recording()
 
     def set(self, name: str, value: Value | None) -> None:
-        """Tell one attribute, unless there is nothing to tell."""
+        """Set one attribute; None sets nothing."""
         if self._span is not None and value is not None:
             self._span.set_attribute(name, value)
 
 
-SILENT: Final = Telling()
+NO_SPAN: Final = Span()
 
 
 P = ParamSpec("P")
 
 
-def _unless_silent(
-    nothing: T,
+def _skip_without_api(
+    value: T,
 ) -> Callable[[Callable[P, AbstractContextManager[T]]], Callable[P, AbstractContextManager[T]]]:
-    """Spares a search its spans where nobody could hear of them; what they would give is given."""
-    silence = nullcontext(nothing)
+    """Replace a span by a no-op that yields `value`, unless the program uses OpenTelemetry."""
+    # One shared object: a search opens five spans, and a generator for each would cost it time.
+    no_op = nullcontext(value)
 
     def decorate(
         span: Callable[P, AbstractContextManager[T]],
     ) -> Callable[P, AbstractContextManager[T]]:
         @wraps(span)
         def opened(*args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
-            return silence if sys.modules.keys().isdisjoint(_APIS) else span(*args, **kwargs)
+            return no_op if sys.modules.keys().isdisjoint(_APIS) else span(*args, **kwargs)
 
         return opened
 
@@ -89,71 +90,74 @@ class _Instruments(NamedTuple):
     empty_results: Any
 
 
-@_unless_silent(SILENT)
+@_skip_without_api(NO_SPAN)
 @contextmanager
-def operation(name: Operation, store_id: str) -> Generator[Telling]:
-    """A span around what a caller asked of one memory, `tenant/namespace`."""
-    told = {"gen_ai.operation.name": name, "gen_ai.memory.store.id": store_id}
-    with _span(name, told) as span:
+def operation(name: Operation, store_id: str) -> Generator[Span]:
+    """Open a span around a caller's operation on one memory, `tenant/namespace`."""
+    attributes = {"gen_ai.operation.name": name, "gen_ai.memory.store.id": store_id}
+    with _span(name, attributes) as span:
         yield span
 
 
-@_unless_silent(None)
+@_skip_without_api(None)
 @contextmanager
 def embedding(model: str) -> Generator[None]:
-    """A span around the embedding of a question."""
-    told = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
-    with _span(f"embeddings {model}", told), _timed("embed"):
+    """Open a span around the embedding of a question."""
+    attributes = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
+    with _span(f"embeddings {model}", attributes), _timed("embed"):
         yield
 
 
-@_unless_silent(None)
+@_skip_without_api(None)
 @contextmanager
 def statement(name: Phase, *, size: int = 1) -> Generator[None]:
-    """A span around a statement of a search, or several alike in one round trip.
+    """Open a span around a statement of a search, or around `size` of them in one round trip.
 
     It has the statement's name, never its text.
     """
-    told: dict[str, Value] = {**DATABASE, "db.query.summary": name}
+    attributes: dict[str, Value] = {**DATABASE, "db.query.summary": name}
     if size > 1:
-        told = {**told, "db.query.summary": f"BATCH {name}", "db.operation.batch.size": size}
-    with _span(name, told), _timed(name, told):
+        # The conventions' form for a batch of equal statements.
+        attributes["db.query.summary"] = f"BATCH {name}"
+        attributes["db.operation.batch.size"] = size
+    with _span(name, attributes), _timed(name, attributes):
         yield
 
 
-@_unless_silent(None)
+@_skip_without_api(None)
 @contextmanager
 def ranking() -> Generator[None]:
-    """A span around the ranking of what recall found."""
+    """Open a span around the ranking of the candidates."""
     with _span("rank", {}, is_client=False), _timed("rank"):
         yield
 
 
 def count_empty(store_id: str) -> None:
-    """Count a search that found nothing."""
+    """Count a search without hits."""
     if instruments := _instruments():
         instruments.empty_results.add(1, {"gen_ai.memory.store.id": store_id})
 
 
-def time_search(seconds: float) -> None:
-    """Tell how long a whole search took."""
+def record_search_time(seconds: float) -> None:
+    """Record the duration of a whole search."""
     if instruments := _instruments():
         instruments.search_seconds.record(seconds, {"memsense.phase": "total"})
 
 
-# Jobs, which are asked for when metrics are collected ---------------------------------------------
+# Jobs, counted when metrics are collected ---------------------------------------------------------
 
+# Weak keys: a memory that was dropped without being closed must not be counted, nor kept alive.
 _watched: WeakKeyDictionary[Any, tuple[str, Callable[[Any], Jobs]]] = WeakKeyDictionary()
 
 
 def watch_jobs(owner: T, store_id: str, count: Callable[[T], Jobs]) -> None:
-    """Tell of a memory's jobs whenever metrics are collected, as long as its owner lives."""
+    """Report a memory's jobs whenever metrics are collected, until its owner is gone."""
     _watched[owner] = store_id, count
     _instruments()
 
 
-def forget_jobs(owner: object) -> None:
-    """Tell no more of them."""
+def unwatch_jobs(owner: object) -> None:
+    """Stop reporting the jobs of a memory."""
     _watched.pop(owner, None)
 
 
@@ -165,47 +169,47 @@ def _observe(read: Callable[[Jobs], float]) -> Callable[[Any], Any]:
             try:
                 value = read(count(owner))
             except DatabaseError:
+                # A database that is down must not stop the program's other metrics.
                 continue
             yield Observation(value, {"gen_ai.memory.store.id": store_id})
 
     return observe
 
 
-def _pending(jobs: Jobs) -> float:
-    return jobs.waiting
-
-
-def _dead(jobs: Jobs) -> float:
-    return jobs.dead
-
-
-def _age(jobs: Jobs) -> float:
+def _read_age(jobs: Jobs) -> float:
     return (datetime.now(UTC) - jobs.oldest_at).total_seconds() if jobs.oldest_at else 0.0
 
 
-GAUGES: Final = (
-    ("memsense.jobs.pending", "{job}", _pending),
-    ("memsense.jobs.oldest_age", "s", _age),
-    ("memsense.jobs.dead", "{job}", _dead),
+GAUGES: Final[Sequence[tuple[str, str, Callable[[Jobs], float]]]] = (
+    ("memsense.jobs.pending", "{job}", lambda jobs: jobs.waiting),
+    ("memsense.jobs.oldest_age", "s", _read_age),
+    ("memsense.jobs.dead", "{job}", lambda jobs: jobs.dead),
 )
+"""Name, unit and reader of each gauge."""
 
 
 # The API -----------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _span(name: str, told: Mapping[str, Value], *, is_client: bool = True) -> Generator[Telling]:
+def _span(name: str, attributes: Mapping[str, Value], *, is_client: bool = True) -> Generator[Span]:
     if "opentelemetry.trace" not in sys.modules:
-        yield SILENT
+        yield NO_SPAN
         return
     from opentelemetry.trace import SpanKind, Status, StatusCode
 
     kind = SpanKind.CLIENT if is_client else SpanKind.INTERNAL
+    # The text of an error may quote a user's words, so OpenTelemetry must not record it. Only its
+    # type is set, below.
     with _tracer().start_as_current_span(
-        name, kind=kind, attributes=told, record_exception=False, set_status_on_exception=False
+        name,
+        kind=kind,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
     ) as span:
         try:
-            yield Telling(span)
+            yield Span(span)
         except BaseException as error:
             span.set_attribute("error.type", type(error).__qualname__)
             span.set_status(Status(StatusCode.ERROR))
@@ -218,17 +222,17 @@ def _timed(phase: Phase, database: Mapping[str, Value] | None = None) -> Generat
     if instruments is None:
         yield
         return
-    started, failed = time.perf_counter(), {}
+    started, error_type = time.perf_counter(), {}
     try:
         yield
     except BaseException as error:
-        failed = {"error.type": type(error).__qualname__}
+        error_type = {"error.type": type(error).__qualname__}
         raise
     finally:
         seconds = time.perf_counter() - started
-        instruments.search_seconds.record(seconds, {"memsense.phase": phase, **failed})
+        instruments.search_seconds.record(seconds, {"memsense.phase": phase, **error_type})
         if database is not None:
-            instruments.database_seconds.record(seconds, {**database, **failed})
+            instruments.database_seconds.record(seconds, {**database, **error_type})
 
 
 @cache
@@ -244,7 +248,9 @@ def _instruments() -> _Instruments | None:
 
 @cache
 def _make_instruments() -> _Instruments:
-    """Made once: the API hands them over to whichever provider the program sets, and when."""
+    """Make the instruments, once for the process."""
+    # The API's own instruments pass on to the provider that the program sets, also if it sets it
+    # later; so they may be made before.
     from opentelemetry.metrics import get_meter
 
     meter = get_meter(SCOPE)

@@ -65,7 +65,7 @@ class Context:
 
     def close(self) -> None:
         """Write waiting traces and close; the embedded server stops when nobody else uses it."""
-        telemetry.forget_jobs(self)
+        telemetry.unwatch_jobs(self)
         if "background" in self.__dict__:
             self.background.close()
         self.recorder.close()

@@ -50,10 +50,10 @@ class Searches:
         context, started = self._context, time.perf_counter()
         with telemetry.operation("search_memory", context.store_id) as span:
             results = self._answer(requests, trace=trace)
-            telemetry.time_search(time.perf_counter() - started)
+            telemetry.record_search_time(time.perf_counter() - started)
             for _ in filter(lambda result: not result, results):
                 telemetry.count_empty(context.store_id)
-            if span.is_heard:
+            if span.is_recording:
                 tell_search(span, requests, results, with_text=context.settings.telemetry_text)
         return results
 

@@ -10,7 +10,7 @@ from memsense import telemetry
 from memsense.client.context import Context
 from memsense.search.hits import SearchResult
 from memsense.search.request import SearchRequest
-from memsense.telemetry import Operation, Telling
+from memsense.telemetry import Operation, Span
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +21,7 @@ class _InContext(Protocol):
 
 
 def tell_search(
-    span: Telling,
+    span: Span,
     requests: Sequence[SearchRequest],
     results: Sequence[SearchResult],
     *,
@@ -56,7 +56,7 @@ def told_as(
             store_id = self._context.store_id  # pyright: ignore[reportPrivateUsage]
             with telemetry.operation(operation, store_id) as span:
                 result = method(self, *args, **kwargs)
-                if count is not None and span.is_heard:
+                if count is not None and span.is_recording:
                     span.set("gen_ai.memory.record.count", count(result))
             return result
 
