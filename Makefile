@@ -1,4 +1,4 @@
-# memsense: `make` lists what there is. Each target sets up what it needs; Python 3.11+ is enough.
+# `make` lists the targets. Each one installs what it needs; only Python 3.11 or newer must be there.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## list the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Set-up ------------------------------------------------------------------------------------------
 
@@ -23,7 +23,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "memsense needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
-	  || { echo "$(PYTHON) can't make a virtual environment: apt install python3-venv, or make PYTHON=..."; exit 1; }
+	  || { echo "$(PYTHON) can't create a virtual environment: apt install python3-venv, or make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
@@ -35,13 +35,13 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 .PHONY: setup setup-dev
-setup: $(VENV)/.installed  ## make .venv with memsense in it
-setup-dev: $(VENV)/.installed-dev  ## the same, with what tests and lint need
+setup: $(VENV)/.installed  ## create .venv and install memsense into it
+setup-dev: $(VENV)/.installed-dev  ## the same, with the tools for tests and lint
 
 # Try it ------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup  ## ingest the sample log, ask three questions, explain the hits
+demo: setup  ## ingest the sample log, ask three questions and explain the hits
 	$(BIN)/memsense demo
 
 # Check it ----------------------------------------------------------------------------------------
@@ -49,10 +49,10 @@ demo: setup  ## ingest the sample log, ask three questions, explain the hits
 .PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
-test: setup-dev  ## the tests to run all the time: minutes, on a real PostgreSQL, nothing from npm
+test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, nothing from npm
 	$(PYTEST)
 
-test-rest: setup-dev  ## a short form of the others: processes, MCP, agents, browser, faults
+test-rest: setup-dev  ## run a short form of the other tests: processes, MCP, agents, browser, faults
 	$(PYTEST) tests/acceptance tests/npm tests/browser tests/faults
 
 FAULT_SECONDS ?= 120
@@ -62,17 +62,17 @@ LEAK_PAIRS ?= 100000
 MCP_SECONDS ?= 30
 FAULTS = MEMSENSE_FAULT_SECONDS=$(FAULT_SECONDS) MEMSENSE_FAULT_KILLS=$(FAULT_KILLS) MEMSENSE_FAULT_SEED=$(FAULT_SEED)
 
-test-all: setup-dev  ## every test in its long form, with random seeds, which failures print
-	@$(MAKE) --no-print-directory --keep-going npm-mcp npm-page npm-agents npm-more-agents || echo "without the tools of npm, the tests that run them are skipped"
+test-all: setup-dev  ## run every test in its long form, with random seeds; a failure prints its seed
+	@$(MAKE) --no-print-directory --keep-going npm-mcp npm-page npm-agents npm-more-agents || echo "some npm tools could not be installed: the tests that need them are skipped"
 	$(FAULTS) MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(PYTEST) --all tests
 
-test-faults: setup-dev  ## break servers and clients: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for fewer kills
+test-faults: setup-dev  ## kill servers and clients during work: FAULT_SECONDS=600 for ten minutes, FAULT_KILLS=10 for 10 kills
 	$(FAULTS) $(BIN)/pytest -s --all tests/faults
 
-npm-mcp: setup-dev  ## install others' tests of MCP servers from npm, once
+npm-mcp: setup-dev  ## install test tools for MCP servers from npm, once
 	$(BIN)/python tests/npm/npm_tools.py mcp
 
-npm-page: setup-dev  ## install what looks at the page from npm, once
+npm-page: setup-dev  ## install the page's accessibility checks from npm, once
 	$(BIN)/python tests/npm/npm_tools.py page
 
 npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460 MB
@@ -81,21 +81,21 @@ npm-agents: setup-dev  ## install Claude Code and Gemini CLI from npm, once: 460
 npm-more-agents: setup-dev  ## install Codex and opencode from npm, once: 760 MB
 	$(BIN)/python tests/npm/npm_tools.py more-agents
 
-test-mcp: npm-mcp  ## others' tests of the MCP server; MCP_SECONDS=300 of load
+test-mcp: npm-mcp  ## test the MCP server with the tools from npm; MCP_SECONDS=300 for more load
 	MEMSENSE_MCP_SECONDS=$(MCP_SECONDS) $(BIN)/pytest --all tests/sql/test_mcp.py tests/acceptance/test_mcp.py tests/npm/test_mcp_tools.py
 
-test-agents: setup-dev  ## the coding agents themselves start what memsense puts into them
-	@$(MAKE) --no-print-directory --keep-going npm-agents npm-more-agents || echo "without them their tests are skipped"
+test-agents: setup-dev  ## run real coding agents with memsense installed in them
+	@$(MAKE) --no-print-directory --keep-going npm-agents npm-more-agents || echo "some coding agents could not be installed: their tests are skipped"
 	$(BIN)/pytest --all tests/npm/test_agents.py
 
 SCREENSHOTS ?= build/screenshots
-test-browser: npm-page  ## the page in Chromium; needs `apt-get install chromium`, or MEMSENSE_CHROMIUM
+test-browser: npm-page  ## test the page in Chromium; needs `apt-get install chromium`, or MEMSENSE_CHROMIUM
 	MEMSENSE_BROWSER=required MEMSENSE_SCREENSHOTS=$(abspath $(SCREENSHOTS)) $(BIN)/pytest --all tests/browser
 
-test-leaks: setup-dev  ## random pairs of scope and filter, beside a filter in Python: half an hour
+test-leaks: setup-dev  ## compare random scopes and filters with a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py
 
-lint: lint-ruff lint-format lint-types lint-layers lint-words  ## ruff, pyright, the layers and the words
+lint: lint-ruff lint-format lint-types lint-layers lint-words  ## check with ruff, pyright, import-linter and tools/words.py
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -119,38 +119,38 @@ format: setup-dev  ## format the code and sort the imports
 # Measure it --------------------------------------------------------------------------------------
 
 .PHONY: bench bench-quick bench-load eval
-# The peers of the comparison are large packages: the benchmark does without those that won't install.
+# The peers are large packages. The benchmark skips those that can't be installed.
 $(VENV)/.installed-bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]' \
 	  || $(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-bench: $(VENV)/.installed-bench  ## time it on 1k, 10k and 100k chunks and 1,000 users, beside others
+bench: $(VENV)/.installed-bench  ## time 1k, 10k and 100k chunks and 1,000 users, compared with peers
 	$(BIN)/python -m benchmarks
 
-bench-quick: $(VENV)/.installed-bench  ## the same on 1k and 10k
+bench-quick: $(VENV)/.installed-bench  ## time 1k and 10k chunks only
 	$(BIN)/python -m benchmarks --quick
 
-bench-load: $(VENV)/.installed-bench  ## many clients at once for a minute
+bench-load: $(VENV)/.installed-bench  ## run many clients at once for a minute
 	$(BIN)/python -m benchmarks.load
 
-eval: setup-dev  ## LoCoMo's table: make eval LOCOMO=path/to/locomo10.json
-	@test -n "$(LOCOMO)" || { echo "where is LoCoMo? make eval LOCOMO=path/to/locomo10.json"; exit 2; }
+eval: setup-dev  ## measure recall on LoCoMo: make eval LOCOMO=path/to/locomo10.json
+	@test -n "$(LOCOMO)" || { echo "LOCOMO is not set: make eval LOCOMO=path/to/locomo10.json"; exit 2; }
 	$(BIN)/memsense eval locomo "$(LOCOMO)"
 
 # The embedded server -----------------------------------------------------------------------------
 
 .PHONY: db-start db-stop db-psql
-db-start: setup  ## start the embedded PostgreSQL and keep it
+db-start: setup  ## start the embedded PostgreSQL and keep it running
 	$(BIN)/memsense db start
 
-db-stop: setup  ## stop it
+db-stop: setup  ## stop the embedded PostgreSQL
 	$(BIN)/memsense db stop
 
-db-psql: setup  ## open psql on it
+db-psql: setup  ## open psql on the embedded PostgreSQL
 	$(BIN)/memsense db psql
 
 .PHONY: clean
-clean:  ## remove .venv, caches and builds (never your memories)
+clean:  ## remove .venv, caches and builds, but no stored memories
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
