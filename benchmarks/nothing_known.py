@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense import MemSense
-from memsense.cli.gold_kinds import own_place
+from memsense.cli.measuring import gold_target
 from memsense.cli.target import Target
 from memsense.evaluation import GoldSet, gold_set, ingest_gold, read_beam, read_locomo
 from memsense.evaluation.gold import GoldQuestion
@@ -205,7 +205,7 @@ def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Aske
         gold, store = read_kind(kind, file)
         every = GoldSet(name=gold.name, questions=gold.questions[:: options.every], skipped={})
         target = Target(database_url=options.database_url, namespace=options.namespace)
-        with own_place(target, file).open() as memory:
+        with gold_target(target, file).open() as memory:
             if options.namespace is None:
                 store(memory)
             found += ask_all(memory, kind, every, options.profile)

@@ -7,6 +7,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    # A coding agent waits for its hook before each prompt: `hook` is tried without importing Typer.
     if "hook" in sys.argv:
         from memsense.cli.quick import answer, read_call
 

@@ -1,5 +1,6 @@
-"""The commands about single memories: look at them, retire them, rate them."""
+"""Commands about single memories: show them, change them, take them out of searches, rate them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,23 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from memsense.cli.asking import check_whose
-from memsense.cli.errors import FAILED, one_line
-from memsense.cli.options import (
-    Agent,
-    AllUsers,
-    AnyUser,
-    ChunkId,
-    ChunkIds,
-    Output,
-    Reason,
-    User,
-)
+from memsense.cli.exits import FAILED, one_line
+from memsense.cli.options import AnyUser, ChunkId, ChunkIds, ExpiresAt, Output, Reason, Ttl
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 from memsense.errors import NotFoundError
-from memsense.types import Chunk, Event, Granularity, ScopeStatistics
+from memsense.types import Chunk
 from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
@@ -32,93 +23,37 @@ if TYPE_CHECKING:
 EXCERPT = 240
 
 
-def recent(
-    ctx: typer.Context,
-    *,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 10,
-    user: User = None,
-    all_users: AllUsers = False,
-    agent: Agent = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="of this session only")] = None,
-    granularity: Annotated[
-        Granularity, typer.Option("--granularity", "-g", help="exchanges, or whole sessions")
-    ] = "turn",
-    output: Output = "table",
-) -> None:
-    """List the latest memories by the time they are about, newest first.
-
-    \b
-      memsense recent -n 5 --user ines
-      memsense recent --all-users --session s01-20250203 --json
-    """
-    check_whose(user, all_users=all_users)
-    with target_of(ctx).open() as memory:
-        found = memory.recent(
-            limit=limit,
-            user_id=user,
-            all_users=all_users,
-            agent_id=agent,
-            session_id=session,
-            granularity=granularity,
-        )
-    if output != "table":
-        print_data(output, [chunk.as_dict() for chunk in found])
-    elif not found:
-        console().print("Nothing is stored here yet.")
-    else:
-        print_chunks(found)
-
-
-def print_chunks(chunks: Sequence[Chunk]) -> None:
-    """Print a line or two of each chunk."""
-    made = table("chunk", "when", "user", "session", "memory", right=("chunk",))
-    for chunk in chunks:
-        add_row(
-            made,
-            chunk.chunk_id,
-            when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
-            plain(chunk.user_id),
-            plain(chunk.session_id),
-            "\n".join(shorten(line, EXCERPT) for line in chunk.content.splitlines()[:2]),
-        )
-    console().print(made)
-
-
 def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> None:
-    """Show one memory, whatever its status, with everything known of it.
+    """Show one memory with all of its fields, whatever its status.
 
     \b
       memsense show 42
     """
     with target_of(ctx).open() as memory:
-        found = memory.get(chunk)
+        stored = memory.get(chunk)
     if output != "table":
-        print_data(output, found.as_dict())
+        print_data(output, stored.as_dict())
         return
-    made = table("field", "value")
-    for name, value in _shown_fields(found).items():
-        add_row(made, name, plain(str(value)))
-    console().print(made)
-    console().print(Text(_told_content(found)))
-
-
-def _told_content(chunk: Chunk) -> str:
-    if has_expired(chunk.expires_at):
-        return f"Expired at {when(chunk.expires_at)}: what it said is not shown."
-    if chunk.status == "deleted":
-        return f"Forgotten: what it said is not shown; memsense restore {chunk.chunk_id} undoes it."
-    return plain(chunk.content)
-
-
-def _told_part(chunk: Chunk) -> str:
-    return f", part {chunk.part + 1} of {chunk.part_count}" if chunk.part_count > 1 else ""
+    fields = table("field", "value")
+    for name, value in _shown_fields(stored).items():
+        add_row(fields, name, plain(str(value)))
+    console().print(fields)
+    if has_expired(stored.expires_at):
+        text = f"Expired at {when(stored.expires_at)}: its text is not shown."
+    elif stored.status == "deleted":
+        text = f"Forgotten: its text is not shown. To undo: memsense restore {stored.chunk_id}"
+    else:
+        text = plain(stored.content)
+    console().print(Text(text))
 
 
 def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
-    """What is worth a line: everything but the texts, and nothing that is empty."""
-    exchanges = f"{chunk.ordinal}" + (
-        f" to {chunk.last_ordinal}" if chunk.last_ordinal != chunk.ordinal else ""
-    )
+    """Return the fields to show: all but the texts and those that are empty."""
+    ordinals = f"{chunk.ordinal}"
+    if chunk.last_ordinal != chunk.ordinal:
+        ordinals += f" to {chunk.last_ordinal}"
+    if chunk.part_count > 1:
+        ordinals += f", part {chunk.part + 1} of {chunk.part_count}"
     fields: dict[str, object] = {
         "chunk": chunk.chunk_id,
         "status": chunk.status,
@@ -127,7 +62,7 @@ def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
         "user": chunk.user_id,
         "agent": chunk.agent_id,
         "session": chunk.session_id,
-        "exchange": exchanges + _told_part(chunk),
+        "exchange": ordinals,
         "occurred at": when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
         "recorded at": when(chunk.recorded_at),
         "expires at": when(chunk.expires_at) if chunk.expires_at else None,
@@ -158,41 +93,34 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
         events = memory.history(chunk)
     if output != "table":
         print_data(output, [asdict(event) for event in events])
-    else:
-        _print_history(events)
-
-
-def _print_history(events: Sequence[Event]) -> None:
-    made = table("event", "when", "what", "detail", right=("event",))
+        return
+    rows = table("event", "when", "what", "detail", right=("event",))
     for event in events:
         detail = ", ".join(f"{name}: {value}" for name, value in event.detail.items())
-        add_row(made, event.event_id, when(event.recorded_at), event.kind, plain(detail))
-    console().print(made)
+        add_row(rows, event.event_id, when(event.recorded_at), event.kind, plain(detail))
+    console().print(rows)
 
 
 def stats(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
-    """Show what each user's memory in the namespace holds.
+    """Show statistics of each user's memory in the namespace.
 
     \b
       memsense stats
       memsense --namespace demo stats --json
     """
     with target_of(ctx).open() as memory:
-        found = memory.stats(user_id=user)
+        scopes = memory.stats(user_id=user)
     if output != "table":
-        print_data(output, [asdict(scope) for scope in found])
-    elif not found:
+        print_data(output, [asdict(scope) for scope in scopes])
+        return
+    if not scopes:
         console().print("Nothing is stored here yet.")
-    else:
-        _print_stats(found)
-
-
-def _print_stats(scopes: Sequence[ScopeStatistics]) -> None:
+        return
     numbers = ("exchanges", "sessions", "session chunks", "inactive", "expiring", "expired")
-    made = table("user", *numbers, "from", "to", "language", "model", right=numbers)
+    rows = table("user", *numbers, "from", "to", "language", "model", right=numbers)
     for scope in scopes:
         add_row(
-            made,
+            rows,
             plain(scope.user_id),
             scope.turns,
             scope.sessions,
@@ -205,47 +133,147 @@ def _print_stats(scopes: Sequence[ScopeStatistics]) -> None:
             scope.language,
             scope.model or "-",
         )
-    console().print(made)
+    console().print(rows)
+
+
+def update(
+    ctx: typer.Context,
+    chunk: ChunkId,
+    *,
+    user_text: Annotated[
+        str | None,
+        typer.Option("--user-text", metavar="TEXT", help="New text of the user's side."),
+    ] = None,
+    assistant_text: Annotated[
+        str | None,
+        typer.Option("--assistant-text", metavar="TEXT", help="New text of the answer."),
+    ] = None,
+    facets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--facet",
+            metavar="NAME=TEXT",
+            help="New text of personal_info, preferences or events, such as"
+            " 'preferences=likes tea'; an empty text clears it. Repeatable.",
+        ),
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="TAG", help="New tags, which replace the old. Repeatable."),
+    ] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="New metadata, which replaces the old: a JSON object such as '{\"room\": 3}'.",
+        ),
+    ] = None,
+    occurred_at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="New event time, ISO 8601: 2026-05-01."),
+    ] = None,
+    expires_at: ExpiresAt = None,
+    ttl: Ttl = None,
+    reason: Reason = None,
+    output: Output = "table",
+) -> None:
+    """Change a memory's text, facets, tags, metadata or times; the rest stays as it is.
+
+    \b
+      memsense update 42 --assistant-text "Noted: Porto since May." --tag home
+      memsense update 42 --facet preferences= --at 2026-05-01
+
+    To keep the old text, run 'memsense settings set history=on' beforehand.
+    """
+    sides = {"user": user_text, "assistant": assistant_text}
+    texts = {side: text for side, text in sides.items() if text is not None}
+    with target_of(ctx).open() as memory:
+        updated = memory.update(
+            chunk,
+            content=texts or None,
+            facets=_read_facets(facets) if facets else None,
+            tags=tags,
+            metadata=_read_object(metadata) if metadata is not None else None,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            ttl=ttl,
+            reason=reason,
+        )
+    if output != "table":
+        print_data(output, updated.as_dict())
+    else:
+        typer.echo(f"chunk {chunk}: updated")
+
+
+def _read_facets(assignments: list[str]) -> dict[str, str]:
+    pairs = [assignment.partition("=") for assignment in assignments]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise typer.BadParameter(
+                f"{name!r} has no '='; write NAME=TEXT, such as preferences=tea",
+                param_hint="--facet",
+            )
+    return {name: text for name, _, text in pairs}
+
+
+def _read_object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"{text!r} is not JSON: {error}", param_hint="--metadata"
+        ) from error
 
 
 def forget(
     ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
-    """Take memories out of every search; nothing is lost, `restore` brings them back.
+    """Take memories out of every search; nothing is deleted, `restore` brings them back.
 
     \b
       memsense forget 42 43 --reason "asked to"
 
-    A session's chunk takes its exchanges along. What is said again is stored again.
+    A session's chunk takes its exchanges along. A text that is said again is stored again.
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.forget(chunk, reason=reason)), output
+        ctx,
+        chunks,
+        lambda memory, chunk: {"changed": list(memory.forget(chunk, reason=reason))},
+        output,
     )
 
 
 def archive(
     ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
-    """As `forget`, for what is outdated rather than unwanted.
+    """Take outdated memories out of every search; unlike forgotten ones they are still shown.
 
     \b
       memsense archive 42 --reason "moved since"
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.archive(chunk, reason=reason)), output
+        ctx,
+        chunks,
+        lambda memory, chunk: {"changed": list(memory.archive(chunk, reason=reason))},
+        output,
     )
 
 
 def restore(
     ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
 ) -> None:
-    """Bring forgotten or archived memories back; a session with the exchanges it took along.
+    """Bring forgotten or archived memories back.
 
     \b
       memsense restore 42
+
+    A session's chunk brings back the exchanges that it took along.
     """
     _change(
-        ctx, chunks, lambda memory, chunk: _changed(memory.restore(chunk, reason=reason)), output
+        ctx,
+        chunks,
+        lambda memory, chunk: {"changed": list(memory.restore(chunk, reason=reason))},
+        output,
     )
 
 
@@ -272,13 +300,18 @@ def feedback(
     chunk: ChunkId,
     *,
     helpful: Annotated[
-        bool, typer.Option("--helpful/--unhelpful", help="whether it helped", show_default=False)
+        bool,
+        typer.Option(
+            "--helpful/--unhelpful", help="Whether the memory helped.", show_default=False
+        ),
     ],
-    question: Annotated[str | None, typer.Option(help="the question it was found for")] = None,
-    note: Annotated[str | None, typer.Option(help="anything else")] = None,
+    question: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Question that the memory was found for.")
+    ] = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Any remark.")] = None,
     output: Output = "table",
 ) -> None:
-    """Record whether a memory helped; it goes into the history and changes no score.
+    """Record whether a memory helped; this goes into its history and changes no score.
 
     \b
       memsense feedback 42 --helpful --question "Where does Ines live?"
@@ -291,41 +324,37 @@ def feedback(
     _change(ctx, [chunk], record, output)
 
 
-def _changed(chunk_ids: Sequence[int]) -> dict[str, Any]:
-    return {"changed": list(chunk_ids)}
-
-
 def _change(
     ctx: typer.Context,
     chunks: Sequence[int],
     change: Callable[["MemSense", int], dict[str, Any]],
     output: OutputForm,
 ) -> None:
-    """Change each chunk in a transaction of its own; those that aren't there end in exit code 1."""
-    done: list[dict[str, Any]] = []
+    """Change each chunk in a transaction of its own; exit with 1 if some don't exist."""
+    changes: list[dict[str, Any]] = []
     missing: list[NotFoundError] = []
     with target_of(ctx).open() as memory:
         for chunk in chunks:
             try:
-                done.append({"chunk_id": chunk, **change(memory, chunk)})
+                changes.append({"chunk_id": chunk, **change(memory, chunk)})
             except NotFoundError as error:
+                # The others are changed all the same; a script sees the exit code.
                 missing.append(error)
     if output != "table":
-        print_data(output, done)
+        print_data(output, changes)
     else:
-        for result in done:
-            typer.echo(_told(result))
+        for item in changes:
+            typer.echo(f"chunk {item['chunk_id']}: {_describe_change(item)}")
     for error in missing:
         typer.echo(one_line(error), err=True)
     if missing:
         raise typer.Exit(FAILED)
 
 
-def _told(result: Mapping[str, Any]) -> str:
-    chunk = f"chunk {result['chunk_id']}"
-    if "memory_score" in result:
-        return f"{chunk}: memory score is now {result['memory_score']:g}"
-    if "helpful" in result:
-        return f"{chunk}: recorded as {'helpful' if result['helpful'] else 'unhelpful'}"
-    changed: Sequence[int] = result["changed"]
-    return f"{chunk}: changed {', '.join(map(str, changed)) or 'nothing'}"
+def _describe_change(change: Mapping[str, Any]) -> str:
+    if "memory_score" in change:
+        return f"memory score is now {change['memory_score']:g}"
+    if "helpful" in change:
+        return f"recorded as {'helpful' if change['helpful'] else 'unhelpful'}"
+    # A session takes its exchanges along, and a part of an exchange the other parts.
+    return f"changed {', '.join(map(str, change['changed'])) or 'nothing'}"

@@ -1,4 +1,4 @@
-"""`memsense init` and `memsense db`: the database itself."""
+"""`memsense init` and `memsense db`: the database, its schema and its server."""
 
 import os
 import shutil
@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from memsense.cli.app import new_app
-from memsense.cli.errors import FAILED
+from memsense.cli.exits import FAILED, interrupts_left_to_child
 from memsense.cli.options import Output
 from memsense.cli.output import print_data
-from memsense.cli.signals import interrupts_left_to_child
 from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
@@ -27,10 +26,11 @@ def init(
     *,
     roles: Annotated[
         bool,
-        typer.Option("--roles", help="make the roles that keep tenants apart, too"),
+        typer.Option("--roles", help="Also create the roles that keep tenants apart."),
     ] = False,
     citus: Annotated[
-        bool, typer.Option("--citus", help="spread the tables over a Citus cluster by tenant, too")
+        bool,
+        typer.Option("--citus", help="Also distribute the tables over a Citus cluster, by tenant."),
     ] = False,
     output: Output = "table",
 ) -> None:
@@ -42,13 +42,13 @@ def init(
       memsense init --roles --database-url postgresql://postgres@db.example/memories
       memsense init --citus --database-url postgresql://me@coordinator.example/memories
 
-    The embedded server prepares itself at first use; a database of yours needs this once. With
-    --roles, run by a superuser or by a user with CREATEROLE, statements run as memsense_app from
-    then on, which PostgreSQL keeps within one tenant (docs/security.md).
+    The embedded server is prepared at its first use; a database of your own needs this once.
+    --roles needs a superuser or a user with CREATEROLE; from then on statements run as
+    memsense_app, which PostgreSQL keeps within one tenant (docs/security.md).
     """
     target = target_of(ctx)
     if citus and not target.settings().database_url:
-        raise ConfigurationError("--citus is for a cluster of yours: name it by --database-url")
+        raise ConfigurationError("--citus needs a cluster of your own: name it with --database-url")
     with target.database() as url:
         before = migrate.schema_state(url)
         after = migrate.upgrade(url)
@@ -68,18 +68,21 @@ def init(
     if output != "table":
         print_data(output, fields)
         return
-    done = "is up to date" if before.is_current else "is ready"
+    state = "is up to date" if before.is_current else "is ready"
     if spread is not None:
         tables = len(spread.everywhere) + len(spread.by_tenant)
         typer.echo(
-            f"spread {tables} tables over the cluster" if tables else "all tables are spread"
+            f"distributed {tables} tables over the cluster"
+            if tables
+            else "all tables are distributed already"
         )
-    typer.echo(f"the schema {done}: revision {after.current} in {shown_url(url)}")
+    typer.echo(f"the schema {state}: revision {after.current} in {shown_url(url)}")
     if unindexed:
         typer.echo(
-            "beneath the policies no index serves: as memsense_app a search reads every chunk of a"
-            " memory, and the tables' owner, whose searches don't, is held by no policy;"
-            " 'memsense init --roles' gives both (docs/security.md, Without a superuser)",
+            "searches can't use indexes below the row-level security of this database: as"
+            " memsense_app a search reads every chunk of a memory, and the tables' owner, whose"
+            " searches use indexes, is not limited to one tenant; 'memsense init --roles' mends"
+            " both (docs/security.md, Without a superuser)",
             err=True,
         )
     if fields["data_dir"]:
@@ -88,7 +91,7 @@ def init(
 
 @app.command("upgrade")
 def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Bring the schema to this version of memsense; safe to run twice.
+    """Upgrade the schema to this version of memsense; safe to run twice.
 
     \b
       memsense db upgrade
@@ -98,16 +101,16 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
 
 @app.command("optimise")
 def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Give large memories HNSW indexes of their own, and hybrid sessions their session chunks.
+    """Build HNSW indexes for large memories, and session chunks for hybrid sessions.
 
     \b
       memsense db optimise
 
-    The rule is the setting index_threshold (8,000 chunks). Takes minutes for 100,000 chunks;
-    searches and writes go on meanwhile, and a broken-off run is completed by the next one. With
-    MEMSENSE_AUTO_INDEX=true, workers do it by themselves. What writes have left to these indexes
-    is taken in, which a worker does in any case.
-    Session chunks of what was stored in mode "hybrid" are made here, or when they are searched for.
+    A memory gets an index from the setting index_threshold on (8,000 chunks). It takes minutes
+    for 100,000 chunks; searches and writes go on meanwhile, and the next run completes an
+    interrupted one. With MEMSENSE_AUTO_INDEX=true workers do it by themselves. New vectors that
+    wait for their index are added to it, which workers do in any case. Session chunks of mode
+    "hybrid" are made here, or when sessions are searched for.
     """
     with target_of(ctx).open() as memory:
         sessions = memory.indexes.make_sessions()
@@ -119,7 +122,7 @@ def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
     if output != "table":
         print_data(output, [asdict(change) for change in changes])
     elif not (changes or sessions):
-        typer.echo("nothing to do: every memory has the indexes that its size asks for")
+        typer.echo("nothing to do: every memory has the indexes for its size")
 
 
 @app.command("reindex")
@@ -128,11 +131,14 @@ def reindex(
     *,
     language: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="text-search configuration to stem in from now on"),
+        typer.Option(
+            metavar="NAME",
+            help="Text-search configuration to use from now on, such as german. Default: the same.",
+        ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Make the text index of all memories anew, in another language if you like.
+    """Rebuild the text index of all memories, in another language if you like.
 
     \b
       memsense db reindex
@@ -142,39 +148,39 @@ def reindex(
     writes wait. `memsense db psql -c '\\dF'` lists the languages.
     """
     with target_of(ctx).open() as memory:
-        done = memory.indexes.rebuild(language)
+        report = memory.indexes.rebuild(language)
     if output != "table":
-        print_data(output, asdict(done))
+        print_data(output, asdict(report))
     else:
         typer.echo(
-            f"indexed {done.chunks} chunks of {done.scopes} memories anew, in {done.language}"
+            f"indexed {report.chunks} chunks of {report.scopes} memories anew, in {report.language}"
         )
 
 
 @app.command("fill")
 def fill(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Give exchanges that were stored without token vectors theirs.
+    """Make the token vectors of exchanges that were stored without them.
 
     \b
       memsense db fill
 
-    They are compared with the words of a question; what an older memsense stored has none, nor what
-    was stored with MEMSENSE_TOKEN_VECTORS=false. Takes as long as ingesting; searches and writes go
-    on meanwhile, and a broken-off run is completed by the next one.
+    Searches compare them with the words of a question. Exchanges of an older memsense lack them,
+    and those stored with MEMSENSE_TOKEN_VECTORS=false. It takes as long as ingesting; searches and
+    writes go on meanwhile, and the next run completes an interrupted one.
     """
     with target_of(ctx).open() as memory:
-        filled = memory.indexes.fill_tokens()
+        count = memory.indexes.fill_tokens()
     if output != "table":
-        print_data(output, {"filled": filled})
-    elif filled:
-        typer.echo(f"{filled} exchanges have token vectors now")
+        print_data(output, {"filled": count})
+    elif count:
+        typer.echo(f"{count} exchanges have token vectors now")
     else:
         typer.echo("nothing to do: every exchange has token vectors")
 
 
 @app.command("start")
 def start(ctx: typer.Context) -> None:
-    """Start the embedded server and keep it until `memsense db stop`.
+    """Start the embedded server and keep it running until `memsense db stop`.
 
     \b
       memsense db start && psql "$(memsense db url)"
@@ -183,12 +189,15 @@ def start(ctx: typer.Context) -> None:
     _refuse_url(target, "start")
     typer.echo(target.embedded_server().start(keep=True))
     if target.settings().database_url:
-        typer.echo("memsense: MEMSENSE_DATABASE_URL is set, and used instead", err=True)
+        typer.echo(
+            "memsense: other commands use MEMSENSE_DATABASE_URL, which is set, instead of it",
+            err=True,
+        )
 
 
 @app.command("stop")
 def stop(ctx: typer.Context) -> None:
-    """Stop the embedded server now, whoever uses it; what was committed is safe.
+    """Stop the embedded server now, even if others use it; committed data is safe.
 
     \b
       memsense db stop
@@ -196,18 +205,18 @@ def stop(ctx: typer.Context) -> None:
     target = target_of(ctx)
     _refuse_url(target, "stop")
     server = target.embedded_server()
-    running = server.status().running
+    was_running = server.status().running
     server.stop()
-    typer.echo("stopped" if running else "it was not running")
+    typer.echo("stopped" if was_running else "it was not running")
 
 
 def _refuse_url(target: Target, command: str) -> None:
-    """Raise ConfigurationError where another server than the embedded one was named."""
+    """Raise ConfigurationError if --database-url names another server."""
     if target.database_url is not None:
         raise ConfigurationError(
             f"--database-url: 'memsense db {command}' is for the embedded server alone; leave the"
-            f" option out to {command} that one, and {command} another where it runs (systemctl,"
-            " pg_ctl, docker compose)"
+            f" option out to {command} that one, and {command} another server with its own tools"
+            " (systemctl, pg_ctl, docker compose)"
         )
 
 
@@ -225,39 +234,42 @@ def url(ctx: typer.Context) -> None:
 
 @app.command("status")
 def status(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Show which server memsense uses, whether it runs, and how far its schema is.
+    """Show which server memsense uses, whether it runs, and its schema's revision.
 
     \b
       memsense db status --json
 
     The exit code is 1 when the embedded server isn't running.
     """
-    fields = _status_fields(target_of(ctx))
+    target = target_of(ctx)
+    configured = target.settings().database_url
+    if configured:
+        fields = {
+            "embedded": False,
+            "running": True,
+            "url": shown_url(configured),
+            **_server_fields(configured),
+        }
+    else:
+        server = target.embedded_server().status()
+        fields = {
+            "embedded": True,
+            "running": server.running,
+            "url": server.url,
+            "data_dir": server.data_dir,
+            "pid": server.pid,
+            "kept": server.kept,
+            # A stopped server's schema can't be read, but its version is in its files.
+            **(_server_fields(server.url) if server.url else {"postgresql": server.version}),
+        }
     if output != "table":
         print_data(output, fields)
     else:
         for name, value in fields.items():
-            typer.echo(f"{name.replace('_', ' '):<12} {_told(value)}")
+            text = ("yes" if value else "no") if isinstance(value, bool) else value
+            typer.echo(f"{name.replace('_', ' '):<12} {'-' if text is None else text}")
     if not fields["running"]:
         raise typer.Exit(FAILED)
-
-
-def _status_fields(target: Target) -> dict[str, Any]:
-    configured = target.settings().database_url
-    if configured:
-        found = _server_fields(configured)
-        return {"embedded": False, "running": True, "url": shown_url(configured), **found}
-    server = target.embedded_server().status()
-    fields = {
-        "embedded": True,
-        "running": server.running,
-        "url": server.url,
-        "data_dir": server.data_dir,
-        "pid": server.pid,
-        "kept": server.kept,
-    }
-    found = _server_fields(server.url) if server.url else {"postgresql": server.version}
-    return {**fields, **found}
 
 
 def _server_fields(url: str) -> dict[str, Any]:
@@ -271,20 +283,15 @@ def _server_fields(url: str) -> dict[str, Any]:
     }
 
 
-def _told(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "-" if value is None else str(value)
-
-
 @app.command("psql", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def psql(
     ctx: typer.Context,
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGS]...", help="handed to psql")
+        list[str] | None,
+        typer.Argument(metavar="[ARGS]...", help="Arguments of psql, such as -c QUERY."),
     ] = None,
 ) -> None:
-    """Open psql on the database, with the embedded server running meanwhile.
+    """Run psql on the database; the embedded server runs meanwhile.
 
     \b
       memsense db psql
@@ -292,20 +299,19 @@ def psql(
     """
     target = target_of(ctx)
     with target.database() as url, interrupts_left_to_child():
+        # The list of processes shows a command's arguments: psql gets the password by PGPASSWORD.
         address, secrets = split_secrets(url)
-        command = [*_psql_command(target, address), *(arguments or ())]
-        done = subprocess.run(command, env={**os.environ, **secrets}, check=False)  # noqa: S603
-    raise typer.Exit(done.returncode)
-
-
-def _psql_command(target: Target, address: str) -> list[str]:
-    """The shipped psql for the embedded server, else the system's."""
-    shipped = None if target.settings().database_url else target.embedded_server().psql_command()
-    if shipped:
-        return shipped
-    found = shutil.which("psql")
-    if found is None:
-        raise ConnectionFailedError(
-            f"psql is not installed; install PostgreSQL's client, or connect to {address}"
+        is_embedded = not target.settings().database_url
+        # The embedded server ships its psql; another server needs the system's.
+        command = target.embedded_server().psql_command() if is_embedded else None
+        if not command:
+            program = shutil.which("psql")
+            if program is None:
+                raise ConnectionFailedError(
+                    f"psql is not installed; install PostgreSQL's client, or connect to {address}"
+                )
+            command = [program, address]
+        process = subprocess.run(  # noqa: S603
+            [*command, *(arguments or ())], env={**os.environ, **secrets}, check=False
         )
-    return [found, address]
+    raise typer.Exit(process.returncode)

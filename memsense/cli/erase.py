@@ -1,4 +1,4 @@
-"""The commands that erase for good, and the receipts that they leave."""
+"""Commands that erase memories for good, and list the receipts."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,10 +15,16 @@ from memsense.errors import NotFoundError
 if TYPE_CHECKING:
     from memsense.store.erasing import Receipt
 
-User = Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="whose memory")]
+User = Annotated[
+    str | None, typer.Option("--user", "-u", metavar="NAME", help="User whose memory to erase.")
+]
 EraseBy = Annotated[
     str | None,
-    typer.Option("--by", metavar="NAME", help="who, for the receipt; default: your user name"),
+    typer.Option(
+        "--by",
+        metavar="NAME",
+        help="Name of the person who erases, for the receipt. Default: your login name.",
+    ),
 ]
 
 
@@ -27,30 +33,30 @@ def erase(
     *,
     user: User = None,
     session: Annotated[
-        str | None, typer.Option(metavar="ID", help="this session only, not all of the user's")
+        str | None, typer.Option(metavar="ID", help="Session to erase, instead of all of a user's.")
     ] = None,
     message: Annotated[
-        str | None, typer.Option(metavar="ID", help="the exchanges only that hold this message")
+        str | None, typer.Option(metavar="ID", help="Message to erase, with its exchange.")
     ] = None,
     by: EraseBy = None,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
-    """Erase a user's memory for good, or a session or message of it, and print the receipt.
+    """Erase a user's memory for good, or one session or message of it, and print the receipt.
 
     \b
       memsense erase --user ada --by "data protection"
       memsense erase --user ada --session s01-20250203 --yes --json
 
-    Recorded searches and history go too. Backups and the server's log of writes are not reached;
-    VACUUM frees the pages.
+    Recorded searches and the history are erased, too. Backups and the database's write-ahead log
+    keep their copies; VACUUM frees the disk space.
     """
     if user is None and session is None and message is None:
         raise typer.BadParameter("say what to erase: --user, --session or --message")
-    named = {"message": message, "session": session, "user": user}
-    told = " of ".join(f"{what} {name!r}" for what, name in named.items() if name is not None)
+    scope = {"message": message, "session": session, "user": user}
+    text = " of ".join(f"{name} {value!r}" for name, value in scope.items() if value is not None)
     with target_of(ctx).open() as memory:
-        _confirm(f"Erase {told} for good?", yes=yes)
+        _confirm(f"Erase {text} for good?", yes=yes)
         receipt = memory.erase(user_id=user, session_id=session, message_id=message, by=by)
     if output != "table":
         print_data(output, receipt.as_dict())
@@ -74,12 +80,15 @@ def delete(
     A session's chunk takes its exchanges along, a part of an exchange the other parts.
     """
     with target_of(ctx).open() as memory:
-        found = [memory.get(chunk) for chunk in chunks]
+        # An unknown id is reported before anything is erased.
+        for chunk in chunks:
+            memory.get(chunk)
         _confirm(f"Erase chunk {', '.join(map(str, chunks))} for good?", yes=yes)
         receipts: list[Receipt] = []
-        for chunk in found:
-            with suppress(NotFoundError):  # it went with the one before
-                receipts.append(memory.delete(chunk.chunk_id, by=by))
+        for chunk in chunks:
+            # The chunk before may have taken this one along.
+            with suppress(NotFoundError):
+                receipts.append(memory.delete(chunk, by=by))
     if output != "table":
         print_data(output, [receipt.as_dict() for receipt in receipts])
     else:
@@ -91,26 +100,28 @@ def erasures(
     *,
     about: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="only of this user, session, message or chunk"),
+        typer.Option(metavar="ID", help="Only receipts of this user, session, message or chunk."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 100,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of receipts.")
+    ] = 100,
     output: Output = "table",
 ) -> None:
-    """List the receipts of what was erased, the latest first.
+    """List the receipts of erasures, the latest first.
 
     \b
       memsense erasures --about ada
 
-    A receipt holds no id; --about compares hashes.
+    A receipt holds hashes instead of ids; --about compares the hash of ID with them.
     """
     with target_of(ctx).open() as memory:
-        found = memory.erasures.list(limit=limit, about=about)
+        receipts = memory.erasures.list(limit=limit, about=about)
     if output != "table":
-        print_data(output, [receipt.as_dict() for receipt in found])
-    elif not found:
+        print_data(output, [receipt.as_dict() for receipt in receipts])
+    elif not receipts:
         console().print("No receipts.")
     else:
-        _print_receipts(found)
+        _print_receipts(receipts)
 
 
 def _confirm(question: str, *, yes: bool) -> None:
@@ -119,15 +130,15 @@ def _confirm(question: str, *, yes: bool) -> None:
 
 
 def _print_receipts(receipts: Sequence["Receipt"]) -> None:
-    made = table("receipt", "when", "what", "who", "rows deleted")
+    rows = table("receipt", "when", "what", "who", "rows deleted")
     for receipt in receipts:
         counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items())
         add_row(
-            made,
+            rows,
             str(receipt.erasure_id),
             when(receipt.erased_at),
             receipt.kind,
             plain(receipt.erased_by),
             counts,
         )
-    console().print(made)
+    console().print(rows)

@@ -1,13 +1,12 @@
-"""`memsense eval`: recall on gold questions, as a table and as JSON."""
+"""`memsense eval`: recall on gold questions (questions with known answers)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from memsense.cli.app import new_app
-from memsense.cli.gold_kinds import compare_kinds, own_place, print_kinds, store_gold
 from memsense.cli.ingest import run_with_progress
 from memsense.cli.measuring import (
     Ablate,
@@ -20,16 +19,19 @@ from memsense.cli.measuring import (
     Split,
     Study,
     Sweep,
+    compare_kinds,
+    gold_target,
     print_differences,
     print_intervals,
+    print_kinds,
+    print_measures,
     print_variants,
-    read_grid,
+    store_gold,
     study_profiles,
 )
 from memsense.cli.options import Changes, Output, offering
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import read_overrides
-from memsense.cli.render import add_row, console, table
 from memsense.cli.target import Target, check_profile, target_of
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
@@ -38,6 +40,7 @@ from memsense.evaluation import (
     GoldConversation,
     compare,
     gold_set,
+    parse_grid,
     read_beam,
     read_gold,
     read_locomo,
@@ -46,22 +49,8 @@ from memsense.evaluation import (
 )
 from memsense.ingest import ReadOptions
 from memsense.search.profiles import PROFILES, Profile
-from memsense.text.tables import TextTable
 
 app = new_app(help="Measure recall on gold questions.", no_args_is_help=True)
-
-COLUMNS = {
-    "R@1": ("session", "recall@1"),
-    "R@3": ("session", "recall@3"),
-    "R@5": ("session", "recall@5"),
-    "R@10": ("session", "recall@10"),
-    "MRR": ("session", "mrr"),
-    "nDCG": ("session", "ndcg@10"),
-    "T@5": ("turn", "recall@5"),
-    "T@10": ("turn", "recall@10"),
-    "T@20": ("turn", "recall@20"),
-}
-"""Heading, and where the number is in a summary."""
 
 Profiles = Annotated[
     list[str] | None,
@@ -69,29 +58,31 @@ Profiles = Annotated[
         "--profile",
         "-p",
         metavar="NAME",
-        help=f"{', '.join(PROFILES)}; repeatable",
+        help=f"Profile to measure. Repeatable. There are {', '.join(PROFILES)}, and stored ones.",
         autocompletion=offering(PROFILES),
     ),
 ]
 Parts = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="PART", help="leave a route or signal out; repeatable"),
+    typer.Option("--without", metavar="PART", help="Leave a route or signal out. Repeatable."),
 ]
 
-A_RUN = "results of one run"
+A_RUN = "File of --questions-out: the results of one run."
 LocomoFile = Annotated[
     Path | None,
-    typer.Option("--locomo", metavar="FILE", exists=True, dir_okay=False, help="locomo10.json"),
+    typer.Option(
+        "--locomo", metavar="FILE", exists=True, dir_okay=False, help="LoCoMo's locomo10.json."
+    ),
 ]
 BeamFile = Annotated[
     Path | None,
-    typer.Option("--beam", metavar="FILE", exists=True, dir_okay=False, help="BEAM as JSON Lines"),
+    typer.Option("--beam", metavar="FILE", exists=True, dir_okay=False, help="BEAM as JSON lines."),
 ]
 Categories = Annotated[
     list[str] | None,
     typer.Option(
         "--category", metavar="NAME",
-        help=f"questions of these instead of {', '.join(RETRIEVAL)}; repeatable",
+        help=f"Category of questions. Repeatable. Default: {', '.join(RETRIEVAL)}.",
     ),
 ]  # fmt: skip
 
@@ -104,13 +95,15 @@ def group() -> None:
 @app.command("locomo")
 def locomo(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="locomo10.json")],
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="LoCoMo's locomo10.json.")
+    ],
     *,
     profiles: Profiles = None,
     changes: Changes = None,
     without_parts: Parts = None,
     ingest_first: Annotated[
-        bool, typer.Option("--ingest", help="ingest the file first, where it isn't yet")
+        bool, typer.Option("--ingest", help="First ingest the file, unless it is stored already.")
     ] = False,
     ablate: Ablate = False,
     sweep: Sweep = None,
@@ -122,7 +115,7 @@ def locomo(
     questions_out: QuestionsOut = None,
     output: Output = "table",
 ) -> None:
-    """Measure recall on LoCoMo: sessions and exchanges, by split and by category.
+    """Measure recall on LoCoMo: of sessions and of exchanges, by split and by category.
 
     \b
       memsense --namespace locomo eval locomo locomo10.json --ingest
@@ -137,7 +130,7 @@ def locomo(
     study = Study(
         ablate=ablate,
         plain=plain,
-        grid=read_grid(sweep),
+        grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
         figure=figure,
@@ -145,18 +138,20 @@ def locomo(
     )
     gold = read_locomo(file).only(split)
     with target.open() as memory:
-        chosen = choose(memory)
+        profile_set = choose(memory)
         if ingest_first:
             options = ReadOptions(format="locomo")
             run_with_progress(memory, [str(file)], {"options": options})
-        families = study_profiles(memory, gold, chosen, study)
-    _tell(families, output)
+        families = study_profiles(memory, gold, profile_set, study)
+    _print_families(families, output)
 
 
 @app.command("jsonl")
 def jsonl(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="the gold set")],
+    file: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="Gold set (docs/evaluation.md).")
+    ],
     *,
     profiles: Profiles = None,
     changes: Changes = None,
@@ -171,7 +166,7 @@ def jsonl(
     questions_out: QuestionsOut = None,
     output: Output = "table",
 ) -> None:
-    """Measure recall on a gold set of your own (its format: docs/evaluation.md).
+    """Measure recall on a gold set of your own; docs/evaluation.md has its format.
 
     \b
       memsense eval jsonl gold.jsonl --ci
@@ -186,7 +181,7 @@ def jsonl(
     study = Study(
         ablate=ablate,
         plain=plain,
-        grid=read_grid(sweep),
+        grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
         figure=figure,
@@ -195,13 +190,13 @@ def jsonl(
     families = _study_conversations(
         target, file, read_gold(file), split=split, choose=choose, study=study
     )
-    _tell(families, output)
+    _print_families(families, output)
 
 
 @app.command("beam")
 def beam(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="BEAM as JSON Lines")],
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="BEAM as JSON lines.")],
     *,
     categories: Categories = None,
     profiles: Profiles = None,
@@ -217,7 +212,7 @@ def beam(
     questions_out: QuestionsOut = None,
     output: Output = "table",
 ) -> None:
-    """Measure recall on BEAM, long chats with an assistant (its fields: docs/evaluation.md).
+    """Measure recall on BEAM, long chats with an assistant; docs/evaluation.md has its fields.
 
     \b
       memsense eval beam beam100k.jsonl
@@ -232,7 +227,7 @@ def beam(
     study = Study(
         ablate=ablate,
         plain=plain,
-        grid=read_grid(sweep),
+        grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
         figure=figure,
@@ -242,7 +237,7 @@ def beam(
     families = _study_conversations(
         target, file, conversations, split=split, choose=choose, study=study
     )
-    _tell(families, output)
+    _print_families(families, output)
 
 
 @app.command("compare")
@@ -258,8 +253,8 @@ def compare_runs(
     by_conversation: ByConversation = False,
     output: Output = "table",
 ) -> None:
-    """Compare two files of --questions-out by a paired test: what B gains over A. Or measure every
-    profile on people's chats and on chats with an assistant, beside plain fusion.
+    """Compare two files of --questions-out by a paired test: the gain of B over A. Or measure every
+    profile on chats between people and on chats with an assistant, and compare with plain fusion.
 
     \b
       memsense eval jsonl gold.jsonl -p balanced -p memsense --questions-out run.jsonl
@@ -271,21 +266,26 @@ def compare_runs(
     another.
     """
     files = {"locomo": locomo_file, "beam": beam_file}
-    named = {kind: file for kind, file in files.items() if file}
-    if a and b and not named:
-        _compare_files(a, b, by_conversation=by_conversation, output=output)
+    gold_files = {kind: file for kind, file in files.items() if file}
+    if a and b and not gold_files:
+        differences = compare(read_results(a), read_results(b), by_conversation=by_conversation)
+        if output != "table":
+            metrics = [difference.as_dict() for difference in differences]
+            print_data(output, {"a": a, "b": b, "metrics": metrics})
+        else:
+            print_differences(a.stem, b.stem, differences)
         return
-    if a or b or not named:
+    if a or b or not gold_files:
         raise typer.BadParameter(
             "give two files of --questions-out, or --locomo FILE and --beam FILE"
         )
     names = profiles or tuple(PROFILES)
     choose = _read_choice(names, changes, ())
-    found = compare_kinds(target_of(ctx), named, choose, by_conversation=by_conversation)
+    kinds = compare_kinds(target_of(ctx), gold_files, choose, by_conversation=by_conversation)
     if output != "table":
-        print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in found}})
+        print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}})
     else:
-        print_kinds(found)
+        print_kinds(kinds)
 
 
 def _study_conversations(
@@ -297,28 +297,18 @@ def _study_conversations(
     choose: Callable[[MemSense], list[Profile]],
     study: Study,
 ) -> list[Family]:
-    """The profiles measured on a file's conversations, which are stored first."""
+    """Store a file's conversations, and measure the profiles on them."""
     gold = gold_set(conversations, file.stem).only(split)
-    with own_place(target, file).open() as memory:
-        chosen = choose(memory)
+    with gold_target(target, file).open() as memory:
+        profile_set = choose(memory)
         store_gold(memory, conversations)
-        return study_profiles(memory, gold, chosen, study)
-
-
-def _compare_files(a: Path, b: Path, *, by_conversation: bool, output: OutputForm) -> None:
-    found = compare(read_results(a), read_results(b), by_conversation=by_conversation)
-    if output != "table":
-        print_data(
-            output, {"a": a, "b": b, "metrics": [difference.as_dict() for difference in found]}
-        )
-    else:
-        print_differences(a.stem, b.stem, found)
+        return study_profiles(memory, gold, profile_set, study)
 
 
 def _read_choice(
     names: Sequence[str] | None, changes: Sequence[str] | None, parts: Sequence[str] | None
 ) -> Callable[[MemSense], list[Profile]]:
-    """How to choose the profiles of a memory, as far as that can be checked without it."""
+    """Return a function that chooses the profiles of a memory; raise BadParameter if it can't."""
     if unknown := set(parts or ()) - PARTS.keys():
         raise typer.BadParameter(
             f"no route or signal named {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}",
@@ -327,23 +317,22 @@ def _read_choice(
     overrides = read_overrides(changes or (), ())
 
     def choose(memory: MemSense) -> list[Profile]:
-        chosen = [_find_profile(memory, name).vary(overrides) for name in names or [None]]
-        for part in parts or ():
-            chosen = [without(profile, part) for profile in chosen]
-        return chosen
+        profiles: list[Profile] = []
+        for name in names or [None]:
+            check_profile(memory, name)
+            profile = memory.profiles.get(name).vary(overrides)
+            for part in parts or ():
+                profile = without(profile, part)
+            profiles.append(profile)
+        return profiles
 
     return choose
 
 
-def _find_profile(memory: MemSense, name: str | None) -> Profile:
-    check_profile(memory, name)
-    return memory.profiles.get(name)
-
-
-def _tell(families: Sequence[Family], output: OutputForm) -> None:
+def _print_families(families: Sequence[Family], output: OutputForm) -> None:
     if output != "table":
-        told = [family.as_dict() for family in families]
-        print_data(output, told if len(told) > 1 else told[0])
+        items = [family.as_dict() for family in families]
+        print_data(output, items if len(items) > 1 else items[0])
         return
     for family in families:
         print_measures(family.summary)
@@ -351,33 +340,3 @@ def _tell(families: Sequence[Family], output: OutputForm) -> None:
             print_intervals(family.intervals)
         if family.rows:
             print_variants(family.rows)
-
-
-def print_measures(summary: Mapping[str, Any]) -> None:
-    """One profile's table: a row a split, then a row a category of all."""
-    made = table(
-        "", "questions", *COLUMNS, "p50 ms", "p95 ms",
-        title=f"profile {summary['profile']}",
-        right=("questions", *COLUMNS, "p50 ms", "p95 ms"),
-    )  # fmt: skip
-    splits: Mapping[str, Any] = summary["splits"]
-    for name, split in splits.items():
-        times = [f"{split['search_ms'][key]:.1f}" for key in ("p50", "p95")]
-        _add_measures(made, name, str(split["questions"]), split, times)
-    made.add_section()
-    for category, means in splits["all"]["by_category"].items():
-        _add_measures(made, f"category {category}", "", means, ["", ""])
-    to = console()
-    to.print(made)
-    skipped = splits["all"]["skipped"]
-    to.print(
-        f"shares in percent; {skipped} questions without usable evidence left out", style="dim"
-    )
-
-
-def _add_measures(
-    made: TextTable, name: str, count: str, means: Mapping[str, Any], times: Sequence[str]
-) -> None:
-    shares = [means.get(group, {}).get(metric) for group, metric in COLUMNS.values()]
-    told = ["-" if share is None else f"{100 * share:.1f}" for share in shares]
-    add_row(made, name, count, *told, *times)

@@ -1,4 +1,4 @@
-"""`memsense hook`: what coding agents call before a prompt and when a turn ends."""
+"""`memsense hook`: the command that coding agents call before a prompt and when a turn ends."""
 
 import time
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from memsense.cli.quick import MAX_TOKENS, TIMEOUT, HookCall, answer
-from memsense.cli.target import Target, target_of
+from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.hooks.agents import AgentName
 from memsense.hooks.client import send_task
@@ -18,39 +18,56 @@ def hook(
     ctx: typer.Context,
     agent: Annotated[
         AgentName | None,
-        typer.Argument(metavar="AGENT", help="claude-code, codex, gemini or opencode"),
+        typer.Argument(metavar="AGENT", help="claude-code, codex, gemini or opencode."),
     ] = None,
     *,
     user: Annotated[
         str | None,
         typer.Option(
-            "--user", "-u", metavar="NAME", help="whose memory (or MEMSENSE_USER; default: yours)"
+            "--user",
+            "-u",
+            metavar="NAME",
+            help="User whose memory to search. Default: MEMSENSE_USER, else your login name.",
         ),
     ] = None,
     max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="of memories before a prompt, at most")
+        int,
+        typer.Option(min=1, metavar="N", help="Maximum tokens of memories before a prompt."),
     ] = MAX_TOKENS,
     timeout: Annotated[
-        float, typer.Option(min=0.05, metavar="SECONDS", help="after which none are given")
+        float,
+        typer.Option(
+            min=0.05,
+            metavar="SECONDS",
+            help="Seconds to wait for memories; after that the agent gets none.",
+        ),
     ] = TIMEOUT,
     serve: Annotated[
-        bool, typer.Option("--serve", help="be the process that answers; hooks start it themselves")
+        bool,
+        typer.Option("--serve", help="Run the daemon that answers hooks; hooks start it."),
     ] = False,
     idle: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="with --serve: ends when not asked")
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="With --serve: seconds without a request after which the daemon ends.",
+        ),
     ] = MOST_IDLE,
     lock: Annotated[int | None, typer.Option(hidden=True)] = None,
-    stop: Annotated[bool, typer.Option("--stop", help="end the process that answers")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="End the daemon that answers hooks.")
+    ] = False,
 ) -> None:
-    """Answer a hook of a coding agent: its event as JSON on stdin, memories for it on stdout.
+    """Answer a hook of a coding agent: read its event as JSON on stdin, print memories for it.
 
     \b
       memsense install claude-code --user ada --hooks
       memsense hook claude-code --user ada
 
-    Before a prompt it gives the memories that answer it; when a turn or a session ends it takes in
-    what was said. It never keeps an agent waiting: whatever fails, it ends within a second, with
-    exit code 0 and the reason on stderr. docs/agents.md has more.
+    Before a prompt it prints the memories that answer the prompt; when a turn or a session ends,
+    it stores what was said. It never keeps an agent waiting: on any failure it ends within a
+    second, with exit code 0 and the reason on stderr. See docs/agents.md.
     """
     target = target_of(ctx)
     call = HookCall(
@@ -58,17 +75,16 @@ def hook(
         user=user or default_user(),
         max_tokens=max_tokens,
         timeout=timeout,
-        given=target.given(),
+        overrides=target.overrides(),
     )
-    if serve:
-        _serve(target, call, idle, lock)
-    elif stop:
-        send_task("stop", call.folder, time.monotonic() + timeout)
-    else:
-        answer(call)
+    if not serve:
+        if stop:
+            send_task("stop", call.folder, time.monotonic() + timeout)
+        else:
+            answer(call)
+        return
 
-
-def _serve(target: Target, call: HookCall, idle: float, lock: int | None) -> None:
+    # Only the daemon needs these; a hook must start fast.
     import logging
 
     import memsense
@@ -77,11 +93,10 @@ def _serve(target: Target, call: HookCall, idle: float, lock: int | None) -> Non
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("memsense").setLevel(logging.INFO)
     settings = target.settings()
-    daemon = Daemon(
+    Daemon(
         call.folder,
         lambda: memsense.MemSense.open(settings=settings),
         user_id=call.user,
         idle=idle,
         lock=lock,
-    )
-    daemon.run()
+    ).run()

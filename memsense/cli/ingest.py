@@ -1,4 +1,4 @@
-"""`memsense ingest` and `memsense formats`: logs in, memory and honest counts out."""
+"""`memsense ingest`: reads conversation logs into memory and reports what it did."""
 
 import glob
 import sys
@@ -10,13 +10,12 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from memsense.cli.errors import FAILED, one_line
-from memsense.cli.finding import Offer, offer_logs
+from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
+from memsense.cli.logs import offer_logs
 from memsense.cli.options import ExpiresAt, Output, Ttl, offering
-from memsense.cli.output import OutputForm, print_data
+from memsense.cli.output import print_data
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
-from memsense.cli.signals import TerminatedError, end_when_interrupted
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
 from memsense.cli.watching import add_up, check_watchable, watch_logs
@@ -38,17 +37,21 @@ def ingest(
     ctx: typer.Context,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATHS", help="files, folders, patterns, archives, - for stdin"),
+        typer.Argument(
+            metavar="PATHS",
+            help="Files, folders, patterns such as 'exports/*.zip', archives, or - for stdin.",
+        ),
     ] = None,
     *,
     find: Annotated[
         bool,
         typer.Option(
-            "--find", help="instead of PATHS: look where programs keep their logs, show, then ask"
+            "--find",
+            help="Instead of PATHS: look where programs keep their logs, list them, then ask.",
         ),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="with --find: store what is found without asking")
+        bool, typer.Option("--yes", "-y", help="With --find: store new exchanges without asking.")
     ] = False,
     user: Annotated[
         str | None,
@@ -56,14 +59,16 @@ def ingest(
             "--user",
             "-u",
             metavar="NAME",
-            help="whose memory; default: as the log says, else 'default'",
+            help="User whose memory it becomes. Default: the user that the log names, else"
+            " 'default'.",
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="the agent that was talked to")
+        str | None, typer.Option(metavar="NAME", help="Agent that the user talked to.")
     ] = None,
     mode: Annotated[
-        IngestMode, typer.Option(help="store exchanges, whole sessions, or both")
+        IngestMode,
+        typer.Option(help="Store exchanges (turn), whole sessions (session), or both (hybrid)."),
     ] = "turn",
     log_format: Annotated[
         str | None,
@@ -71,7 +76,8 @@ def ingest(
             "--format",
             "-f",
             metavar="NAME",
-            help="see `memsense formats`; default: detected; with --find: only its programs",
+            help="Format of the logs, one of `memsense formats`. Default: detected. With --find:"
+            " only logs of this format.",
             autocompletion=offering(READERS),
         ),
     ] = None,
@@ -81,62 +87,73 @@ def ingest(
             "--me",
             "--user-speaker",
             metavar="NAME",
-            help="whose side is the user's where people talk to each other",
+            help="Speaker who is the user, in chats between people.",
         ),
     ] = None,
     timezone: Annotated[
         str | None,
-        typer.Option(metavar="ZONE", help="of times without one: Europe/Lisbon; default: unknown"),
+        typer.Option(
+            metavar="ZONE",
+            help="Time zone of times without one, such as Europe/Lisbon. Default: unknown.",
+        ),
     ] = None,
     date_order: Annotated[
-        DateOrder | None, typer.Option(help="how to read 03/04/21; default: as the log shows")
+        DateOrder | None,
+        typer.Option(help="Order of dates such as 03/04/21. Default: detected from the log."),
     ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
             "--map",
             metavar="FIELD=COLUMN",
-            help=f"rows: which column is {', '.join(FIELDS)}; repeatable",
+            help="Column that holds a field, such as content=said. Repeatable. The fields:"
+            f" {', '.join(FIELDS)}.",
         ),
     ] = None,
     sidechains: Annotated[
-        bool, typer.Option("--sidechains", help="keep what agents said to their sub-agents")
+        bool, typer.Option("--sidechains", help="Keep what agents said to their sub-agents.")
     ] = False,
     all_branches: Annotated[
-        bool, typer.Option("--all-branches", help="keep abandoned branches of a chat, too")
+        bool, typer.Option("--all-branches", help="Keep abandoned branches of a chat.")
     ] = False,
     guessed: Annotated[
         bool,
         typer.Option(
             "--guessed",
-            help="in folders and archives, read what only looks like a conversation, too",
+            help="In folders and archives, also read files that only look like a conversation.",
         ),
     ] = False,
     tag: Annotated[
-        list[str] | None, typer.Option(help="give every memory this tag; repeatable")
+        list[str] | None,
+        typer.Option(metavar="TAG", help="Tag for every memory of these logs. Repeatable."),
     ] = None,
-    task_tag: Annotated[str | None, typer.Option(help="the task that the logs are about")] = None,
+    task_tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Task that the logs are about.")
+    ] = None,
     expires_at: ExpiresAt = None,
     ttl: Ttl = None,
     embed: Annotated[
         EmbedWhen | None,
         typer.Option(
-            help="now, or what fails later; all later; or now or not at all (default: the setting)"
+            help="When to make vectors: now (failures go to background jobs), later (all of them"
+            " by background jobs), or strict (fail if they can't be made now). Default:"
+            " MEMSENSE_EMBED."
         ),
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", "-n", help="show what would be stored, and why; store nothing"),
+        typer.Option("--dry-run", "-n", help="Report what would be stored, and store nothing."),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="exit code 1 if any record was skipped")
+        bool, typer.Option("--strict", help="Exit with code 1 if any record was skipped.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="then follow the files as they grow, until Ctrl-C")
+        bool,
+        typer.Option("--watch", "-w", help="Then follow the files as they grow, until Ctrl-C."),
     ] = False,
     output: Output = "table",
 ) -> None:
-    """Read conversation logs into memory, once.
+    """Read conversation logs into memory; reading the same log again adds nothing.
 
     \b
       memsense ingest conversations.json --user ada
@@ -146,18 +163,24 @@ def ingest(
       cat log.jsonl | memsense ingest - --user ada --tag imported
       memsense ingest --find
 
-    The same log again adds nothing, one that grew adds what is new, and an edited message
-    replaces its memory. An interrupted run is resumed by running it again. --find lists the logs
-    that programs keep on this machine; nothing is stored without a yes.
+    A log that grew adds what is new, and an edited message replaces its memory. To resume an
+    interrupted run, run it again. --find lists the logs that programs keep on this machine; it
+    stores nothing without a yes.
 
-    Exit codes: 0 something stored or nothing new, 1 nothing usable or a log that failed (or, with
-    --strict, something skipped), 2 wrong usage. Other logs go on when one fails.
+    Exit codes: 0 stored, or nothing is new; 1 nothing usable or a log failed (with --strict:
+    something was skipped); 2 wrong usage. When one log fails, the others are still read.
     """
     paths = paths or []
     _check_paths(paths, find=find, yes=yes)
-    form = _check_format(log_format)
+    if log_format is not None and log_format not in READERS:
+        raise typer.BadParameter(
+            f"no format named {log_format!r}; there are {', '.join(READERS)}"
+            f"{did_you_mean(log_format, READERS)}",
+            param_hint="--format",
+        )
     options = ReadOptions(
-        format=None if find else form,
+        # With --find the format chooses among the programs, whose logs are still detected.
+        format=None if find else log_format,
         user_speaker=user_speaker,
         timezone=_read_zone(timezone),
         date_order=date_order,
@@ -181,56 +204,50 @@ def ingest(
         "dry_run": dry_run,
     }
     if watch:
-        _check_watchable(paths, dry_run=dry_run)
+        if dry_run:
+            raise typer.BadParameter("--watch and --dry-run exclude each other")
+        check_watchable(paths)
         end_when_interrupted()
+    offer, report = None, None
     with target_of(ctx).open() as memory:
-        offer = None
         if find:
-            offer = offer_logs(memory, arguments, form, output=output, yes=yes)
-            paths = offer.accepted
-        report = None
+            offer = offer_logs(memory, arguments, log_format, output=output, yes=yes)
+            paths = offer.paths
         if paths:
-            report = run_with_progress(memory, paths, arguments, tolerant=watch)
+            report = run_with_progress(memory, paths, arguments, is_tolerant=watch)
             if watch:
                 _follow(memory, paths, arguments, report)
-    _print_report(report, offer, output, watched=watch)
+    if output != "table":
+        fields = report.as_dict() if report is not None else None
+        print_data(output, fields if offer is None else offer.as_dict() | {"ingested": fields})
+    elif report is not None:
+        print_summary(console(), report, is_watched=watch)
     if report is not None:
-        _end(report, strict=strict, watched=watch)
-
-
-def _print_report(
-    report: IngestReport | None, offer: Offer | None, output: OutputForm, *, watched: bool
-) -> None:
-    if output == "table":
-        if report is not None:
-            print_summary(console(), report, watched=watched)
-        return
-    told = report.as_dict() if report is not None else None
-    print_data(output, told if offer is None else offer.as_dict() | {"ingested": told})
-
-
-def _end(report: IngestReport, *, strict: bool, watched: bool) -> None:
-    """Raise typer.Exit where the run failed."""
-    has_failed = not report.usable or bool(report.failed)
-    if (has_failed and not watched) or (strict and _anything_left_out(report)):
-        raise typer.Exit(FAILED)
+        # A watch ends with 0 although a log failed meanwhile: Ctrl-C is how it is meant to end.
+        has_failed = not watch and (not report.usable or bool(report.failed))
+        if has_failed or (strict and _has_skipped(report)):
+            raise typer.Exit(FAILED)
 
 
 def run_with_progress(
-    memory: "MemSense", paths: Sequence[str], arguments: dict[str, Any], *, tolerant: bool = False
+    memory: "MemSense",
+    paths: Sequence[str],
+    arguments: dict[str, Any],
+    *,
+    is_tolerant: bool = False,
 ) -> IngestReport:
-    """Ingest under a progress bar; `tolerant` tells an IngestError and goes on."""
+    """Ingest under a progress bar; if `is_tolerant`, print an IngestError instead of raising it."""
     with ingest_progress() as progress:
         try:
             return memory.ingest(
                 *paths,
                 **arguments,
                 on_start=progress.start,
-                on_bytes=progress.read,
-                on_session=progress.written,
+                on_bytes=progress.note_bytes,
+                on_session=progress.note_report,
             )
         except IngestError as error:
-            if not tolerant:
+            if not is_tolerant:
                 raise
             typer.echo(one_line(error), err=True)
             return IngestReport()
@@ -239,14 +256,15 @@ def run_with_progress(
 def _follow(
     memory: "MemSense", paths: Sequence[str], arguments: dict[str, Any], report: IngestReport
 ) -> None:
-    """Ingest what changes until Ctrl-C; the report grows."""
+    """Ingest logs that change until Ctrl-C, and add each pass to the report."""
     changes = watch_logs(paths)
+    # The roots keep a log's name what it was in the first pass, where its folder was named.
     options: ReadOptions = arguments["options"]
     arguments = arguments | {"options": options.model_copy(update={"roots": tuple(paths)})}
     try:
         typer.echo(f"memsense: {report.stored} stored; watching, Ctrl-C ends", err=True)
         for changed in changes:
-            more = run_with_progress(memory, changed, arguments, tolerant=True)
+            more = run_with_progress(memory, changed, arguments, is_tolerant=True)
             add_up(report, more)
             if more.stored or more.replaced:
                 names = ", ".join(Path(path).name for path in changed)
@@ -256,52 +274,38 @@ def _follow(
                     err=True,
                 )
     except TerminatedError:
+        # It is a KeyboardInterrupt, too, but must end in its own exit code.
         raise
     except KeyboardInterrupt:
         typer.echo("memsense: stopped watching", err=True)
 
 
-def _anything_left_out(report: IngestReport) -> bool:
-    """Whether a record or conversation was skipped, or a log not read; side files are none."""
-    skipped = (tally for tally in report.read.skipped.values() if tally.unit != "file")
-    return bool(report.failed) or any(tally.count for tally in skipped)
+def _has_skipped(report: IngestReport) -> bool:
+    """Return whether a record or conversation was skipped, or a log could not be read."""
+    # The unit "file" counts side files of an export, such as images, which hold no conversation.
+    tallies = (tally for tally in report.read.skipped.values() if tally.unit != "file")
+    return bool(report.failed) or any(tally.count for tally in tallies)
 
 
 def _check_paths(paths: Sequence[str], *, find: bool, yes: bool) -> None:
     if find and paths:
-        raise typer.BadParameter("--find looks by itself: leave PATHS out", param_hint="PATHS")
+        raise typer.BadParameter(
+            "--find chooses the paths itself: leave PATHS out", param_hint="PATHS"
+        )
     if yes and not find:
-        raise typer.BadParameter("--yes answers what --find asks; without it, nothing is asked")
+        raise typer.BadParameter("--yes goes with --find; without --find nothing is asked")
     if not find and not paths:
         raise typer.BadParameter(
             "name a file or folder, or let --find look for logs", param_hint="PATHS"
         )
     for path in paths:
-        if path != STDIN and not Path(path).exists() and not _matches(path):
+        if path == STDIN or Path(path).exists():
+            continue
+        has_match = glob.has_magic(path) and any(glob.iglob(path, recursive=True))  # noqa: PTH207
+        if not has_match:
             raise typer.BadParameter(f"{path}: no such file or folder", param_hint="PATHS")
     if list(paths).count(STDIN) and sys.stdin.isatty():
         typer.echo("memsense: reading from the terminal; end with Ctrl-D", err=True)
-
-
-def _matches(pattern: str) -> bool:
-    """Whether it is a pattern that something matches."""
-    return glob.has_magic(pattern) and any(glob.iglob(pattern, recursive=True))  # noqa: PTH207
-
-
-def _check_watchable(paths: Sequence[str], *, dry_run: bool) -> None:
-    if dry_run:
-        raise typer.BadParameter("--watch and --dry-run exclude each other")
-    check_watchable(paths)
-
-
-def _check_format(name: str | None) -> str | None:
-    if name is not None and name not in READERS:
-        raise typer.BadParameter(
-            f"no format is called {name!r}; there are {', '.join(READERS)}"
-            f"{did_you_mean(name, READERS)}",
-            param_hint="--format",
-        )
-    return name
 
 
 def _read_zone(name: str | None) -> ZoneInfo | None:
@@ -316,7 +320,7 @@ def _read_zone(name: str | None) -> ZoneInfo | None:
 
 
 def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for pair in pairs:
         field, equals, column = pair.partition("=")
         if not equals or not column or field not in FIELDS:
@@ -324,5 +328,5 @@ def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
                 f"{pair!r} is not FIELD=COLUMN with a field of {', '.join(FIELDS)}",
                 param_hint="--map",
             )
-        found[field] = column
-    return found
+        columns[field] = column
+    return columns

@@ -1,37 +1,31 @@
-"""`memsense jobs` and `memsense worker`: what was left for later, and who does it."""
+"""`memsense jobs` and `memsense worker`: background jobs, and the process that runs them."""
 
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.errors import FAILED
+from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted
 from memsense.cli.options import Output
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
-from memsense.cli.signals import TerminatedError, end_when_interrupted
 from memsense.cli.target import target_of
 from memsense.errors import ConfigurationError
 from memsense.store.jobs import JobStatus
 
-if TYPE_CHECKING:
-    from memsense.client.worker import JobsDone
-    from memsense.store.jobs import Job
-
-app = new_app(
-    no_args_is_help=True, help="Look at what was left for later; retry or drop what is dead."
-)
+app = new_app(no_args_is_help=True, help="List background jobs; retry or drop dead ones.")
 
 ERROR_SHOWN = 120
 
 JobIds = Annotated[
-    list[int] | None, typer.Argument(metavar="[JOB]...", help="ids, as 'jobs list' shows them")
+    list[int] | None,
+    typer.Argument(metavar="[JOB]...", help="Ids of jobs, as 'jobs list' shows them."),
 ]
-AllDead = Annotated[bool, typer.Option("--dead", help="all dead ones")]
+AllDead = Annotated[bool, typer.Option("--dead", help="All dead jobs.")]
 
 
 @app.command("list")
@@ -39,56 +33,60 @@ def list_jobs(
     ctx: typer.Context,
     *,
     status: Annotated[
-        JobStatus | None, typer.Option("--status", "-s", help="only those; default: all")
+        JobStatus | None,
+        typer.Option("--status", "-s", help="Only jobs of this status. Default: all."),
     ] = None,
-    kind: Annotated[str | None, typer.Option(metavar="KIND", help="of this kind only")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 100,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Only jobs of this kind, such as embed.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of jobs.")
+    ] = 100,
     output: Output = "table",
 ) -> None:
-    """List jobs: what waits for its vectors, who works on it, what is dead, and why.
+    """List jobs: what waits for its vectors, which worker runs it, what is dead, and why.
 
     \b
       memsense jobs list
       memsense jobs list --status dead --json
 
-    A dead job names its memory ('memsense show' shows it) and, as data, what each attempt said.
+    A dead job names its memory ('memsense show' shows it); --json also has each attempt's error.
     """
     with target_of(ctx).open() as memory:
-        found = memory.jobs.list(status, kind=kind, limit=limit)
+        jobs = memory.jobs.list(status, kind=kind, limit=limit)
         counts = memory.jobs.count()
     if output != "table":
-        print_data(output, [asdict(job) for job in found])
+        print_data(output, [asdict(job) for job in jobs])
         return
-    if found:
-        _print_jobs(found)
-    told = f"{counts.waiting} waiting, {counts.running} running, {counts.dead} dead"
-    told += f", {counts.scheduled} scheduled" if counts.scheduled else ""
-    since = f"; the oldest since {when(counts.oldest_at)}" if counts.oldest_at else ""
-    console().print(Text(told + since))
-
-
-def _print_jobs(jobs: "Sequence[Job]") -> None:
-    made = table("job", "kind", "status", "chunk", "user", "tries", "due", "said", right=("job",))
-    for job in jobs:
-        add_row(
-            made,
-            job.job_id,
-            plain(job.kind),
-            job.status,
-            job.chunk_id or "",
-            plain(job.user_id or ""),
-            job.attempts,
-            when(job.run_at) if job.status == "waiting" else "",
-            shorten(plain(job.last_error or ""), ERROR_SHOWN),
+    if jobs:
+        rows = table(
+            "job", "kind", "status", "chunk", "user", "tries", "due", "error", right=("job",)
         )
-    console().print(made)
+        for job in jobs:
+            add_row(
+                rows,
+                job.job_id,
+                plain(job.kind),
+                job.status,
+                job.chunk_id or "",
+                plain(job.user_id or ""),
+                job.attempts,
+                # Only a waiting job has a time of its own; a running one is being done.
+                when(job.run_at) if job.status == "waiting" else "",
+                shorten(plain(job.last_error or ""), ERROR_SHOWN),
+            )
+        console().print(rows)
+    text = f"{counts.waiting} waiting, {counts.running} running, {counts.dead} dead"
+    text += f", {counts.scheduled} scheduled" if counts.scheduled else ""
+    text += f"; the oldest since {when(counts.oldest_at)}" if counts.oldest_at else ""
+    console().print(Text(text))
 
 
 @app.command("retry")
 def retry(
     ctx: typer.Context, jobs: JobIds = None, *, dead: AllDead = False, output: Output = "table"
 ) -> None:
-    """Let jobs be done now; dead ones have all their attempts again.
+    """Make jobs due now; dead jobs get all their attempts again.
 
     \b
       memsense jobs retry 17
@@ -96,15 +94,15 @@ def retry(
     """
     _check_choice(jobs, dead=dead, command="retry")
     with target_of(ctx).open() as memory:
-        found = memory.jobs.retry(None if dead else jobs)
-    _tell(found, "due now", output=output)
+        job_ids = memory.jobs.retry(None if dead else jobs)
+    _print_changed(job_ids, "due now", output=output)
 
 
 @app.command("drop")
 def drop(
     ctx: typer.Context, jobs: JobIds = None, *, dead: AllDead = False, output: Output = "table"
 ) -> None:
-    """Give jobs up; their memories stay as they are: words find them.
+    """Delete jobs; their memories stay as they are, and only words find them.
 
     \b
       memsense jobs drop 17
@@ -112,8 +110,8 @@ def drop(
     """
     _check_choice(jobs, dead=dead, command="drop")
     with target_of(ctx).open() as memory:
-        found = memory.jobs.drop(None if dead else jobs)
-    _tell(found, "dropped", output=output)
+        job_ids = memory.jobs.drop(None if dead else jobs)
+    _print_changed(job_ids, "dropped", output=output)
 
 
 def _check_choice(jobs: Sequence[int] | None, *, dead: bool, command: str) -> None:
@@ -121,62 +119,63 @@ def _check_choice(jobs: Sequence[int] | None, *, dead: bool, command: str) -> No
         raise ConfigurationError(f"'memsense jobs {command}' takes ids of jobs, or --dead")
 
 
-def _tell(job_ids: Sequence[int], what: str, *, output: OutputForm) -> None:
+def _print_changed(job_ids: Sequence[int], state: str, *, output: OutputForm) -> None:
     if output != "table":
         print_data(output, {"jobs": list(job_ids)})
         return
     count = len(job_ids)
-    typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {what}")
+    typer.echo(f"{count} {'job is' if count == 1 else 'jobs are'} {state}")
 
 
 def worker(
     ctx: typer.Context,
     *,
     once: Annotated[
-        bool, typer.Option("--once", help="do what is due, then end; 1 if something stays undone")
+        bool,
+        typer.Option(
+            "--once", help="Run the jobs that are due, then end; exit code 1 if some are not done."
+        ),
     ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", help="with --once: so many jobs at most")
+        int | None,
+        typer.Option("--limit", "-n", metavar="N", help="With --once: maximum number of jobs."),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Do jobs of the namespace as they come, such as embedding what was stored without vectors.
+    """Run the namespace's jobs as they become due, such as embedding texts without vectors.
 
     \b
       memsense worker
       memsense worker --once
       MEMSENSE_EMBED=later memsense ingest chats/ --user ada && memsense worker --once
 
-    Any number may run at once, in as many places; one that is killed loses nothing: after
-    MEMSENSE_JOB_LEASE seconds another takes its jobs. While the embedder is down it waits, longer
-    each time, five minutes at most. What fails by itself is dead after MEMSENSE_JOB_ATTEMPTS
-    attempts: 'memsense jobs list'. Ctrl-C and SIGTERM end it; what it had begun is given back.
+    Any number of workers may run at once, on any machines; one that is killed loses nothing: after
+    MEMSENSE_JOB_LEASE seconds another takes its jobs. While the embedder is down a worker waits,
+    longer each time, five minutes at most. A job that fails by itself is dead after
+    MEMSENSE_JOB_ATTEMPTS attempts: see 'memsense jobs list'. Ctrl-C and SIGTERM end the worker;
+    the jobs that it had begun go back to waiting.
     """
     if limit is not None and not once:
         raise ConfigurationError("--limit goes with --once")
     end_when_interrupted()
     with target_of(ctx).open() as memory:
-        if once:
-            done = memory.jobs.run(limit=limit)
-            _tell_done(done, output=output)
-            if done.failed or done.stopped_by is not None:
-                raise typer.Exit(FAILED)
+        if not once:
+            typer.echo("memsense: running jobs as they become due; Ctrl-C ends", err=True)
+            try:
+                memory.jobs.work(threading.Event())
+            except TerminatedError:
+                # It is a KeyboardInterrupt, too, but must end in its own exit code.
+                raise
+            except KeyboardInterrupt:
+                typer.echo("memsense: stopped", err=True)
             return
-        typer.echo("memsense: doing jobs as they come, Ctrl-C ends", err=True)
-        stop = threading.Event()
-        try:
-            memory.jobs.work(stop)
-        except TerminatedError:
-            raise
-        except KeyboardInterrupt:
-            typer.echo("memsense: stopped", err=True)
-
-
-def _tell_done(done: "JobsDone", *, output: OutputForm) -> None:
-    if output != "table":
-        print_data(output, asdict(done))
-        return
-    dead = f", {done.dead} of them dead now" if done.dead else ""
-    typer.echo(f"{done.done} done, {done.failed} failed{dead}")
-    if done.stopped_by is not None:
-        typer.echo(f"stopped: {plain(done.stopped_by)}", err=True)
+        done = memory.jobs.run(limit=limit)
+        if output != "table":
+            print_data(output, asdict(done))
+        else:
+            dead = f", {done.dead} of them dead now" if done.dead else ""
+            typer.echo(f"{done.done} done, {done.failed} failed{dead}")
+            if done.stopped_by is not None:
+                typer.echo(f"stopped: {plain(done.stopped_by)}", err=True)
+        if done.failed or done.stopped_by is not None:
+            raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""The commands that list what is stored, page by page."""
+"""Commands that list memories and sessions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from memsense.cli.asking import check_whose, read_selection
-from memsense.cli.chunks import EXCERPT, print_chunks
 from memsense.cli.options import (
     Agent,
     AllUsers,
@@ -26,9 +25,10 @@ from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
 from memsense.text.nearest import did_you_mean
-from memsense.types import Granularity, Page, SessionSummary, Status
+from memsense.types import Chunk, Granularity, Page, Status
 
 STATUSES = get_args(Status)
+EXCERPT = 240
 
 _Limit = Annotated[
     int, typer.Option("--limit", "-n", min=1, metavar="N", help="how many a page has at most")
@@ -36,6 +36,43 @@ _Limit = Annotated[
 _Cursor = Annotated[
     str | None, typer.Option(metavar="CURSOR", help="what the page before gave as the next")
 ]
+
+
+def recent(
+    ctx: typer.Context,
+    *,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 10,
+    user: User = None,
+    all_users: AllUsers = False,
+    agent: Agent = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="of this session only")] = None,
+    granularity: Annotated[
+        Granularity, typer.Option("--granularity", "-g", help="exchanges, or whole sessions")
+    ] = "turn",
+    output: Output = "table",
+) -> None:
+    """List the latest memories by the time they are about, newest first.
+
+    \b
+      memsense recent -n 5 --user ines
+      memsense recent --all-users --session s01-20250203 --json
+    """
+    check_whose(user, all_users=all_users)
+    with target_of(ctx).open() as memory:
+        chunks = memory.recent(
+            limit=limit,
+            user_id=user,
+            all_users=all_users,
+            agent_id=agent,
+            session_id=session,
+            granularity=granularity,
+        )
+    if output != "table":
+        print_data(output, [chunk.as_dict() for chunk in chunks])
+    elif not chunks:
+        console().print("Nothing is stored here yet.")
+    else:
+        _print_chunks(chunks)
 
 
 def list_chunks(
@@ -100,10 +137,10 @@ def list_chunks(
     if output != "table":
         _print_page(output, page, [chunk.as_dict() for chunk in page])
     elif not page:
-        console().print("Nothing of that is stored here.")
+        console().print("Nothing here matches.")
     else:
-        print_chunks(page)
-        _tell_next(page)
+        _print_chunks(page)
+        _print_next_cursor(page)
 
 
 def _read_statuses(names: Sequence[str] | None) -> list[Status]:
@@ -155,31 +192,43 @@ def sessions(
     if output != "table":
         _print_page(output, page, [asdict(session) for session in page])
     elif not page:
-        console().print("Nothing of that is stored here.")
+        console().print("Nothing here matches.")
     else:
-        _print_sessions(page)
-        _tell_next(page)
+        rows = table("session", "user", "exchanges", "from", "to", "begins", right=("exchanges",))
+        for session in page:
+            add_row(
+                rows,
+                plain(session.session_id),
+                plain(session.user_id),
+                session.exchanges,
+                when(session.first_at, zone_known=False),
+                when(session.last_at, zone_known=False),
+                shorten(session.opening, EXCERPT),
+            )
+        console().print(rows)
+        _print_next_cursor(page)
 
 
-def _print_sessions(page: Sequence[SessionSummary]) -> None:
-    made = table("session", "user", "exchanges", "from", "to", "begins", right=("exchanges",))
-    for session in page:
+def _print_chunks(chunks: Sequence[Chunk]) -> None:
+    """Print the first two lines of each chunk."""
+    rows = table("chunk", "when", "user", "session", "memory", right=("chunk",))
+    for chunk in chunks:
         add_row(
-            made,
-            plain(session.session_id),
-            plain(session.user_id),
-            session.exchanges,
-            when(session.first_at, zone_known=False),
-            when(session.last_at, zone_known=False),
-            shorten(session.opening, EXCERPT),
+            rows,
+            chunk.chunk_id,
+            when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
+            plain(chunk.user_id),
+            plain(chunk.session_id),
+            "\n".join(shorten(line, EXCERPT) for line in chunk.content.splitlines()[:2]),
         )
-    console().print(made)
+    console().print(rows)
 
 
 def _print_page(output: OutputForm, page: Page[Any], items: list[Mapping[str, Any]]) -> None:
     print_data(output, {"items": items, "next_cursor": page.next_cursor}, items)
 
 
-def _tell_next(page: Page[Any]) -> None:
+def _print_next_cursor(page: Page[Any]) -> None:
     if page.next_cursor is not None:
+        # Not wrapped, so that it can be copied from a narrow terminal.
         console().print(f"More: --cursor {page.next_cursor}", soft_wrap=True)

@@ -1,13 +1,13 @@
-"""`memsense mcp`: the MCP server, for hosts that start it and for those that call it."""
+"""`memsense mcp`: the MCP server, over stdin and stdout or over HTTP."""
 
 import os
 import signal
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from memsense.cli.errors import INTERRUPTED, SIGNALLED, one_line
+from memsense.cli.exits import INTERRUPTED, SIGNALLED, one_line
 from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.errors import ConfigurationError, InvalidInputError, MemSenseError
@@ -25,30 +25,40 @@ def mcp(
     user: Annotated[
         str | None,
         typer.Option(
-            "--user", "-u", metavar="NAME", help="whose memory (or MEMSENSE_USER; default: yours)"
+            "--user",
+            "-u",
+            metavar="NAME",
+            help="User whose memory to serve. Default: MEMSENSE_USER, else your login name.",
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="under whose name is remembered")
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="Agent under whose name to store memories."),
     ] = None,
     session: Annotated[
         str | None,
         typer.Option(
             "--session",
             metavar="ID",
-            help="where to remember; default: a session of this process, with --http one a day",
+            help="Session in which to store memories. Default: a new session for this process; with"
+            " --http one for each day.",
         ),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="no tool that writes")] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="record every recall (memsense trace)")
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Offer no tool that writes.")
     ] = False,
-    http: Annotated[bool, typer.Option("--http", help="over HTTP, not stdin and stdout")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Record every recall, for 'memsense trace'.")
+    ] = False,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP instead of stdin and stdout.")
+    ] = False,
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="with --http: an address of this machine alone")
+        str,
+        typer.Option(metavar="ADDRESS", help="With --http: address to listen on, of this machine."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="with --http; 0: any that is free")
+        int, typer.Option(min=0, max=65535, help="With --http: port; 0: any free one.")
     ] = DEFAULT_PORT,
 ) -> None:
     """Serve one user's memory to models, by the Model Context Protocol.
@@ -58,16 +68,27 @@ def mcp(
       memsense mcp --user ada --http --port 8765
       claude mcp add memsense -- memsense mcp --user ada
 
-    Tools: recall, remember, why_not, recent, forget, restore, feedback. Whose memory it is, these
-    options say, never the model. With --http one process serves any number of hosts at
-    http://127.0.0.1:8765/mcp. docs/mcp.md has the configurations of hosts.
+    Tools: recall, remember, why_not, recent, forget, restore, feedback. These options choose the
+    user; the model can't. With --http one process serves any number of hosts, at
+    http://127.0.0.1:8765/mcp. docs/mcp.md has the configuration of each host.
     """
-    modules = _load()
+    # The server's packages are an extra (memsense[mcp]), which may not be installed.
+    try:
+        names = ("scope", "server", "transports")
+        modules = {name: import_module(f"memsense.mcp.{name}") for name in names}
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"the MCP server needs the package {error.name}: pip install 'memsense[mcp]'"
+        ) from error
+    if session is not None:
+        session = _read_id(session, "--session")
+    elif not http:
+        session = modules["scope"].new_session_id()
     user = user or default_user()
     scope = modules["scope"].Scope(
         user_id=_read_id(user, "--user"),
         agent_id=None if agent is None else _read_id(agent, "--agent"),
-        session_id=_session(modules, session, http=http),
+        session_id=session,
         trace=trace or None,
         may=("read",) if read_only else ("read", "write", "forget"),
     )
@@ -75,30 +96,13 @@ def mcp(
     server = modules["server"].build_server(find, read_only=read_only)
     transports = modules["transports"]
     if not http:
-        transports.serve_stdio(server, find, _tell, _leave)
+        transports.serve_stdio(server, find, _print_error, _leave)
         return
     with transports.listen(host, port) as listening:
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}{transports.PATH}"
-        told = f"memsense: the memory of {user!r} at {url}, Ctrl-C ends"
-        transports.serve_http(server, find, listening, lambda: typer.echo(told, err=True))
-
-
-def _load() -> dict[str, Any]:
-    """The modules of the server, which need its libraries."""
-    names = ("scope", "server", "transports")
-    try:
-        return {name: import_module(f"memsense.mcp.{name}") for name in names}
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"the MCP server needs the package {error.name}: pip install 'memsense[mcp]'"
-        ) from error
-
-
-def _session(modules: dict[str, Any], given: str | None, *, http: bool) -> str | None:
-    if given is not None:
-        return _read_id(given, "--session")
-    return None if http else modules["scope"].new_session_id()
+        text = f"memsense: serving the memory of {user!r} at {url}; Ctrl-C ends it"
+        transports.serve_http(server, find, listening, lambda: typer.echo(text, err=True))
 
 
 def _read_id(value: str, option: str) -> str:
@@ -108,12 +112,13 @@ def _read_id(value: str, option: str) -> str:
         raise ConfigurationError(str(error)) from error
 
 
-def _tell(error: MemSenseError) -> None:
+def _print_error(error: MemSenseError) -> None:
     typer.echo(one_line(error), err=True)
 
 
 def _leave(number: int) -> NoReturn:
-    """End as every command does at this signal; the thread that reads stdin can't be called off."""
-    interrupted = number == signal.SIGINT
-    typer.echo(f"memsense: {'interrupted' if interrupted else 'terminated'}", err=True)
-    os._exit(INTERRUPTED if interrupted else SIGNALLED + number)
+    """End the process at a signal with the exit code of other commands."""
+    is_interrupt = number == signal.SIGINT
+    typer.echo(f"memsense: {'interrupted' if is_interrupt else 'terminated'}", err=True)
+    # Not sys.exit: the thread that reads stdin can't be interrupted, and Python would wait for it.
+    os._exit(INTERRUPTED if is_interrupt else SIGNALLED + number)

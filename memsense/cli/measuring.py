@@ -1,7 +1,7 @@
-"""What every `memsense eval` command does with a gold set: measure profiles, and tell how sure."""
+"""Measurements of profiles on gold sets, and their tables, for `memsense eval`."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,29 +10,37 @@ import typer
 
 from memsense.cli.progress import question_progress
 from memsense.cli.render import add_row, console, table
+from memsense.cli.target import Target
 from memsense.evaluation import (
     BASELINES,
     Difference,
+    GoldConversation,
     GoldSet,
     Interval,
     ProfileRow,
     ProfileRun,
     ablations,
+    differences_by_split,
     evaluate,
+    gold_namespace,
+    gold_set,
     grid_profiles,
+    ingest_gold,
     intervals_by_split,
-    parse_grid,
+    read_beam,
+    read_locomo,
     summarise,
     tabulate,
     write_results,
 )
 from memsense.evaluation.figure import draw_recall
+from memsense.ingest import ReadOptions
 from memsense.search.profiles import Profile
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
 
-SHOWN = {
+DIFFERENCE_COLUMNS = {
     "R@1": "session.recall@1",
     "R@5": "session.recall@5",
     "MRR": "session.mrr",
@@ -40,41 +48,67 @@ SHOWN = {
     "T@10": "turn.recall@10",
     "T@20": "turn.recall@20",
 }
-"""Heading, and the metric; the others are in the JSON."""
+"""Heading and metric of intervals and gains; --json has all metrics."""
+
+MEASURE_COLUMNS = {
+    "R@1": ("session", "recall@1"),
+    "R@3": ("session", "recall@3"),
+    "R@5": ("session", "recall@5"),
+    "R@10": ("session", "recall@10"),
+    "MRR": ("session", "mrr"),
+    "nDCG": ("session", "ndcg@10"),
+    "T@5": ("turn", "recall@5"),
+    "T@10": ("turn", "recall@10"),
+    "T@20": ("turn", "recall@20"),
+}
+"""Heading and place of the number in a summary."""
+
+KIND_COLUMNS = {
+    name: MEASURE_COLUMNS[name] for name in ("R@5", "R@10", "MRR", "T@5", "T@10", "T@20")
+}
+GAINS = ("T@5", "T@10", "T@20")
+"""Headings of the gains over plain fusion."""
 
 SIGNIFICANT = 0.05
-SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric for itself"
+SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric by itself"
 
 Ablate = Annotated[
-    bool, typer.Option("--ablate", help="also measure without each route and signal in turn")
+    bool, typer.Option("--ablate", help="Also measure without each route and signal in turn.")
 ]
 Sweep = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=V1,V2", help="also measure with these values; repeatable"),
+    typer.Option(
+        metavar="NAME=V1,V2",
+        help="Also measure with these values of a constant, such as lexical=1,2,3. Repeatable.",
+    ),
 ]
-Intervals = Annotated[bool, typer.Option("--ci", help="add 95% bootstrap intervals")]
+Intervals = Annotated[bool, typer.Option("--ci", help="Add 95% bootstrap intervals.")]
 ByConversation = Annotated[
-    bool, typer.Option("--by-conversation", help="resample whole conversations, not questions")
+    bool,
+    typer.Option("--by-conversation", help="Resample whole conversations instead of questions."),
 ]
 Split = Annotated[
-    str | None, typer.Option(metavar="NAME", help="only the questions of this split, e.g. 5-9")
+    str | None, typer.Option(metavar="NAME", help="Only questions of this split, such as 5-9.")
 ]
 Plain = Annotated[
-    bool, typer.Option("--plain", help="also measure plain fusion of BM25 and cosine (RRF, k = 60)")
+    bool,
+    typer.Option("--plain", help="Also measure plain fusion of BM25 and cosine (RRF, k = 60)."),
 ]
 Figure = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="draw recall@k by profile as a PNG", dir_okay=False),
+    typer.Option(metavar="FILE", help="Draw recall@k of each profile as a PNG.", dir_okay=False),
 ]
 QuestionsOut = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="write what each question found, JSONL", dir_okay=False),
+    typer.Option(
+        metavar="FILE", help="Write each question's results as JSON lines.", dir_okay=False
+    ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """What is asked for beside the profiles' plain measures."""
+    """Options of a measurement beyond the profiles' plain measures."""
 
     ablate: bool = False
     plain: bool = False
@@ -85,7 +119,7 @@ class Study:
     questions_out: Path | None = None
 
     def variants(self, profile: Profile) -> list[Profile]:
-        """The profiles to set against this one."""
+        """Return the profiles to compare with this one."""
         return [
             *(BASELINES if self.plain else ()),
             *(ablations(profile) if self.ablate else ()),
@@ -95,54 +129,52 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A profile's summary, its intervals if asked for, and its variants set against it."""
+    """A profile's summary, its intervals if requested, and its variants compared with it."""
 
     summary: Mapping[str, Any]
     intervals: Mapping[str, Mapping[str, Interval]]
     rows: Sequence[ProfileRow]
 
     def as_dict(self) -> dict[str, Any]:
-        """The family as plain values: the summary, and what else was asked for."""
-        found = {
+        """Return the family as plain values: the summary, and intervals and variants if any."""
+        intervals = {
             split: {name: asdict(interval) for name, interval in metrics.items()}
             for split, metrics in self.intervals.items()
         }
         return {
             **self.summary,
-            **({"intervals": found} if found else {}),
+            **({"intervals": intervals} if intervals else {}),
             **({"variants": [row.as_dict() for row in self.rows[1:]]} if self.rows else {}),
         }
-
-
-def read_grid(settings: Sequence[str] | None) -> dict[str, list[object]]:
-    """The grid that --sweep names; {} without one."""
-    return parse_grid(settings or ())
 
 
 def study_profiles(
     memory: "MemSense", gold: GoldSet, profiles: Sequence[Profile], study: Study
 ) -> list[Family]:
-    """Measure each profile and its variants, and write the files that were asked for."""
+    """Measure each profile and its variants, and write the requested files."""
     runs = [
         [measure(memory, gold, variant) for variant in (profile, *study.variants(profile))]
         for profile in profiles
     ]
-    everything = list(chain.from_iterable(runs))
-    if study.questions_out:
-        _write_all(study.questions_out, everything)
+    all_runs = list(chain.from_iterable(runs))
+    if path := study.questions_out:
+        for run in all_runs:
+            # Several profiles need a file each: NAME.PROFILE.SUFFIX.
+            name = f"{path.stem}.{run.profile.name}{path.suffix}".replace("/", "-")
+            write_results(path.with_name(name) if len(all_runs) > 1 else path, run.results)
     if study.figure:
-        draw_recall(study.figure, {run.profile.name: run.results for run in everything})
-    return [_family(family, gold, study) for family in runs]
+        draw_recall(study.figure, {run.profile.name: run.results for run in all_runs})
+    return [_as_family(family, gold, study) for family in runs]
 
 
 def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
-    """What the profile finds of the gold set, under a progress bar."""
+    """Search for each question of the gold set with the profile, under a progress bar."""
     with question_progress(profile.name, len(gold.questions)) as on_question:
         results = evaluate(memory, gold, profile=profile, on_question=on_question)
     return ProfileRun(profile=profile, results=results)
 
 
-def _family(runs: Sequence[ProfileRun], gold: GoldSet, study: Study) -> Family:
+def _as_family(runs: Sequence[ProfileRun], gold: GoldSet, study: Study) -> Family:
     base, clustered = runs[0], study.by_conversation
     return Family(
         summary=summarise(base.results, gold, base.profile.name),
@@ -153,53 +185,76 @@ def _family(runs: Sequence[ProfileRun], gold: GoldSet, study: Study) -> Family:
     )
 
 
-def _write_all(path: Path, runs: Sequence[ProfileRun]) -> None:
-    """One file for one profile, `NAME.PROFILE.SUFFIX` for each of several."""
-    for run in runs:
-        name = f"{path.stem}.{run.profile.name}{path.suffix}".replace("/", "-")
-        write_results(path.with_name(name) if len(runs) > 1 else path, run.results)
-
-
-def print_intervals(found: Mapping[str, Mapping[str, Interval]]) -> None:
-    """A row a split: means with their 95% intervals, in percent."""
-    made = table("95% intervals", *SHOWN, right=tuple(SHOWN))
-    for split, metrics in found.items():
-        add_row(made, split, *(_told_interval(metrics.get(name)) for name in SHOWN.values()))
-    console().print(made)
-
-
-def _told_interval(found: Interval | None) -> str:
-    if found is None:
-        return "-"
-    return f"{100 * found.mean:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-
-
-def print_variants(rows: Sequence[ProfileRow]) -> None:
-    """A row a variant: what it gains over the profile itself, in points of percent."""
-    made = table(f"gain over {rows[0].profile}", *SHOWN, right=tuple(SHOWN))
-    for row in rows[1:]:
-        gains = {gain.metric: gain for gain in row.differences}
-        told = [told_gain(gains[metric]) for metric in SHOWN.values()]
-        add_row(made, row.profile.removeprefix(f"{rows[0].profile} "), *told)
+def print_measures(summary: Mapping[str, Any]) -> None:
+    """Print one profile's table: a row for each split, then a row for each category."""
+    rows = table(
+        "", "questions", *MEASURE_COLUMNS, "p50 ms", "p95 ms",
+        title=f"profile {summary['profile']}",
+        right=("questions", *MEASURE_COLUMNS, "p50 ms", "p95 ms"),
+    )  # fmt: skip
+    splits: Mapping[str, Any] = summary["splits"]
+    for name, split in splits.items():
+        times = [f"{split['search_ms'][key]:.1f}" for key in ("p50", "p95")]
+        shares = _format_shares(split, MEASURE_COLUMNS)
+        add_row(rows, name, str(split["questions"]), *shares, *times)
+    rows.add_section()
+    for category, means in splits["all"]["by_category"].items():
+        add_row(rows, f"category {category}", "", *_format_shares(means, MEASURE_COLUMNS), "", "")
     to = console()
-    to.print(made)
+    to.print(rows)
+    skipped = splits["all"]["skipped"]
+    to.print(
+        f"shares in percent; {skipped} questions without usable evidence left out", style="dim"
+    )
+
+
+def _format_shares(means: Mapping[str, Any], columns: Mapping[str, tuple[str, str]]) -> list[str]:
+    shares = [means.get(group, {}).get(metric) for group, metric in columns.values()]
+    return ["-" if share is None else f"{100 * share:.1f}" for share in shares]
+
+
+def print_intervals(intervals: Mapping[str, Mapping[str, Interval]]) -> None:
+    """Print a row for each split: means with their 95% intervals, in percent."""
+    rows = table("95% intervals", *DIFFERENCE_COLUMNS, right=tuple(DIFFERENCE_COLUMNS))
+    for split, metrics in intervals.items():
+        values = [metrics.get(name) for name in DIFFERENCE_COLUMNS.values()]
+        texts = [
+            f"{100 * value.mean:.1f} [{100 * value.low:.1f}, {100 * value.high:.1f}]"
+            if value
+            else "-"
+            for value in values
+        ]
+        add_row(rows, split, *texts)
+    console().print(rows)
+
+
+def print_variants(variants: Sequence[ProfileRow]) -> None:
+    """Print a row for each variant: its gain over the profile itself, in percentage points."""
+    base = variants[0].profile
+    rows = table(f"gain over {base}", *DIFFERENCE_COLUMNS, right=tuple(DIFFERENCE_COLUMNS))
+    for variant in variants[1:]:
+        gains = {gain.metric: gain for gain in variant.differences}
+        texts = [_format_gain(gains[metric]) for metric in DIFFERENCE_COLUMNS.values()]
+        add_row(rows, variant.profile.removeprefix(f"{base} "), *texts)
+    to = console()
+    to.print(rows)
     to.print(SIGNIFICANCE, style="dim")
 
 
-def told_gain(gain: Difference) -> str:
-    """A gain in points of percent with its interval, starred where it is significant."""
+def _format_gain(gain: Difference) -> str:
+    """Return a gain in percentage points with its interval; a star marks a significant one."""
     star = "*" if gain.p_value < SIGNIFICANT else " "
     points = f"{100 * gain.difference:+.1f}{star}"
     return f"{points} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
 
 
 def print_differences(a: str, b: str, differences: Iterable[Difference]) -> None:
-    """A row a metric: both means, the gain with its interval, p-value, wins, ties and losses."""
+    """Print a row for each metric: both means, the gain, p-value, wins, ties and losses."""
     headings = (a, b, "gain", "95% interval", "p", "wins", "ties", "losses")
-    made = table("metric", *headings, right=headings)
+    rows = table("metric", *headings, right=headings)
     for gain in differences:
         add_row(
-            made,
+            rows,
             gain.metric,
             f"{100 * gain.a:.1f}",
             f"{100 * gain.b:.1f}",
@@ -211,5 +266,111 @@ def print_differences(a: str, b: str, differences: Iterable[Difference]) -> None
             gain.losses,
         )
     to = console()
-    to.print(made)
-    to.print("shares in percent; p by sign flips, each metric for itself", style="dim")
+    to.print(rows)
+    to.print("shares in percent; p by sign flips, each metric by itself", style="dim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Results of each profile and each baseline on one gold set, by split."""
+
+    name: str
+    summaries: Sequence[Mapping[str, Any]]
+    gains: Mapping[tuple[str, str], Mapping[str, Sequence[Difference]]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the summaries, and each profile's gains over each baseline, as plain values."""
+        return {
+            "profiles": list(self.summaries),
+            "gains": [
+                {
+                    "profile": profile,
+                    "over": baseline,
+                    "splits": {
+                        split: [gain.as_dict() for gain in gains] for split, gains in splits.items()
+                    },
+                }
+                for (profile, baseline), splits in self.gains.items()
+            ],
+        }
+
+
+def gold_target(target: Target, file: Path) -> Target:
+    """Return the target with a namespace for this file alone, unless --namespace names one."""
+    if target.namespace is not None:
+        return target
+    settings = target.settings()
+    # The vectors of a namespace are of one model: each embedder gets its own copy of the file.
+    embedder = f"{settings.embedder}:{settings.embedding_model}:{settings.embedding_dimension}"
+    return replace(target, namespace=gold_namespace(file, embedder))
+
+
+def store_gold(memory: "MemSense", conversations: Sequence[GoldConversation]) -> None:
+    """Store the conversations that are not stored yet, under a progress bar."""
+    with question_progress("storing", len(conversations), "conversations") as on_conversation:
+        ingest_gold(memory, conversations, on_conversation=on_conversation)
+
+
+def compare_kinds(
+    target: Target,
+    files: Mapping[str, Path],
+    choose: Callable[["MemSense"], Sequence[Profile]],
+    *,
+    by_conversation: bool,
+) -> list[Kind]:
+    """Store each kind's file, and measure the chosen profiles and the baselines on it."""
+    kinds: list[Kind] = []
+    for name, file in files.items():
+        conversations = None if name == "locomo" else read_beam(file)
+        gold = read_locomo(file) if conversations is None else gold_set(conversations, file.stem)
+        with gold_target(target, file).open() as memory:
+            profiles = choose(memory)
+            # LoCoMo is a log format, too; BEAM's conversations are stored from the gold set.
+            if conversations is None:
+                memory.ingest(file, options=ReadOptions(format="locomo"))
+            else:
+                store_gold(memory, conversations)
+            runs = [measure(memory, gold, profile) for profile in profiles]
+            baselines = [measure(memory, gold, profile) for profile in BASELINES]
+        kind = Kind(
+            name=name,
+            summaries=[
+                summarise(run.results, gold, run.profile.name) for run in (*runs, *baselines)
+            ],
+            gains={
+                (run.profile.name, baseline.profile.name): differences_by_split(
+                    baseline.results, run.results, by_conversation=by_conversation
+                )
+                for run in runs
+                for baseline in baselines
+            },
+        )
+        kinds.append(kind)
+    return kinds
+
+
+def print_kinds(kinds: Sequence[Kind]) -> None:
+    """Print a row for each profile, kind and split; then the gains over each baseline."""
+    rows = table("profile", "on", "questions", *KIND_COLUMNS, right=("questions", *KIND_COLUMNS))
+    for summaries in zip(*(kind.summaries for kind in kinds), strict=True):
+        for kind, summary in zip(kinds, summaries, strict=True):
+            for split, means in summary["splits"].items():
+                shares = _format_shares(means, KIND_COLUMNS)
+                on = f"{kind.name} {split}"
+                add_row(rows, summary["profile"], on, means["questions"], *shares)
+        rows.add_section()
+    to = console()
+    to.print(rows)
+    to.print("shares in percent", style="dim")
+
+    rows = table("gain of", "over", "on", *GAINS, right=GAINS)
+    metrics = [".".join(KIND_COLUMNS[name]) for name in GAINS]
+    for profile, baseline in kinds[0].gains:
+        for kind in kinds:
+            for split, gains in kind.gains[profile, baseline].items():
+                by_metric = {gain.metric: gain for gain in gains}
+                texts = [_format_gain(by_metric[metric]) for metric in metrics]
+                add_row(rows, profile, baseline, f"{kind.name} {split}", *texts)
+        rows.add_section()
+    to.print(rows)
+    to.print(f"percentage points with 95% intervals; {SIGNIFICANCE}", style="dim")

@@ -1,4 +1,4 @@
-"""`memsense model`: another embedding model, taken while searches and writes go on."""
+"""`memsense model`: a change of the embedding model while searches and writes go on."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 app = new_app(
     no_args_is_help=True,
-    help="Take another embedding model while searches and writes go on, and go back.",
+    help="Change the embedding model while searches and writes go on, and go back.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="the model's name, as 'status' shows it")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of the model, as 'model status' shows it.")
+]
 Dimension = Annotated[
     int | None,
-    typer.Option(metavar="N", help="its vectors' length, where several models have the name"),
+    typer.Option(metavar="N", help="Dimension of its vectors, if several models have the name."),
 ]
 
 
@@ -38,34 +40,43 @@ def add(
     *,
     embedder: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="onnx or openai; without it: MEMSENSE_EMBEDDER's"),
+        typer.Option(
+            metavar="KIND",
+            help="onnx or openai. Default: openai with --model or --url, else MEMSENSE_EMBEDDER.",
+        ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="the model's name at the server")
+        str | None, typer.Option(metavar="NAME", help="Name of the model at the server.")
     ] = None,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="the server, which speaks POST /embeddings")
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Server with POST /embeddings, such as http://localhost:11434/v1.",
+        ),
     ] = None,
     dimension: Annotated[
-        int | None, typer.Option(metavar="N", help="its vectors' length; without it, the server's")
+        int | None,
+        typer.Option(metavar="N", help="Dimension of its vectors. Default: the server's."),
     ] = None,
     later: Annotated[
-        bool, typer.Option("--later", help="leave it to jobs, which 'memsense worker' does")
+        bool,
+        typer.Option("--later", help="Let background jobs ('memsense worker') make the vectors."),
     ] = False,
     output: Output = "table",
 ) -> None:
-    """Give all that is stored vectors of another model; each write makes both from now on.
+    """Make vectors of another model for all stored texts; from now on each write makes both.
 
     \b
       memsense model add --embedder openai --model nomic-embed-text --url http://localhost:11434/v1
       memsense model compare nomic-embed-text
       memsense model switch nomic-embed-text
 
-    Searches go on with the model in use. Takes as long as ingesting did; a broken-off run is
-    completed by the next one. With --later it is a worker's: 'memsense model status' shows how far
-    it is, 'memsense jobs list' what stands in its way. Keys stay in the environment:
+    Searches go on with the model in use. It takes as long as ingesting did; to resume an
+    interrupted run, run it again. With --later a worker does it: 'memsense model status' shows the
+    progress, 'memsense jobs list' the failures. API keys stay in the environment:
     MEMSENSE_EMBEDDING_API_KEY for MEMSENSE_EMBEDDING_URL, MEMSENSE_EMBEDDING_API_KEYS ({URL: key})
-    for others.
+    for other servers.
     """
     with target_of(ctx).open() as memory:
         kind: Any = embedder or ("openai" if model or url else None)
@@ -74,22 +85,24 @@ def add(
         print_data(output, asdict(added))
         return
     waiting = f", {added.lacking} to be made by jobs" if later and added.lacking else ""
-    _tell(f"{added.name} ({added.dimension}) is {added.state}: {added.vectors} vectors{waiting}")
+    _print_line(
+        f"{added.name} ({added.dimension}) is {added.state}: {added.vectors} vectors{waiting}"
+    )
 
 
 @app.command("status")
 def status(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Show the models that the namespace has vectors of, and how complete each is.
+    """Show the models that the namespace has vectors of, and how many texts each lacks.
 
     \b
       memsense model status
     """
     with target_of(ctx).open() as memory:
-        found = memory.models.status()
+        models = memory.models.status()
     if output != "table":
-        print_data(output, [asdict(item) for item in found])
+        print_data(output, [asdict(item) for item in models])
         return
-    made = table(
+    rows = table(
         "model",
         "dimension",
         "state",
@@ -100,9 +113,9 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
         "left",
         right=("dimension", "vectors", "lacking", "unindexed"),
     )
-    for item in found:
+    for item in models:
         add_row(
-            made,
+            rows,
             item.name,
             item.dimension,
             item.state if item.state != "adding" else f"adding, {item.done_share:.0%}",
@@ -112,7 +125,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
             when(item.added_at),
             when(item.left_at),
         )
-    console().print(made)
+    console().print(rows)
 
 
 @app.command("compare")
@@ -121,7 +134,10 @@ def compare(
     name: Name,
     *,
     count: Annotated[
-        int, typer.Option("--last", metavar="N", min=1, help="how many recorded searches")
+        int,
+        typer.Option(
+            "--last", metavar="N", min=1, help="Number of recorded searches to run, the latest."
+        ),
     ] = 20,
     dimension: Dimension = None,
     gold: Annotated[
@@ -130,52 +146,57 @@ def compare(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="questions whose answers are known: JSONL, as 'memsense eval jsonl' takes it",
+            help="Questions with known answers, as JSON lines for 'memsense eval jsonl'.",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Run recorded searches again with the model in use and with this one; gold questions too.
+    """Run recorded searches again with the model in use and with this one, and compare the hits.
 
     \b
       memsense model compare nomic-embed-text --last 100
       memsense model compare nomic-embed-text --gold questions.jsonl
     """
     with target_of(ctx).open() as memory:
-        found = memory.models.compare(name, count, dimension=dimension)
-        gains = _measure(memory, found, gold) if gold else ()
+        comparison = memory.models.compare(name, count, dimension=dimension)
+        gains = _measure(memory, comparison, gold) if gold else ()
     if output != "table":
-        print_data(output, {**found.as_dict(), "gold": [gain.as_dict() for gain in gains]})
+        print_data(output, {**comparison.as_dict(), "gold": [gain.as_dict() for gain in gains]})
         return
-    _print_traces(found)
+    _print_traces(comparison)
     if gains:
         from memsense.cli.measuring import print_differences
 
-        print_differences(found.one, found.other, gains)
+        print_differences(comparison.one, comparison.other, gains)
 
 
-def _measure(memory: "MemSense", found: "ModelComparison", gold: Path) -> "Sequence[Difference]":
-    """What the model gains on questions whose answers are known, asked of what is stored."""
+def _measure(
+    memory: "MemSense", comparison: "ModelComparison", gold: Path
+) -> "Sequence[Difference]":
+    """Return the gain of the model on questions with known answers, over the stored memories."""
     from memsense.cli.progress import question_progress
     from memsense.evaluation import compare_models, gold_set, read_gold
 
     questions = gold_set(read_gold(gold), gold.name)
     with question_progress("asking", 2 * len(questions.questions)) as on_question:
-        return compare_models(memory, questions, found.one, found.other, on_question=on_question)
+        return compare_models(
+            memory, questions, comparison.one, comparison.other, on_question=on_question
+        )
 
 
-def _print_traces(found: "ModelComparison") -> None:
-    if not found.traces:
-        _tell("no search is recorded: search with --trace, or set MEMSENSE_TRACE_SAMPLE")
+def _print_traces(comparison: "ModelComparison") -> None:
+    if not comparison.traces:
+        _print_line("no search is recorded: search with --trace, or set MEMSENSE_TRACE_SAMPLE")
         return
-    made = table("question", "hits in common", "same first", right=("hits in common",))
-    for item in found.traces:
-        add_row(made, item.question, f"{item.overlap:.0%}", "yes" if item.same_first else "no")
+    rows = table("question", "hits in common", "same first", right=("hits in common",))
+    for item in comparison.traces:
+        add_row(rows, item.question, f"{item.overlap:.0%}", "yes" if item.same_first else "no")
     to = console()
-    to.print(made)
+    to.print(rows)
     to.print(
-        f"{len(found.traces)} searches, {found.one} against {found.other}: {found.mean_overlap:.0%}"
-        f" of the hits in common, {found.same_first} with the same first hit"
+        f"{len(comparison.traces)} searches, {comparison.one} against {comparison.other}:"
+        f" {comparison.mean_overlap:.0%} of the hits in common, {comparison.same_first} with the"
+        " same first hit"
     )
 
 
@@ -186,47 +207,48 @@ def switch(
     *,
     dimension: Dimension = None,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="even where texts lack vectors of it")
+        bool,
+        typer.Option("--incomplete", help="Switch even if some texts lack vectors of the model."),
     ] = False,
     output: Output = "table",
 ) -> None:
-    """Let searches use this model from now on, in every process.
+    """Make searches use this model from now on, in every process.
 
     \b
       memsense model switch nomic-embed-text
 
-    Both models get vectors until one is dropped, so that 'memsense model back' is instant.
+    New texts get vectors of both models until one is dropped, so 'memsense model back' is instant.
     """
     with target_of(ctx).open() as memory:
-        done = memory.models.switch(name, dimension=dimension, incomplete=incomplete)
-    _tell_in_use(done, output)
+        model = memory.models.switch(name, dimension=dimension, incomplete=incomplete)
+    _print_model_in_use(model, output)
 
 
 @app.command("back")
 def back(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Let searches use the model that they used before the last switch.
+    """Make searches use the model from before the last switch.
 
     \b
       memsense model back
     """
     with target_of(ctx).open() as memory:
-        done = memory.models.back()
-    _tell_in_use(done, output)
+        model = memory.models.back()
+    _print_model_in_use(model, output)
 
 
-def _tell_in_use(done: "ModelStatus", output: Any) -> None:
+def _print_model_in_use(model: "ModelStatus", output: Any) -> None:
     if output != "table":
-        print_data(output, asdict(done))
+        print_data(output, asdict(model))
         return
-    lacking = f"; {done.lacking} texts lack its vectors" if done.lacking else ""
-    _tell(f"searches use {done.name} ({done.dimension}){lacking}")
+    lacking = f"; {model.lacking} texts lack its vectors" if model.lacking else ""
+    _print_line(f"searches use {model.name} ({model.dimension}){lacking}")
 
 
 @app.command("drop")
 def drop(
     ctx: typer.Context, name: Name, *, dimension: Dimension = None, output: Output = "table"
 ) -> None:
-    """Delete the vectors of a model that searches don't use; there is no way back then.
+    """Delete the vectors of a model that searches don't use; this can't be undone.
 
     \b
       memsense model drop all-MiniLM-L6-v2-onnx-int8
@@ -236,8 +258,8 @@ def drop(
     if output != "table":
         print_data(output, {"name": name, "deleted": deleted})
         return
-    _tell(f"{deleted} vectors of {name} are deleted")
+    _print_line(f"{deleted} vectors of {name} are deleted")
 
 
-def _tell(text: str) -> None:
+def _print_line(text: str) -> None:
     console().print(Text(text))

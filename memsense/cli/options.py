@@ -5,7 +5,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from memsense.cli.jsonflag import JSON_WANTED
+from memsense.cli.app import JSON_REQUESTED
 from memsense.cli.output import OutputForm
 from memsense.search.profiles import PROFILES
 from memsense.types import Granularity, MemoryKind
@@ -26,7 +26,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: do
 
 
 def _heed_json(ctx: typer.Context, output: OutputForm) -> OutputForm:
-    if not ctx.meta.get(JSON_WANTED):
+    if not ctx.meta.get(JSON_REQUESTED):
         return output
     if output not in {"table", "json"}:
         raise typer.BadParameter(f"--json is --output json, not {output}")

@@ -1,4 +1,4 @@
-"""Prints data for programs: JSON, JSON lines or CSV."""
+"""Output for programs: JSON, JSON lines or CSV."""
 
 import csv
 import io
@@ -33,11 +33,13 @@ def print_data(
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows under one line of names, in the order in which they first occur.
+    """Return the rows as CSV; the columns are in the order in which they first occur.
 
-    An object's fields are columns of their own, `parts.lexical`; a list is JSON; nothing is empty.
+    A nested object's fields are columns of their own, such as `parts.lexical`; a list is JSON, and
+    null is an empty cell.
     """
     flat = [_flatten(row) for row in rows]
+    # Rows may differ in their columns: a hit has a part for each route that found it.
     names = list(dict.fromkeys(name for row in flat for name in row))
     stream = io.StringIO()
     writer = csv.DictWriter(stream, names, restval="", lineterminator="\n")
@@ -57,8 +59,9 @@ def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
 
 
 def _cell(value: object) -> object:
-    """The value as JSON has it, but texts without their quotes, and nothing for null."""
+    """Return the value as JSON, but texts without their quotes, and an empty text for null."""
     if value is None or isinstance(value, str):
         return value or ""
+    # A time or path becomes a JSON text, which loses its quotes, too.
     text = json.dumps(value, ensure_ascii=False, default=as_plain)
     return text[1:-1] if text.startswith('"') else text

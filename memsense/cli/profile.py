@@ -1,6 +1,5 @@
-"""`memsense profile`: the shipped profiles, and those stored in a namespace."""
+"""`memsense profile`: the shipped recall profiles, and those stored in a namespace."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,36 +18,43 @@ if TYPE_CHECKING:
     from memsense.client.profiles import KnownProfile
 
 app = new_app(
-    no_args_is_help=True, help="Profiles: named sets of all weights and constants of a search."
+    no_args_is_help=True,
+    help="List, show, store and delete profiles: named sets of a search's weights and constants.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="the profile's name")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the profile.")]
 
 
 @app.command("list")
 def list_profiles(ctx: typer.Context, *, output: Output = "table") -> None:
-    """List the profiles that a search may name: the shipped ones, then the namespace's own.
+    """List the profiles that a search can use: shipped ones, then those of the namespace.
 
     \b
       memsense profile list
     """
     with target_of(ctx).open() as memory:
-        found = memory.profiles.list()
+        profiles = memory.profiles.list()
         in_use = memory.settings.show()["profile"].value
     if output != "table":
-        print_data(output, [_fields(item, in_use) for item in found])
+        print_data(output, [_fields(item, in_use) for item in profiles])
         return
-    made = table("profile", "", "differs from balanced in", "stored by", "when")
-    for item in found:
+    rows = table("profile", "", "differs from balanced in", "stored by", "when")
+    default = BALANCED.constants()
+    for item in profiles:
+        differences = [
+            f"{name}={value_text(value)}"
+            for name, value in item.profile.constants().items()
+            if value != default[name]
+        ]
         add_row(
-            made,
+            rows,
             item.profile.name,
             "in use" if item.profile.name == in_use else "",
-            _told(_differences(item.profile)) or "nothing",
+            ", ".join(differences) or "nothing",
             plain(item.created_by or "-"),
             when(item.created_at),
         )
-    console().print(made)
+    console().print(rows)
 
 
 def _fields(item: "KnownProfile", in_use: str) -> dict[str, Any]:
@@ -62,40 +68,31 @@ def _fields(item: "KnownProfile", in_use: str) -> dict[str, Any]:
     }
 
 
-def _differences(profile: Profile) -> dict[str, Any]:
-    default = BALANCED.constants()
-    return {name: value for name, value in profile.constants().items() if value != default[name]}
-
-
-def _told(constants: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value_text(value)}" for name, value in constants.items())
-
-
 @app.command("show")
 def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
-    """Show a profile with every weight and constant.
+    """Show a profile with all of its weights and constants.
 
     \b
       memsense profile show vector_heavy
     """
     with target_of(ctx).open() as memory:
-        found = memory.profiles.get(name)
-    _tell(found, output=output)
+        profile = memory.profiles.get(name)
+    _print_profile(profile, output=output)
 
 
-def _tell(profile: Profile, *, output: OutputForm) -> None:
+def _print_profile(profile: Profile, *, output: OutputForm) -> None:
     if output != "table":
         constants = profile.constants()
-        rows = [{"name": name, "value": value} for name, value in constants.items()]
-        print_data(output, {"name": profile.name, "constants": constants}, rows)
+        items = [{"name": name, "value": value} for name, value in constants.items()]
+        print_data(output, {"name": profile.name, "constants": constants}, items)
         return
     default = BALANCED.constants()
-    made = table("constant", profile.name, BALANCED.name, right=(profile.name, BALANCED.name))
+    rows = table("constant", profile.name, BALANCED.name, right=(profile.name, BALANCED.name))
     for name, value in profile.constants().items():
         differs = value != default[name]
         style = "bold" if differs else None
-        add_row(made, name, value_text(value), value_text(default[name]), style=style)
-    console().print(made)
+        add_row(rows, name, value_text(value), value_text(default[name]), style=style)
+    console().print(rows)
 
 
 @app.command("create")
@@ -104,14 +101,14 @@ def create(
     name: Name,
     *,
     base: Annotated[
-        str, typer.Option("--from", metavar="NAME", help="the profile to begin with")
+        str, typer.Option("--from", metavar="NAME", help="Profile to copy.")
     ] = "balanced",
     changes: Changes = None,
     without: Without = None,
     by: By = None,
     output: Output = "table",
 ) -> None:
-    """Store a profile in the namespace, with all of its constants.
+    """Store a new profile in the namespace: a copy of another, with changes.
 
     \b
       memsense profile create mine --from vector_heavy --set lexical=1.5 --without vec_user
@@ -121,13 +118,13 @@ def create(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
         check_profile(memory, base)
-        made = memory.profiles.create(name, base, by=by, **overrides)
-    _tell(made, output=output)
+        created = memory.profiles.create(name, base, by=by, **overrides)
+    _print_profile(created, output=output)
 
 
 @app.command("delete")
 def delete(ctx: typer.Context, name: Name, *, by: By = None) -> None:
-    """Delete a stored profile; not while the setting `profile` names it.
+    """Delete a stored profile; an error while the setting `profile` names it.
 
     \b
       memsense profile delete mine

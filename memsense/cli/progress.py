@@ -1,4 +1,4 @@
-"""Progress bars on stderr, only where that is a terminal."""
+"""Progress bars on stderr, shown only on a terminal."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -10,7 +10,6 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
-    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -24,47 +23,45 @@ if TYPE_CHECKING:
 
 
 class IngestProgress:
-    """Shows how much of the bytes has become memory, the rate, and the time left.
+    """Progress of an ingest run: the share of the bytes stored, the rate, and the time left.
 
-    Its methods are the callbacks of `MemSense.ingest`. Reading runs ahead of writing, so the
-    bar advances by the share of the exchanges read so far that are written.
+    Its methods are the callbacks of `MemSense.ingest`.
     """
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task = progress.add_task("reading", total=None, exchanges=0, rate="")
         self._bytes = 0
-        self._shown = 0.0
+        self._position = 0.0
 
     def start(self, total: int) -> None:
-        """The bytes there are to read."""
+        """Set the number of bytes to read."""
         self._progress.update(self._task, total=total or None)
 
-    def read(self, done: int) -> None:
-        """The bytes read so far."""
-        self._bytes = done
+    def note_bytes(self, count: int) -> None:
+        """Note the number of bytes read so far."""
+        self._bytes = count
 
-    def written(self, report: "IngestReport") -> None:
-        """What is stored so far."""
-        written = report.stored + report.replaced + report.repeated
-        share = written / report.exchanges if report.exchanges else 0.0
-        self._shown = max(self._shown, self._bytes * min(share, 1.0))
-        elapsed = self._task_state().elapsed or 0.0
+    def note_report(self, report: "IngestReport") -> None:
+        """Advance the bar to the report's state."""
+        stored = report.stored + report.replaced + report.repeated
+        # Reading runs ahead of writing: the bar shows the bytes read, times the share of the
+        # exchanges read so far that are written. It never goes back when more is read.
+        share = stored / report.exchanges if report.exchanges else 0.0
+        self._position = max(self._position, self._bytes * min(share, 1.0))
+        elapsed = self._progress.tasks[self._task].elapsed or 0.0
         self._progress.update(
             self._task,
             description="storing",
-            completed=self._shown,
-            exchanges=written,
-            rate=f"{written / elapsed:.0f}/s" if elapsed > 0 else "",
+            completed=self._position,
+            exchanges=stored,
+            rate=f"{stored / elapsed:.0f}/s" if elapsed > 0 else "",
         )
-
-    def _task_state(self) -> Task:
-        return self._progress.tasks[self._task]
 
 
 @contextmanager
 def ingest_progress() -> Generator[IngestProgress]:
-    """A bar for an ingest run, gone when the block ends."""
+    """Show a bar for an ingest run, which disappears when the block ends."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -81,7 +78,7 @@ def ingest_progress() -> Generator[IngestProgress]:
 def question_progress(
     label: str, total: int, unit: str = "questions"
 ) -> Generator[Callable[[], None]]:
-    """A bar for questions or other units; the block calls what it gets after each one."""
+    """Show a bar for questions or other units; yield a function to call after each unit."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -95,5 +92,6 @@ def question_progress(
 
 
 def _progress(*columns: ProgressColumn) -> Progress:
-    shown = sys.stderr.isatty()
-    return Progress(*columns, console=console(stderr=True), transient=True, disable=not shown)
+    # In a log file the bar's control characters would be noise.
+    is_terminal = sys.stderr.isatty()
+    return Progress(*columns, console=console(stderr=True), transient=True, disable=not is_terminal)

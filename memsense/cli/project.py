@@ -1,4 +1,4 @@
-"""`memsense project`: named pools of sessions to search in."""
+"""`memsense project`: named groups of sessions, to which a search can be limited."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from memsense.store.projects import Project
 
 app = new_app(
-    no_args_is_help=True, help="Projects: named pools of sessions that a search is limited to."
+    no_args_is_help=True, help="Group sessions into named projects, to limit searches to them."
 )
 
 SESSIONS_SHOWN = 60
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="the project's name")]
-Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="ids of sessions")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the project.")]
+Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="Ids of sessions.")]
 
 
 @app.command("list")
@@ -33,33 +33,33 @@ def list_projects(ctx: typer.Context, *, output: Output = "table") -> None:
       memsense project list
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects.list()
+        projects = memory.projects.list()
     if output != "table":
-        print_data(output, [asdict(project) for project in found])
+        print_data(output, [asdict(project) for project in projects])
         return
-    if not found:
+    if not projects:
         console().print("No projects: make one with 'memsense project create'.")
         return
-    made = table("project", "sessions", "", "since", right=("sessions",))
-    for project in found:
+    rows = table("project", "sessions", "", "since", right=("sessions",))
+    for project in projects:
         ids = shorten(", ".join(project.session_ids), SESSIONS_SHOWN)
-        add_row(made, plain(project.name), len(project.session_ids), ids, when(project.created_at))
-    console().print(made)
+        add_row(rows, plain(project.name), len(project.session_ids), ids, when(project.created_at))
+    console().print(rows)
 
 
 @app.command("show")
 def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
-    """Show a project's sessions, one a line.
+    """Print a project's sessions, one on each line.
 
     \b
       memsense project show kitchen
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects.get(name)
+        project = memory.projects.get(name)
     if output != "table":
-        print_data(output, asdict(found))
+        print_data(output, asdict(project))
         return
-    for session_id in found.session_ids:
+    for session_id in project.session_ids:
         typer.echo(plain(session_id))
 
 
@@ -68,25 +68,25 @@ def create(
     ctx: typer.Context,
     name: Name,
     sessions: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]...", help="ids of sessions")
+        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Ids of sessions.")
     ] = None,
     *,
     output: Output = "table",
 ) -> None:
-    """Make a project of sessions, which needn't hold anything yet.
+    """Create a project of sessions; a session need not exist yet.
 
     \b
       memsense project create kitchen s01-20250203 s04-20250310
       memsense search "Which colour?" --user ines --project kitchen
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects.create(name, sessions or ())
-    _tell(found, output=output)
+        project = memory.projects.create(name, sessions or ())
+    _print_project(project, output=output)
 
 
 @app.command("delete")
 def delete(ctx: typer.Context, name: Name) -> None:
-    """Dissolve a project; its sessions stay where they are.
+    """Delete a project; its sessions stay as they are.
 
     \b
       memsense project delete kitchen
@@ -98,29 +98,29 @@ def delete(ctx: typer.Context, name: Name) -> None:
 
 @app.command("add")
 def add(ctx: typer.Context, name: Name, sessions: Sessions, *, output: Output = "table") -> None:
-    """Put sessions into a project.
+    """Add sessions to a project.
 
     \b
       memsense project add kitchen s05-20250401
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects.add(name, sessions)
-    _tell(found, output=output)
+        project = memory.projects.add(name, sessions)
+    _print_project(project, output=output)
 
 
 @app.command("remove")
 def remove(ctx: typer.Context, name: Name, sessions: Sessions, *, output: Output = "table") -> None:
-    """Take sessions out of a project.
+    """Remove sessions from a project.
 
     \b
       memsense project remove kitchen s05-20250401
     """
     with target_of(ctx).open() as memory:
-        found = memory.projects.remove(name, sessions)
-    _tell(found, output=output)
+        project = memory.projects.remove(name, sessions)
+    _print_project(project, output=output)
 
 
-def _tell(project: "Project", *, output: OutputForm) -> None:
+def _print_project(project: "Project", *, output: OutputForm) -> None:
     if output != "table":
         print_data(output, asdict(project))
         return

@@ -1,10 +1,10 @@
-"""`memsense hook` without what the other commands import: an agent waits for it at each prompt."""
+"""`memsense hook` without the imports of other commands: an agent waits for it at each prompt."""
 
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
@@ -15,36 +15,37 @@ from memsense.hooks.folder import HookFolder, hook_folder
 
 MAX_TOKENS = 1000
 TIMEOUT = 0.5
-"""Seconds; starting the hook's process comes on top."""
+"""Seconds that a hook waits for memories, after its process has started."""
 
 _GRACE = 0.1
+"""Seconds beyond the timeout after which the process ends, whatever it is doing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCall:
-    """How a hook is called; `given` are the global options, by the setting that each overrides."""
+    """Arguments of a hook; `overrides` are the global options by the setting each overrides."""
 
     agent: AgentName | None
     user: str = field(default_factory=default_user)
     max_tokens: int = MAX_TOKENS
     timeout: float = TIMEOUT
-    given: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    overrides: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     @property
     def folder(self) -> HookFolder:
         """The folder through which the hook and its daemon communicate."""
-        return hook_folder(self.user, self.given)
+        return hook_folder(self.user, self.overrides)
 
     def daemon_command(self) -> tuple[list[str], dict[str, str]]:
         """Return the command that starts the daemon, and its additional environment variables."""
-        # The database's address may hold a password, which a list of processes would show.
-        shown = [
-            ("--tenant", self.given.get("tenant")),
-            ("--namespace", self.given.get("namespace")),
+        names = [
+            ("--tenant", self.overrides.get("tenant")),
+            ("--namespace", self.overrides.get("namespace")),
         ]
-        options = [part for name, value in shown if value for part in (name, value)]
+        options = [part for name, value in names if value for part in (name, value)]
         command = [sys.executable, "-m", "memsense", "hook", "--serve", "--user", self.user]
-        url = self.given.get("database_url")
+        # The database's address may hold a password, which must not show in the list of processes.
+        url = self.overrides.get("database_url")
         return [*command, *options], {"MEMSENSE_DATABASE_URL": url} if url else {}
 
 
@@ -61,64 +62,64 @@ _GLOBAL = ("tenant", "namespace", "database_url")
 
 
 def read_call(arguments: Sequence[str]) -> HookCall | None:
-    """How a hook is called; None of what the command line is to read, such as `--help`."""
-    found: dict[str, object] = {}
-    plain: list[str] = []
+    """Read the arguments of a hook; return None if Typer has to read them, such as `--help`."""
+    values: dict[str, object] = {}
+    words: list[str] = []
     rest = iter(arguments)
     for argument in rest:
         name, equals, value = argument.partition("=")
         if name in _OPTIONS:
             field_name, read = _OPTIONS[name]
             try:
-                found[field_name] = read(value if equals else next(rest))
+                values[field_name] = read(value if equals else next(rest))
             except (ValueError, StopIteration):
+                # Typer reports the wrong value.
                 return None
         elif argument.startswith("-"):
             return None
         else:
-            plain.append(argument)
+            words.append(argument)
     agents: tuple[str, ...] = get_args(AgentName)
-    if plain not in [["hook", agent] for agent in agents]:
+    if words not in [["hook", agent] for agent in agents]:
         return None
-    given = {name: cast("str", found.pop(name)) for name in _GLOBAL if name in found}
-    return HookCall(agent=cast("AgentName", plain[1]), given=given, **found)  # pyright: ignore[reportArgumentType]
+    overrides = {name: cast("str", values.pop(name)) for name in _GLOBAL if name in values}
+    agent = cast("AgentName", words[1])
+    return HookCall(agent=agent, overrides=overrides, **values)  # pyright: ignore[reportArgumentType]
 
 
 def answer(call: HookCall) -> None:
-    """Read the event on stdin, and write the answer; whatever fails, the agent goes on."""
-    until = time.monotonic() + call.timeout
-    _end_at(until + _GRACE)
+    """Read the event on stdin and write the answer; on any failure let the agent go on."""
+    deadline = time.monotonic() + call.timeout
+    _end_process_at(deadline + _GRACE)
+    if call.agent is None:
+        sys.stderr.write("memsense: no agent is named; write for example: memsense hook codex\n")
+        return
     try:
-        sys.stdout.write("".join(_answers(call, until)))
+        event = read_event(call.agent, sys.stdin.buffer.read())
+        command, environment = call.daemon_command()
+        context = respond(
+            event,
+            call.folder,
+            command,
+            environment=environment,
+            max_tokens=call.max_tokens,
+            until=deadline,
+        )
+        sys.stdout.write(format_answer(event, context))
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001 (an agent must go on, whatever it is)
         sys.stderr.write(f"memsense: {error}\n")
 
 
-def _answers(call: HookCall, until: float) -> Iterator[str]:
-    if call.agent is None:
-        raise ValueError("which agent calls? memsense hook claude-code")
-    event = read_event(call.agent, sys.stdin.buffer.read())
-    command, environment = call.daemon_command()
-    context = respond(
-        event,
-        call.folder,
-        command,
-        environment=environment,
-        max_tokens=call.max_tokens,
-        until=until,
-    )
-    yield format_answer(event, context)
-
-
-def _end_at(time_to_end: float) -> None:
-    """End the process at that time of `time.monotonic`, whatever it is in."""
+def _end_process_at(moment: float) -> None:
+    """End the process at that time of `time.monotonic`, even in the middle of a blocking call."""
 
     def end() -> None:
         sys.stderr.write("memsense: no answer in time\n")
         sys.stderr.flush()
+        # Not sys.exit: it would wait for the main thread, which may hang in a read of stdin.
         os._exit(0)
 
-    timer = threading.Timer(time_to_end - time.monotonic(), end)
+    timer = threading.Timer(moment - time.monotonic(), end)
     timer.daemon = True
     timer.start()

@@ -1,12 +1,20 @@
-"""`memsense serve`: the HTTP API, the page, and MCP."""
+"""`memsense serve` and `memsense key`: the HTTP server, and the access keys of its clients."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from memsense.cli.signals import end_when_interrupted
+from memsense.cli.app import new_app
+from memsense.cli.exits import end_when_interrupted
+from memsense.cli.options import By, Output, offering
+from memsense.cli.output import print_data
+from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
+from memsense.errors import ConfigurationError
 from memsense.server.options import (
     DEFAULT_BURST,
     DEFAULT_HOST,
@@ -15,42 +23,52 @@ from memsense.server.options import (
     LARGEST_BODY,
     ServerOptions,
 )
+from memsense.store.access import SCOPES
 
 PAGE = "/ui/"
+
+_DAYS = re.compile(r"([1-9][0-9]{0,4})d", re.ASCII)
 
 
 def serve(
     ctx: typer.Context,
     *,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="where to listen")] = DEFAULT_HOST,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0: all.")
+    ] = DEFAULT_HOST,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="0: any that is free")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0: any free one.")
     ] = DEFAULT_PORT,
     require_keys: Annotated[
         bool,
-        typer.Option("--require-keys", help="ask for a key, also before the tenant has any"),
+        typer.Option(
+            "--require-keys", help="Ask for an access key even if the tenant has none yet."
+        ),
     ] = False,
-    opens: Annotated[bool, typer.Option("--open", help="show the page in a browser")] = False,
+    opens: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     rate: Annotated[
-        float, typer.Option(metavar="N", help="requests a second that one key may send for long")
+        float,
+        typer.Option(metavar="N", help="Requests per second that each key may send on average."),
     ] = DEFAULT_RATE,
     burst: Annotated[
-        int, typer.Option(metavar="N", help="requests that one key may send at once")
+        int, typer.Option(metavar="N", help="Requests that each key may send at once.")
     ] = DEFAULT_BURST,
-    largest_body: Annotated[int, typer.Option(metavar="BYTES", help="of a request")] = LARGEST_BODY,
+    largest_body: Annotated[
+        int, typer.Option(metavar="BYTES", help="Largest body of a request, in bytes.")
+    ] = LARGEST_BODY,
 ) -> None:
     """Serve memory over HTTP: the API under /v1, the page under /ui, /health and /metrics; with
-    memsense[mcp], models at /mcp?user=NAME.
+    memsense[mcp], the MCP server at /mcp?user=NAME.
 
     \b
       memsense serve --open
       memsense key create --scope read,write && memsense serve --host 0.0.0.0
 
-    Requests show a key ('memsense key create') as soon as the tenant has one; it decides whose
-    memory they reach. Without keys only this machine reaches the server, and all of the tenant.
+    As soon as the tenant has an access key ('memsense key create'), every request needs one; the
+    key decides whose memory it reaches. Without keys only this machine reaches the server, and
+    with it all of the tenant's memory.
     """
-    target = target_of(ctx)
-    settings = target.settings()
+    settings = target_of(ctx).settings()
     options = ServerOptions(
         host=host,
         port=port,
@@ -61,9 +79,135 @@ def serve(
     )
     run = import_module("memsense.server.run")
     end_when_interrupted()
-    run.serve(settings, options, on_start=tell_address, opens=PAGE if opens else None)
+    run.serve(settings, options, on_start=print_address, opens=PAGE if opens else None)
 
 
-def tell_address(address: str) -> None:
-    """Say where the server listens."""
+def print_address(address: str) -> None:
+    """Print the address that the server listens on."""
     typer.echo(f"memsense serves on {address} (page: {address}{PAGE}); Ctrl-C ends it", err=True)
+
+
+key = new_app(
+    no_args_is_help=True,
+    help="Create, list and revoke a tenant's access keys (--tenant) for 'memsense serve'.",
+)
+
+
+@key.command("create")
+def create(
+    ctx: typer.Context,
+    *,
+    scope: Annotated[
+        str,
+        typer.Option(
+            metavar="SCOPES",
+            help="Permissions of the key, separated by commas, such as read,write. There are"
+            f" {', '.join(SCOPES)}.",
+            autocompletion=offering(SCOPES),
+        ),
+    ] = "read",
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the key in lists, such as chat.")
+    ] = "unnamed",
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", metavar="NAME", help="Limit the key to this user's memory."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="When the key expires: ISO 8601, or days from now such as 90d."
+        ),
+    ] = None,
+    by: By = None,
+    output: Output = "table",
+) -> None:
+    """Create an access key of the tenant; it is shown once, and stored as a hash.
+
+    \b
+      memsense --tenant acme key create --scope read,write --name chat --expires 90d
+      memsense --tenant acme key create --scope read,write --user ada
+
+    read: search and look; write: add, promote, demote, give feedback; forget: forget and restore;
+    admin: erase, jobs, health (not for a key with --user). Stdout has the key alone, stderr the
+    rest.
+    """
+    days = _DAYS.fullmatch(expires or "")
+    expires_at = datetime.now(UTC) + timedelta(days=int(days[1])) if days else expires
+    with target_of(ctx).open(for_few=True) as memory:
+        created = memory.access_keys.create(
+            [item.strip() for item in scope.split(",")],  # pyright: ignore[reportArgumentType] (the method checks them)
+            name=name,
+            user_id=user,
+            expires_at=expires_at,
+            by=by,
+        )
+    if output != "table":
+        print_data(output, created.as_dict())
+        return
+    new = created.key
+    until = f"until {when(new.expires_at)}" if new.expires_at else "until it is revoked"
+    whose = f" of user {plain(new.user_id)} alone" if new.user_id is not None else ""
+    typer.echo(
+        f"Key {new.key_id} of tenant {plain(new.tenant)} opens {', '.join(new.scopes)}{whose}"
+        f" {until}. It is shown this once:",
+        err=True,
+    )
+    typer.echo(created.text)
+
+
+@key.command("list")
+def list_keys(ctx: typer.Context, *, output: Output = "table") -> None:
+    """List the tenant's access keys, without their secrets.
+
+    \b
+      memsense --tenant acme key list
+    """
+    with target_of(ctx).open(for_few=True) as memory:
+        keys = memory.access_keys.list()
+    if output != "table":
+        print_data(output, [item.as_dict() for item in keys])
+        return
+    if not keys:
+        console().print(Text("This tenant has no keys; 'memsense key create' makes one."))
+        return
+    rows = table("key", "name", "user", "scopes", "made", "by", "until", "last used")
+    for item in keys:
+        until = f"revoked {when(item.revoked_at)}" if item.revoked_at else when(item.expires_at)
+        add_row(
+            rows,
+            item.key_id,
+            plain(item.name),
+            "everybody's" if item.user_id is None else plain(item.user_id),
+            ", ".join(item.scopes),
+            when(item.created_at),
+            plain(item.created_by),
+            until,
+            when(item.last_used_at),
+        )
+    console().print(rows)
+
+
+@key.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    key_id: Annotated[
+        str, typer.Argument(metavar="KEY", help="Id of the key, as 'key list' shows it.")
+    ],
+    *,
+    output: Output = "table",
+) -> None:
+    """Revoke an access key for good; requests with it fail from now on.
+
+    \b
+      memsense --tenant acme key revoke 4f2a90c1d3e7
+    """
+    # Whole keys begin with ms_; the error must not repeat a secret.
+    if key_id.startswith("ms_"):
+        raise ConfigurationError("give the key's id, as 'memsense key list' shows it, not the key")
+    with target_of(ctx).open(for_few=True) as memory:
+        revoked = memory.access_keys.revoke(key_id)
+    if output != "table":
+        print_data(output, revoked.as_dict())
+    else:
+        typer.echo(f"key {revoked.key_id} is revoked")

@@ -1,8 +1,7 @@
-"""`memsense settings`: what searches use, changed while they run."""
+"""`memsense settings` and `memsense config`: settings of searches, and settings of this process."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -13,19 +12,22 @@ from memsense.cli.output import OutputForm, print_data
 from memsense.cli.ranking import WORDED, read_settings
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
+from memsense.config import SettingInUse, explain_settings, hide_secret
+from memsense.db.address import shown_url
 from memsense.search.profiles import ROUTES
 
 if TYPE_CHECKING:
-    from memsense.search.settings import Setting, SettingsInForce
+    from memsense.search.settings import SettingsInForce
     from memsense.store.settings import RecordedChange
 
-app = new_app(
-    no_args_is_help=True, help="Show and change what the searches of a namespace use, at once."
-)
+app = new_app(no_args_is_help=True, help="Show and change the settings of a namespace's searches.")
 
 Expected = Annotated[
     int | None,
-    typer.Option(metavar="N", help="change nothing unless the settings are at this version"),
+    typer.Option(
+        metavar="N",
+        help="Change nothing unless the settings are at this version; `settings show` prints it.",
+    ),
 ]
 
 
@@ -34,7 +36,8 @@ def show(
     ctx: typer.Context,
     *,
     every: Annotated[
-        bool, typer.Option("--all", help="every constant, not only what is set, and the weights")
+        bool,
+        typer.Option("--all", help="Show every constant, not only weights and changed settings."),
     ] = False,
     output: Output = "table",
 ) -> None:
@@ -45,21 +48,22 @@ def show(
       memsense --namespace work settings show --all
     """
     with target_of(ctx).open() as memory:
-        found = memory.settings.show()
-    _tell(found, every=every, output=output)
+        settings = memory.settings.show()
+    _print_settings(settings, every=every, output=output)
 
 
-def _tell(found: "SettingsInForce", *, every: bool, output: OutputForm) -> None:
+def _print_settings(settings: "SettingsInForce", *, every: bool, output: OutputForm) -> None:
     if output != "table":
-        fields = found.as_dict()
+        fields = settings.as_dict()
         print_data(output, fields, fields["settings"])
         return
-    made = table("setting", "value", "from", "set by", "when")
-    for setting in found.settings:
-        if every or _is_telling(setting):
-            is_set = setting.origin == "database"
+    rows = table("setting", "value", "from", "set by", "when")
+    for setting in settings.settings:
+        is_set = setting.origin == "database"
+        # A profile has some 60 constants; those that nobody has set are of little interest.
+        if every or is_set or setting.name in {*WORDED, *ROUTES}:
             add_row(
-                made,
+                rows,
                 setting.name,
                 value_text(setting.value),
                 setting.origin,
@@ -67,16 +71,12 @@ def _tell(found: "SettingsInForce", *, every: bool, output: OutputForm) -> None:
                 when(setting.changed_at) if setting.changed_at else "",
                 style="bold" if is_set else None,
             )
-    console().print(made)
-    console().print(Text(f"version {found.version} of the settings", style="dim"))
-
-
-def _is_telling(setting: "Setting") -> bool:
-    return setting.origin == "database" or setting.name in {*WORDED, *ROUTES}
+    console().print(rows)
+    console().print(Text(f"version {settings.version} of the settings", style="dim"))
 
 
 def value_text(value: object) -> str:
-    """A setting's value as it is written on the command line."""
+    """Return a setting's value as it is written on the command line."""
     return str(value).lower() if isinstance(value, bool) else plain(str(value))
 
 
@@ -87,7 +87,8 @@ def set_values(
         list[str],
         typer.Argument(
             metavar="NAME=VALUE...",
-            help="profile, a route's weight (0 to 5), a constant, embedder_failure or history",
+            help="profile, a route's weight (0 to 5), a constant, embedder_failure, history or"
+            " on_expiry.",
         ),
     ],
     *,
@@ -95,7 +96,7 @@ def set_values(
     expected_version: Expected = None,
     output: Output = "table",
 ) -> None:
-    """Set what searches use from the next one on, in every process; all or nothing.
+    """Change settings for all later searches, in every process; all of them or none.
 
     \b
       memsense settings set profile=vector_heavy
@@ -107,62 +108,61 @@ def set_values(
     """
     changes = read_settings(assignments)
     with target_of(ctx).open() as memory:
-        found = memory.settings.set(by=by, expected_version=expected_version, **changes)
-    _tell(found, every=False, output=output)
+        settings = memory.settings.set(by=by, expected_version=expected_version, **changes)
+    _print_settings(settings, every=False, output=output)
 
 
 @app.command("reset")
 def reset(
     ctx: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="the settings to take back")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Settings to reset.")
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="take back all that is set")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Reset all settings.")] = False,
     by: By = None,
     expected_version: Expected = None,
     output: Output = "table",
 ) -> None:
-    """Take settings back: the environment and the defaults count again.
+    """Reset settings to the environment's values, else to the defaults.
 
     \b
       memsense settings reset lexical
       memsense settings reset --all
     """
     if bool(names) == every:
-        raise typer.BadParameter("name the settings to take back, or give --all")
+        raise typer.BadParameter("name the settings to reset, or give --all")
     with target_of(ctx).open() as memory:
-        found = memory.settings.reset(*(names or ()), by=by, expected_version=expected_version)
-    _tell(found, every=False, output=output)
+        settings = memory.settings.reset(*(names or ()), by=by, expected_version=expected_version)
+    _print_settings(settings, every=False, output=output)
 
 
 @app.command("history")
 def history(
     ctx: typer.Context,
     *,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="how many at most")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of changes.")
+    ] = 20,
     output: Output = "table",
 ) -> None:
-    """Show who changed which setting or profile, when, and from what to what; the latest first.
+    """List the changes of settings and profiles, the latest first: who, when, from what to what.
 
     \b
       memsense settings history -n 5
     """
     with target_of(ctx).open() as memory:
-        found = memory.settings.history(limit=limit)
+        changes = memory.settings.history(limit=limit)
     if output != "table":
-        print_data(output, [asdict(change) for change in found])
-    elif not found:
-        console().print("Nothing was ever set here.")
-    else:
-        _print_history(found)
-
-
-def _print_history(changes: "Sequence[RecordedChange]") -> None:
-    made = table("version", "when", "who", "what", "before", "after", right=("version",))
+        print_data(output, [asdict(change) for change in changes])
+        return
+    if not changes:
+        console().print("No setting was ever changed here.")
+        return
+    rows = table("version", "when", "who", "what", "before", "after", right=("version",))
     for change in changes:
         add_row(
-            made,
+            rows,
             change.version,
             when(change.changed_at),
             plain(change.changed_by),
@@ -170,10 +170,55 @@ def _print_history(changes: "Sequence[RecordedChange]") -> None:
             _side(change, change.before),
             _side(change, change.after),
         )
-    console().print(made)
+    console().print(rows)
 
 
 def _side(change: "RecordedChange", value: object) -> str:
     if value is None:
         return "-"
+    # A profile's value is all of its constants, too many for a cell.
     return "stored" if change.kind == "profile" else value_text(value)
+
+
+config = new_app(
+    no_args_is_help=True, help="Show the settings that the environment and the options make."
+)
+
+
+# Without a callback Typer would make the only command, `show`, the group itself.
+@config.callback()
+def config_group() -> None:
+    """Show the settings that the environment and the options make."""
+
+
+@config.command("show")
+def show_config(ctx: typer.Context, *, output: Output = "table") -> None:
+    """Show each setting of this process, its value and its origin; keys and passwords are hidden.
+
+    \b
+      memsense config show
+      MEMSENSE_TENANT=acme memsense config show --json
+
+    The settings of a namespace's searches are in the database: `memsense settings show`.
+    """
+    overrides = target_of(ctx).overrides()
+    settings = [_describe(setting) for setting in explain_settings(**overrides)]
+    if output != "table":
+        print_data(output, settings)
+        return
+    rows = table("setting", "value", "from")
+    for setting in settings:
+        value = "-" if setting["value"] is None else plain(str(setting["value"]))
+        add_row(rows, setting["name"], value, setting["source"] or "default")
+    console().print(rows)
+
+
+def _describe(setting: SettingInUse) -> dict[str, Any]:
+    is_url = setting.name == "database_url" and setting.value
+    option = f"--{setting.name.replace('_', '-')}"
+    return {
+        "name": setting.name,
+        "value": shown_url(setting.value) if is_url else hide_secret(setting.name, setting.value),
+        "origin": "option" if setting.origin == "given" else setting.origin,
+        "source": option if setting.origin == "given" else setting.variable,
+    }

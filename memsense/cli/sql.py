@@ -1,4 +1,4 @@
-"""`memsense sql`: the statements that memsense runs, as it runs them."""
+"""`memsense sql`: the SQL statements of a search, as memsense sends them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypeVar
@@ -25,66 +25,74 @@ def group() -> None:
 def recall(
     *,
     all_users: Annotated[
-        bool, typer.Option("--all-users", help="of a search that names no user")
+        bool, typer.Option("--all-users", help="Statement of a search over all users.")
     ] = False,
     indexed: Annotated[
         tuple[int, int, int] | None,
         typer.Option(
             "--indexed",
             metavar="SCOPE MODEL DIMENSION",
-            help="of the memory of this scope_id, whose vectors of the model_id have HNSW indexes",
+            help="Statement for the memory of this scope_id, whose vectors of this model_id and"
+            " dimension have HNSW indexes, such as 17 1 384.",
         ),
     ] = None,
     lexical: Annotated[
-        Literal["bm25f", "ts_rank"], typer.Option(help="the profile's lexical mode")
+        Literal["bm25f", "ts_rank"], typer.Option(help="Lexical mode of the profile.")
     ] = "bm25f",
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", metavar="NAME", help=f"with one of {', '.join(FILTER_NAMES)}"),
+        typer.Option(
+            "--filter",
+            metavar="NAME",
+            help=f"Add a filter. Repeatable. There are {', '.join(FILTER_NAMES)}.",
+        ),
     ] = None,
-    filtered: Annotated[bool, typer.Option("--filtered", help="with every filter in use")] = False,
+    filtered: Annotated[bool, typer.Option("--filtered", help="Add every filter.")] = False,
     routes: Annotated[
         list[str] | None,
         typer.Option(
             "--route",
             metavar="NAME",
-            help=f"with an optional route, one of {', '.join(OPTIONAL_ROUTES)}",
+            help=f"Add an optional route. Repeatable. There are {', '.join(OPTIONAL_ROUTES)}.",
         ),
     ] = None,
     identified: Annotated[
-        bool, typer.Option("--identified", help="with a field for identifiers")
+        bool, typer.Option("--identified", help="Add the field for identifiers.")
     ] = False,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="giving the best candidates' token vectors")
+        bool, typer.Option("--tokens", help="Return the best candidates' token vectors.")
     ] = False,
     worded: Annotated[
-        bool, typer.Option("--worded", help="telling what candidates hold word for word")
+        bool,
+        typer.Option("--worded", help="Return which patterns of the question each text holds."),
     ] = False,
     turns_only: Annotated[
-        bool, typer.Option("--turns-only", help="without session chunks, as most searches are")
+        bool, typer.Option("--turns-only", help="Leave session chunks out, as most searches do.")
     ] = False,
     silent: Annotated[
         list[str] | None,
         typer.Option(
             "--without",
             metavar="ROUTE",
-            help="without a vector route, as where it has no weight: any of"
-            f" {', '.join(VECTOR_ROUTES)}",
+            help="Leave a vector route out, as for a weight of 0. Repeatable. There are"
+            f" {', '.join(VECTOR_ROUTES)}.",
         ),
     ] = None,
     lapsed: Annotated[
         bool,
         typer.Option(
             "--lapsed/--none-lapsed",
-            help="where something may have expired, or nothing has",
+            help="Whether memories of the scope may have expired.",
         ),
     ] = True,
     lookups: Annotated[
         bool,
-        typer.Option("--lookups", help="where functions ask the GIN indexes beneath policies"),
+        typer.Option(
+            "--lookups", help="Use functions that reach the GIN indexes below row-level security."
+        ),
     ] = False,
 ) -> None:
-    """Print the recall statement as a search sends it; sql/recall.sql tells its parameters.
+    """Print the recall statement as a search sends it; sql/recall.sql explains its parameters.
 
     \b
       memsense sql recall
@@ -92,8 +100,13 @@ def recall(
       memsense sql recall --filter since --filter tags --worded
       memsense sql recall --indexed 17 1 384
     """
+    if indexed is not None and all_users:
+        raise typer.BadParameter(
+            "an index holds one user's memory, not --all-users", param_hint="--indexed"
+        )
+    whose: Whose = "all_users" if all_users else "one_user"
     shape = Shape(
-        whose=_whose(indexed, all_users=all_users),
+        whose=whose if indexed is None else Indexed(*indexed),
         lexical=lexical,
         filters=FILTER_NAMES if filtered else tuple(_check("filter", filters or [], FILTER_NAMES)),
         optional=tuple(_check("route", routes or [], tuple(OPTIONAL_ROUTES))),
@@ -108,23 +121,13 @@ def recall(
     typer.echo(recall_text(shape))
 
 
-def _whose(indexed: tuple[int, int, int] | None, *, all_users: bool) -> Whose:
-    if indexed is None:
-        return "all_users" if all_users else "one_user"
-    if all_users:
-        raise typer.BadParameter(
-            "an index holds one user's memory, not --all-users", param_hint="--indexed"
-        )
-    return Indexed(*indexed)
-
-
-def _check(option: str, names: list[str], known: Sequence[Name]) -> list[Name]:
-    what = "filter" if option == "filter" else "route"
+def _check(option: str, names: list[str], choices: Sequence[Name]) -> list[Name]:
+    noun = "filter" if option == "filter" else "route"
     for name in names:
-        if name not in known:
+        if name not in choices:
             raise typer.BadParameter(
-                f"no {what} named {name!r}; there are {', '.join(known)}"
-                f"{did_you_mean(name, known)}",
+                f"no {noun} named {name!r}; there are {', '.join(choices)}"
+                f"{did_you_mean(name, choices)}",
                 param_hint=f"--{option}",
             )
-    return [name for name in known if name in names]
+    return [name for name in choices if name in names]

@@ -1,4 +1,4 @@
-"""What an ingest run did, as tables for people."""
+"""Report of an ingest run, as tables for people."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,32 +13,31 @@ LISTED_SOURCES = 8
 LISTED_PLACES = 3
 
 
-def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -> None:
-    """The sources with their formats, the counts, what was skipped and where, the warnings.
-
-    Of logs that were `watched` while they grew, only what was written is told.
-    """
+def print_summary(to: Console, report: IngestReport, *, is_watched: bool = False) -> None:
+    """Print the logs with their formats, the counts, what was skipped and where, and the notes."""
     _print_sources(to, report)
-    if watched:
+    if is_watched:
+        # Each pass over a growing log reads it from the beginning: only the writes can be summed.
         _print_row(to, {"stored": report.stored, "replaced": report.replaced})
     else:
         _print_counts(to, report)
-    _print_skipped(to, report)
+    if report.read.skipped:
+        _print_skipped(to, report)
     for label, names in list(report.read.taken_as_user.items())[:LISTED_SOURCES]:
-        shown = plain(", ".join(names[:LISTED_PLACES]) + (", ..." * (len(names) > LISTED_PLACES)))
+        text = plain(", ".join(names[:LISTED_PLACES]) + (", ..." * (len(names) > LISTED_PLACES)))
         verb = "is" if len(names) == 1 else "are"
-        note = f"note: {shown} {verb} taken as the user of {plain(label)} (--me NAME chooses)"
+        note = f"note: {text} {verb} taken as the user of {plain(label)} (--me NAME chooses)"
         to.print(Text(note, style="yellow"))
     for warning in report.read.warnings:
         to.print(Text(f"note: {plain(warning)}", style="yellow"))
-    if not report.usable and not watched and (why := report.read.explain_nothing()):
-        to.print(Text(f"nothing to store: {plain(why)}", style="red"))
+    if not report.usable and not is_watched and (reason := report.read.explain_nothing()):
+        to.print(Text(f"nothing to store: {plain(reason)}", style="red"))
     if report.deferred:
-        told = (
-            f"note: {report.deferred} stored without vectors: words find them, and"
+        text = (
+            f"note: {report.deferred} stored without vectors: only words find them until"
             f" 'memsense worker' embeds them ({plain(report.deferred_because or '')})"
         )
-        to.print(Text(told, style="yellow"))
+        to.print(Text(text, style="yellow"))
     for failure in report.failed:
         to.print(Text(f"failed: {plain(failure)}", style="red"))
 
@@ -46,25 +45,24 @@ def print_summary(to: Console, report: IngestReport, *, watched: bool = False) -
 def _print_sources(to: Console, report: IngestReport) -> None:
     detected = report.read.detected
     if len(detected) <= LISTED_SOURCES:
-        made = table("log", "format", "because")
+        rows = table("log", "format", "because")
         for label, (name, reason) in detected.items():
-            add_row(made, plain(label), name, plain(reason))
+            add_row(rows, plain(label), name, plain(reason))
     else:
-        made = table("logs", "format", "because", right=("logs",))
+        rows = table("logs", "format", "because", right=("logs",))
         for (name, reason), count in Counter(detected.values()).most_common():
-            add_row(made, count, name, plain(reason))
+            add_row(rows, count, name, plain(reason))
     if detected:
-        to.print(made)
+        to.print(rows)
 
 
 def _print_counts(to: Console, report: IngestReport) -> None:
     read = report.read
-    stored = "would store" if report.dry_run else "stored"
     counts: dict[str, object] = {
         "sessions": report.sessions,
         "messages": f"{read.messages_kept} of {read.messages_read}",
         "exchanges": report.exchanges,
-        stored: report.stored,
+        "would store" if report.dry_run else "stored": report.stored,
         "replaced": report.replaced,
         "known already": report.repeated,
         "skipped": sum(read.skip_counts.values()),
@@ -73,31 +71,32 @@ def _print_counts(to: Console, report: IngestReport) -> None:
     if read.earliest:
         to.print(f"from {when(read.earliest)} to {when(read.latest)}", end="; ")
     to.print(Text(f"memory of {plain(', '.join(sorted(report.users))) or 'nobody'}"))
-    for count, what in (
+    for count, text in (
         (read.unusable_times, "times could not be read"),
-        (read.replaced_characters, "characters that PostgreSQL can't hold became \ufffd"),
+        (read.replaced_characters, "characters that PostgreSQL can't store became \ufffd"),
         (read.reencoded_lines.count, "lines were not UTF-8"),
-        (read.injected_blocks, "blocks that a hook or a memory had put into messages are left out"),
+        (
+            read.injected_blocks,
+            "blocks that a hook or a memory had put into messages are left out",
+        ),
     ):
         if count:
-            to.print(f"note: {count} {what}", style="yellow")
+            to.print(f"note: {count} {text}", style="yellow")
 
 
 def _print_row(to: Console, counts: Mapping[str, object]) -> None:
-    made = table(*counts, right=tuple(counts))
-    add_row(made, *counts.values())
-    to.print(made)
+    rows = table(*counts, right=tuple(counts))
+    add_row(rows, *counts.values())
+    to.print(rows)
 
 
 def _print_skipped(to: Console, report: IngestReport) -> None:
-    if not report.read.skipped:
-        return
-    made = table("skipped", "count", "first at", right=("count",))
+    rows = table("skipped", "count", "first at", right=("count",))
     for reason, tally in report.read.skipped.items():
         places = [
             plain(source if line is None else f"{source}:{line}")
             for source, line in tally.examples[:LISTED_PLACES]
         ]
         unit = "" if tally.unit == "message" else f" ({tally.unit})"
-        add_row(made, f"{reason}{unit}", tally.count, "\n".join(places))
-    to.print(made)
+        add_row(rows, f"{reason}{unit}", tally.count, "\n".join(places))
+    to.print(rows)

@@ -1,4 +1,4 @@
-"""Which memory a command works on: the global options, and how to open what they name."""
+"""The memory that a command works on: the global options, and how to open it."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,43 +15,46 @@ if TYPE_CHECKING:
     from memsense.client.memory import MemSense
     from memsense.config import Settings
     from memsense.db.embedded import EmbeddedServer
-    from memsense.embed import Embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The global options as given; None leaves the choice to the environment."""
+    """The global options of a call; None leaves the choice to the environment."""
 
     database_url: str | None = None
     tenant: str | None = None
     namespace: str | None = None
 
-    def given(self) -> dict[str, str | None]:
-        """The options by the setting that each overrides."""
+    def overrides(self) -> dict[str, str | None]:
+        """Return the options by the setting that each overrides."""
         return asdict(self)
 
     def settings(self) -> "Settings":
-        """The settings, with the global options over the environment's."""
-        return memsense.load_settings(**self.given())
+        """Return the settings of the environment, overridden by the global options."""
+        return memsense.load_settings(**self.overrides())
 
     def open(self, *, for_few: bool = False) -> "MemSense":
-        """The memory; raises the errors of `MemSense.open`.
+        """Open the memory; raise the errors of `MemSense.open`.
 
-        `for_few` texts to embed, such as one question, the model is loaded more quickly.
+        `for_few` loads the embedding model faster, for few texts such as one question.
         """
         settings = self.settings()
-        if settings.worker == "auto":  # a command ends too soon to do what others left for later
+        # A command ends too soon to run background jobs that other processes have left.
+        if settings.worker == "auto":
             settings = settings.model_copy(update={"worker": "off"})
-        embedder = _open_embedder(settings) if for_few else None
+        embedder = None
+        if for_few:
+            models = import_module("memsense.client.models")
+            embedder = models.open_named_embedder(settings, for_few=True)
         return memsense.MemSense.open(settings=settings, embedder=embedder)
 
     def embedded_server(self) -> "EmbeddedServer":
-        """The embedded server's handle, whether or not the settings use it."""
+        """Return the embedded server's handle, whether or not the settings use that server."""
         return import_module("memsense.db.embedded").EmbeddedServer(self.settings().data_dir)
 
     @contextmanager
     def database(self) -> Generator[str]:
-        """The database's URL, with the embedded server running as long as the block does."""
+        """Yield the database's URL; the embedded server runs as long as the block does."""
         settings = self.settings()
         if settings.database_url:
             yield settings.database_url
@@ -60,22 +63,17 @@ class Target:
             yield server.url
 
 
-def _open_embedder(settings: "Settings") -> "Embedder":
-    return import_module("memsense.client.models").open_named_embedder(settings, for_few=True)
-
-
 def target_of(ctx: typer.Context) -> Target:
-    """The global options of this call."""
+    """Return the global options of this call."""
     return ctx.find_object(Target) or Target()
 
 
 def check_profile(memory: "MemSense", name: str | None) -> None:
-    """Raise ConfigurationError, listing what there is, for a profile that is neither shipped nor
-    stored in the namespace.
-    """
+    """Raise ConfigurationError for a profile that is neither shipped nor stored here."""
     if name is None or name in import_module("memsense.search.profiles").PROFILES:
         return
     try:
         memory.profiles.get(name)
     except NotFoundError as error:
+        # A wrong --profile is wrong usage (exit code 2); not to find one is 1 in `profile show`.
         raise ConfigurationError(str(error)) from error

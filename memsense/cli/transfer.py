@@ -1,4 +1,4 @@
-"""The commands that write memory to a file, and read it back."""
+"""Commands that write memory to a file, and read it back."""
 
 import sys
 from dataclasses import asdict
@@ -16,30 +16,33 @@ STREAM = "-"
 
 def export(
     ctx: typer.Context,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="the file to write; - for stdout")],
+    path: Annotated[str, typer.Argument(metavar="FILE", help="File to write; - for stdout.")],
     *,
     user: User = None,
     all_users: AllUsers = False,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="with vectors, which an import then needn't make")
+        bool,
+        typer.Option("--vectors", help="Include vectors, so that an import need not make them."),
     ] = False,
     output: Output = "table",
 ) -> None:
     """Write a user's memory, or everybody's, to a file of JSON lines (docs/data.md).
 
-    A FILE that ends in .parquet is Parquet, for analysing; an import reads JSON lines alone.
+    A FILE that ends in .parquet is written as Parquet, for analysis; `import` reads JSON lines
+    only.
 
     \b
       memsense export ada.jsonl --user ada
       memsense export - --all-users --vectors | zstd > all.jsonl.zst
       memsense export all.parquet --all-users
 
-    Of what is forgotten only the place is written.
+    Forgotten memories are written without their texts.
     """
     place: str | IO[Any] = sys.stdout if path == STREAM else path
     with target_of(ctx).open() as memory:
         report = memory.export_to(place, user_id=user, all_users=all_users, vectors=vectors)
     if path == STREAM:
+        # A report on stdout would end up in the export.
         return
     if output != "table":
         print_data(output, asdict(report))
@@ -50,25 +53,25 @@ def export(
 def import_file(
     ctx: typer.Context,
     path: Annotated[
-        str, typer.Argument(metavar="FILE", help="what `export` has written; - for stdin")
+        str, typer.Argument(metavar="FILE", help="File that `export` has written; - for stdin.")
     ],
     *,
     settings: Annotated[
         bool | None,
         typer.Option(
             "--settings/--no-settings",
-            help="take over what is set in the file and not here; without either, where nobody has"
-            " a memory yet",
+            help="Whether to also take over settings of the file that are not set here. Default:"
+            " only if the namespace is empty.",
         ),
     ] = None,
     output: Output = "table",
 ) -> None:
-    """Store what `export` has written, here or elsewhere; a second time changes nothing.
+    """Store the contents of a file that `export` has written; a second time changes nothing.
 
     \b
       memsense --namespace copy import ada.jsonl
 
-    Each session is a transaction of its own, so that an interrupted import is run again.
+    Each session is a transaction of its own: to resume an interrupted import, run it again.
     """
     place: str | Path | IO[Any] = sys.stdin if path == STREAM else path
     with target_of(ctx).open() as memory:
@@ -76,19 +79,20 @@ def import_file(
     if output != "table":
         print_data(output, report.as_dict())
         return
-    told = f"{report.stored:,} exchanges of {_count(len(report.users), 'user')} stored"
-    known = f", {report.repeated:,} were known" if report.repeated else ""
+    stored = f"{report.stored:,} exchanges of {_count(len(report.users), 'user')} stored"
+    repeated = f", {report.repeated:,} were known" if report.repeated else ""
     skipped = (
-        f", {report.skipped:,} session chunks left out: their sessions hold something else by now"
+        f", {report.skipped:,} session chunks left out: their sessions have changed here"
         if report.skipped
         else ""
     )
-    typer.echo(f"{told}{known}{skipped}")
+    typer.echo(f"{stored}{repeated}{skipped}")
     if report.settings_taken:
-        typer.echo(f"set as where it came from: {', '.join(report.settings_taken)}")
+        typer.echo(f"settings taken over: {', '.join(report.settings_taken)}")
     if report.settings_left:
-        typer.echo(f"set otherwise there, not taken over: {', '.join(report.settings_left)}")
+        names = ", ".join(report.settings_left)
+        typer.echo(f"settings that differ in the file, not taken over: {names}")
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,8 +1,8 @@
-"""`memsense ttl`: how long memories are kept."""
+"""`memsense ttl`: rules for how long memories are kept."""
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -13,19 +13,17 @@ from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
 
-if TYPE_CHECKING:
-    from memsense.client.ttl import TtlRule
-
-app = new_app(
-    no_args_is_help=True, help="How long memories are kept, by tag or all; sweep what has expired."
-)
+app = new_app(no_args_is_help=True, help="Set how long memories are kept; sweep expired ones.")
 
 Tag = Annotated[
     str | None,
-    typer.Option("--tag", metavar="TAG", help="of memories with this tag; default: all others"),
+    typer.Option(
+        "--tag", metavar="TAG", help="Memories with this tag. Default: those without a rule."
+    ),
 ]
 By = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="who; default: the system's user")
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Name of the person. Default: your login name."),
 ]
 
 
@@ -37,26 +35,22 @@ def list_rules(ctx: typer.Context, *, output: Output = "table") -> None:
       memsense ttl list
     """
     with target_of(ctx).open() as memory:
-        found = memory.ttl.list()
+        rules = memory.ttl.list()
     if output != "table":
-        print_data(output, [_as_data(rule) for rule in found])
+        print_data(output, [{**asdict(rule), "ttl": rule.ttl.total_seconds()} for rule in rules])
         return
-    if not found:
+    if not rules:
         console().print("No rules: memories are kept. 'memsense ttl set 90d' makes one.")
         return
-    made = table("memories", "kept for", "set by", "since")
-    for rule in found:
-        whose = "all others" if rule.tag is None else f"with tag {plain(rule.tag)}"
-        add_row(made, whose, tell_ttl(rule.ttl), plain(rule.changed_by), when(rule.changed_at))
-    console().print(made)
+    rows = table("memories", "kept for", "set by", "since")
+    for rule in rules:
+        scope = "all others" if rule.tag is None else f"with tag {plain(rule.tag)}"
+        add_row(rows, scope, format_ttl(rule.ttl), plain(rule.changed_by), when(rule.changed_at))
+    console().print(rows)
 
 
-def _as_data(rule: "TtlRule") -> dict[str, object]:
-    return {**asdict(rule), "ttl": rule.ttl.total_seconds()}
-
-
-def tell_ttl(ttl: timedelta) -> str:
-    """The duration in its largest whole unit, as `memsense ttl set` reads it."""
+def format_ttl(ttl: timedelta) -> str:
+    """Return the duration in its largest whole unit, as `memsense ttl set` reads it."""
     seconds = round(ttl.total_seconds())
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds and seconds % length == 0:
@@ -67,53 +61,59 @@ def tell_ttl(ttl: timedelta) -> str:
 @app.command("set")
 def set_rule(
     ctx: typer.Context,
-    ttl: Annotated[str, typer.Argument(metavar="TTL", help="such as 45s, 90m, 12h, 30d, 4w")],
+    ttl: Annotated[
+        str, typer.Argument(metavar="TTL", help="Duration, such as 45s, 90m, 12h, 30d or 4w.")
+    ],
     *,
     tag: Tag = None,
     existing: Annotated[
         bool,
-        typer.Option("--existing", help="what is stored already, too, since it was stored"),
+        typer.Option(
+            "--existing", help="Also for what is stored already, counted from when it was stored."
+        ),
     ] = False,
     by: By = None,
     output: Output = "table",
 ) -> None:
-    """Keep what is stored from now on so long; with --tag, what has this tag.
+    """Set how long new memories are kept; with --tag, those with this tag.
 
     \b
       memsense ttl set 90d
       memsense ttl set 1d --tag scratch
       memsense ttl set 30d --existing
 
-    What a call says of its own wins; of several tags, the shortest. With --existing, what is older
-    has expired at once. Nothing shows what has expired; a worker then erases it, or forgets it
-    after 'memsense settings set on_expiry=forget'.
+    A --ttl or --expires-at of a call wins; of several tags, the shortest duration. With
+    --existing, what is older expires at once. No search shows expired memories; a worker erases
+    them, or forgets them after 'memsense settings set on_expiry=forget'.
     """
     with target_of(ctx).open() as memory:
         dated = memory.ttl.set(ttl, tag=tag, existing=existing, by=by)
     if output != "table":
         print_data(output, {"tag": tag, "ttl": ttl, "dated": dated})
         return
-    whose = "memories" if tag is None else f"memories with tag {plain(tag)}"
-    told = f"; {dated} stored ones expire by it" if existing else ""
-    console().print(Text(f"{whose} are kept for {ttl} from now on{told}"))
+    text = f"; {dated} stored ones expire by it" if existing else ""
+    console().print(Text(f"{_scope(tag)} are kept for {ttl} from now on{text}"))
 
 
 @app.command("unset")
 def unset_rule(ctx: typer.Context, *, tag: Tag = None, by: By = None) -> None:
-    """Take a rule away; what is dated already still expires.
+    """Remove a rule; memories that have an expiry by it keep that.
 
     \b
       memsense ttl unset --tag scratch
     """
     with target_of(ctx).open() as memory:
         memory.ttl.unset(tag=tag, by=by)
-    whose = "memories" if tag is None else f"memories with tag {plain(tag)}"
-    console().print(Text(f"{whose} have no rule any more"))
+    console().print(Text(f"{_scope(tag)} have no rule any more"))
+
+
+def _scope(tag: str | None) -> str:
+    return "memories" if tag is None else f"memories with tag {plain(tag)}"
 
 
 @app.command("sweep")
 def sweep(ctx: typer.Context, *, output: Output = "table") -> None:
-    """Sweep what has expired now, as 'memsense worker' does by itself.
+    """Erase or forget expired memories now; 'memsense worker' does it by itself.
 
     \b
       memsense ttl sweep
@@ -123,7 +123,7 @@ def sweep(ctx: typer.Context, *, output: Output = "table") -> None:
     if output != "table":
         print_data(output, {**asdict(done), "receipts": [str(item) for item in done.receipts]})
         return
-    what = "forgotten" if done.forgotten else "erased"
+    action = "forgotten" if done.forgotten else "erased"
     memories = "1 memory" if done.memories == 1 else f"{done.memories} users' memories"
-    told = f"{done.chunks} {what}, of {memories}" if done.chunks else "nothing has expired"
-    console().print(Text(told))
+    text = f"{done.chunks} {action}, of {memories}" if done.chunks else "nothing has expired"
+    console().print(Text(text))

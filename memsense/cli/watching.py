@@ -1,4 +1,4 @@
-"""Follows growing logs: says which files changed, and adds up what was ingested of them."""
+"""Following of growing logs: which files changed, and the sum of what was ingested."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -8,23 +8,23 @@ from typing import TypeAlias
 import typer
 from watchfiles import watch
 
-from memsense.cli.signals import Ending, end_when_interrupted
+from memsense.cli.exits import EndingSignals, end_when_interrupted
 from memsense.errors import IngestError
 from memsense.ingest import expand_paths
 from memsense.write.ingest_run import IngestReport
 
 DEBOUNCE_MS = 1500
-"""A file that is being written is read once it has been quiet for so long."""
+"""Milliseconds without a change after which a file that is being written is read."""
 
 RESCAN_MS = 5_000
-"""How often the logs are looked at even where the system tells of no change."""
+"""Milliseconds between looks at the logs if the system reports no change."""
 
-Look: TypeAlias = tuple[int, int]
-"""When a log was written last (ns), and its bytes."""
+FileState: TypeAlias = tuple[int, int]
+"""Time of a log's last write, in nanoseconds, and its size in bytes."""
 
 
 def check_watchable(paths: Sequence[str]) -> None:
-    """Raise typer.BadParameter for what can't grow: stdin and patterns."""
+    """Raise typer.BadParameter for stdin and patterns, which can't be watched."""
     for path in paths:
         if not Path(path).exists():
             raise typer.BadParameter(
@@ -33,17 +33,19 @@ def check_watchable(paths: Sequence[str]) -> None:
 
 
 def watch_logs(paths: Sequence[str]) -> Iterator[list[str]]:
-    """The logs among the paths that changed, whenever some did; ends only with an interrupt.
+    """Yield the logs among the paths that changed, whenever some did, until an interrupt.
 
-    Changes and interrupts count from this call on. A file is watched through its folder, because
-    editors and agents replace files. The system's word that something changed is only the occasion
-    to look: what a folder brings with it that is made, copied or moved in later is found, too.
+    Changes and interrupts count from this call on, not from the first iteration.
     """
-    return _watch(paths, _look(paths), end_when_interrupted())
+    return _watch(paths, _read_states(paths), end_when_interrupted())
 
 
-def _watch(paths: Sequence[str], seen: dict[str, Look], ending: Ending) -> Iterator[list[str]]:
-    logging.getLogger("watchfiles").addHandler(logging.NullHandler())  # it tells of Ctrl-C
+def _watch(
+    paths: Sequence[str], states: dict[str, FileState], signals: EndingSignals
+) -> Iterator[list[str]]:
+    # watchfiles logs a warning at Ctrl-C, which Python would print without a handler.
+    logging.getLogger("watchfiles").addHandler(logging.NullHandler())
+    # A file is watched through its folder, because editors and agents replace files.
     folders = {path if path.is_dir() else path.parent for path in map(_absolute, paths)}
     for _ in watch(
         *folders,
@@ -52,38 +54,39 @@ def _watch(paths: Sequence[str], seen: dict[str, Look], ending: Ending) -> Itera
         yield_on_timeout=True,
         raise_interrupt=False,
     ):
-        now = _look(paths, seen)
-        changed = [path for path, look in now.items() if seen.get(path) != look]
-        seen = now
+        # The system's report is only the occasion to look: it omits files inside a folder that
+        # is copied or moved in.
+        new_states = _read_states(paths, states)
+        changed = [path for path, state in new_states.items() if states.get(path) != state]
+        states = new_states
         if changed:
             yield changed
-    ending.raise_again()  # watchfiles tells an interrupt by stopping
+    # At an interrupt watchfiles stops without raising.
+    signals.raise_again()
 
 
-def _look(paths: Sequence[str], before: dict[str, Look] | None = None) -> dict[str, Look]:
-    """The logs that `ingest` would read, with time and size; those before where none can be told.
-
-    A file that a folder's walk leaves out is none; an archive may be half written.
-    """
+def _read_states(
+    paths: Sequence[str], before: dict[str, FileState] | None = None
+) -> dict[str, FileState]:
+    """Return the state of each log that `ingest` would read; `before` if that fails."""
     try:
-        found = [source.path for source in expand_paths(paths) if source.path is not None]
-        return {str(_absolute(path)): _look_at(path) for path in found}
+        logs = [source.path for source in expand_paths(paths) if source.path is not None]
+        return {str(_absolute(path)): _read_state(path) for path in logs}
     except (IngestError, OSError):
+        # An archive may be half written, or a file may have just been deleted.
         return dict(before or {})
 
 
-def _look_at(path: Path) -> Look:
-    """What changes with a log; of a database, the log of its writes beside it may alone do so."""
-    beside = path.with_name(f"{path.name}-wal")
-    stats = [one.stat() for one in (path, beside) if one == path or one.is_file()]
+def _read_state(path: Path) -> FileState:
+    # While a program writes to an SQLite database, only its write-ahead log may change.
+    write_ahead_log = path.with_name(f"{path.name}-wal")
+    stats = [file.stat() for file in (path, write_ahead_log) if file == path or file.is_file()]
     return max(stat.st_mtime_ns for stat in stats), sum(stat.st_size for stat in stats)
 
 
 def add_up(total: IngestReport, more: IngestReport) -> None:
-    """Add what a later pass wrote to the total.
-
-    A pass reads a grown file from its beginning again: what else it counted is known already.
-    """
+    """Add the writes of a later pass to the total."""
+    # A pass reads a grown file from its beginning again, so its other counts include old records.
     total.stored += more.stored
     total.replaced += more.replaced
     total.exchanges += more.stored

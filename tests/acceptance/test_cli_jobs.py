@@ -117,7 +117,7 @@ def test_a_worker_does_what_comes_until_it_is_interrupted(database_url: str) -> 
             env={**os.environ, "MEMSENSE_JOB_LEASE": "5"},
         )
         assert worker.stderr is not None
-        assert "doing jobs" in worker.stderr.readline()
+        assert "running jobs" in worker.stderr.readline()
         while memory.jobs.count().waiting + memory.jobs.count().running:
             assert worker.poll() is None
         worker.send_signal(signal.SIGINT)

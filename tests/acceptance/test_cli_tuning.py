@@ -82,7 +82,7 @@ def test_settings_are_shown_set_and_reset(place: Place) -> None:
 
 
 def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> None:
-    assert "Nothing was ever set here." in place.run("settings", "history")
+    assert "No setting was ever changed here." in place.run("settings", "history")
     place.run("settings", "set", "lexical=1.5", "--by", "ada")
     place.run("profile", "create", "mine", "--by", "bob")
     place.run("settings", "reset", "lexical", "--by", "cem")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from memsense import errors
 from memsense.cli import app
-from memsense.cli.errors import exit_code, one_line
+from memsense.cli.exits import exit_code, one_line
 from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
 from memsense.search.explanation import (
