@@ -115,7 +115,7 @@ def recall(
         worded=worded,
         tokens=tokens,
         turns_only=turns_only,
-        lapsed=lapsed,
+        hides_expired=lapsed,
         lookups=lookups,
     )
     typer.echo(recall_text(shape))

@@ -301,7 +301,7 @@ def recall_request(
         indexed=_indexed(plan, known),
         optional={} if request.as_of else ask_optional(request.query, plan.profile),
         wording=choose_wording(question, plan.profile),
-        lapsed=may_hold_lapsed(plan, known),
+        may_have_expired=may_have_expired(plan, known),
         timeout=plan.recall_timeout,
         as_of=request.as_of,
     )
@@ -340,14 +340,14 @@ def update_known(known: KnownScope, state: RecallState) -> KnownScope:
         speakers=state.speakers,
         indexed=state.indexed,
         has_sessions=bool(state.counts.get("session")),
-        has_lapsed=state.lapsed,
+        has_lapsed=state.has_expired,
     )
 
 
 def asks_alike(plan: SearchPlan, one: KnownScope, other: KnownScope) -> bool:
     """Whether the search finds the same with either knowledge of the scope, the `other` true."""
     return (
-        may_hold_lapsed(plan, one) >= other.has_lapsed
+        may_have_expired(plan, one) >= other.has_lapsed
         and may_return_sessions(plan, one) == may_return_sessions(plan, other)
         and choose_granularities(plan, one) == choose_granularities(plan, other)
         and analyse(plan, one) == analyse(plan, other)
@@ -365,7 +365,7 @@ def may_hold_sessions(known: KnownScope | None) -> bool:
     return known is None or known.has_sessions
 
 
-def may_hold_lapsed(plan: SearchPlan, known: KnownScope | None) -> bool:
+def may_have_expired(plan: SearchPlan, known: KnownScope | None) -> bool:
     """Whether what has expired must be left out, as far as it is known before recall."""
     return known is None or known.has_lapsed or plan.request.as_of is not None
 

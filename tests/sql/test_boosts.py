@@ -177,9 +177,9 @@ def test_the_identifier_field_adds_its_own_idf_to_bm25f(
     assert lexical_scores(candidates) == pytest.approx(expected)
     total = 2 * idf(2) + idf(0)
     assert state.ceiling["turn"] == pytest.approx(plain.ceiling["turn"] + 0.5 * total)
-    shares = {i: candidates.held[i].identifier_share for i in candidates.held}
+    shares = {i: candidates.wordings[i].identifier_share for i in candidates.wordings}
     assert shares == pytest.approx({i: field / total for i, field in fields.items()})
-    assert {i: candidates.held[i].identifiers for i in candidates.held} == {
+    assert {i: candidates.wordings[i].identifiers for i in candidates.wordings} == {
         ids[0]: (0,),
         ids[2]: (0, 1),
         ids[3]: (1,),

@@ -53,7 +53,7 @@ SHOWN = {
     "ts_rank": Shape(lexical="ts_rank"),
     "graph": Shape(optional=("graph",), filters=("kinds",)),
     "wording": Shape(identified=True, worded=True, turns_only=True),
-    "least": Shape(turns_only=True, lapsed=False, silent=("vec_next_user", "facet_events")),
+    "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
@@ -68,7 +68,7 @@ def bases() -> list[Shape]:
         replace(
             Shape(whose=whose, lexical=lexical, optional=optional),
             **dict(zip(FLAGS, flags, strict=True)),
-            lapsed=sum(flags) % 2 == 0,
+            hides_expired=sum(flags) % 2 == 0,
             silent=SILENT[sum(flags) % len(SILENT)],
         )
         for whose in WHOSE
@@ -102,7 +102,7 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
         "filters",
         "optional",
         "silent",
-        "lapsed",
+        "hides_expired",
         *FLAGS,
     }
     assert [(), tuple(OPTIONAL_ROUTES)] == OPTIONAL
@@ -188,7 +188,7 @@ def test_every_route_is_fused_under_its_place_in_the_order_of_routes(base: Shape
         route for route in base.routes if route in VECTOR_ROUTES
     }
     assert ("session_scores" in text) != base.turns_only or bool(base.optional)
-    assert ("lapsed AS" in text) == base.lapsed
+    assert ("lapsed AS" in text) == base.hides_expired
 
 
 def test_the_statements_of_many_memories_keep_little() -> None:
@@ -243,7 +243,7 @@ def arguments_of(shape: Shape) -> list[str]:
     found += ["--lexical", shape.lexical]
     for name in shape.silent:
         found += ["--without", name]
-    found.append("--lapsed" if shape.lapsed else "--none-lapsed")
+    found.append("--lapsed" if shape.hides_expired else "--none-lapsed")
     found += [f"--{flag.replace('_', '-')}" for flag in FLAGS if getattr(shape, flag)]
     return found
 

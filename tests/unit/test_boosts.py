@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memsense.search.profiles import BALANCED, Profile
 from memsense.search.question import analyse_question, find_phrase, wording_pattern
 from memsense.search.rank.signals import score_terms
-from memsense.search.recall.candidates import Candidate, Candidates, Held, RouteHit
+from memsense.search.recall.candidates import Candidate, Candidates, RouteHit, WordingMatch
 from memsense.search.search import choose_wording
 from memsense.text.identifiers import as_lexemes, find_identifiers, index_identifiers
 
@@ -115,7 +115,7 @@ def test_words_are_bounded_where_the_script_has_blanks() -> None:
 QUESTION = analyse_question('Does "blue lantern" or "red door" stand in ABC-123 or v2.0?')
 
 
-def candidates(held: dict[int, Held]) -> Candidates:
+def candidates(wordings: dict[int, WordingMatch]) -> Candidates:
     found = [
         Candidate(
             chunk_id=chunk_id,
@@ -135,7 +135,7 @@ def candidates(held: dict[int, Held]) -> Candidates:
         )
         for chunk_id in (1, 2, 3)
     ]
-    return replace(Candidates.of(found), held=held)
+    return replace(Candidates.of(found), wordings=wordings)
 
 
 BOOSTED = BALANCED.override(
@@ -143,8 +143,10 @@ BOOSTED = BALANCED.override(
 )
 
 
-def terms_of(held: dict[int, Held], profile: Profile) -> list[dict[str, tuple[float, float, str]]]:
-    terms = score_terms(candidates(held), profile=profile, question=QUESTION, ceiling={})
+def terms_of(
+    wordings: dict[int, WordingMatch], profile: Profile
+) -> list[dict[str, tuple[float, float, str]]]:
+    terms = score_terms(candidates(wordings), profile=profile, question=QUESTION, ceiling={})
     return [
         {
             term.name: (term.value, term.contribution, term.because)
@@ -156,11 +158,11 @@ def terms_of(held: dict[int, Held], profile: Profile) -> list[dict[str, tuple[fl
 
 
 def test_each_boost_is_a_term_that_says_why() -> None:
-    held = {
-        1: Held(phrase=True),
-        2: Held(quoted=(1,), identifiers=(0, 1), identifier_share=1.0),
+    wordings = {
+        1: WordingMatch(phrase=True),
+        2: WordingMatch(quoted=(1,), identifiers=(0, 1), identifier_share=1.0),
     }
-    assert terms_of(held, BOOSTED) == [
+    assert terms_of(wordings, BOOSTED) == [
         {"phrase": (1.0, 0.5, "the text holds the question word for word")},
         {
             "quoted": (0.5, 0.2, "the text holds \u201cred door\u201d"),
@@ -173,13 +175,13 @@ def test_each_boost_is_a_term_that_says_why() -> None:
 def test_a_boost_is_part_of_the_total_that_ranks() -> None:
     without = score_terms(candidates({}), profile=BOOSTED, question=QUESTION, ceiling={})
     boosted = score_terms(
-        candidates({2: Held(phrase=True)}), profile=BOOSTED, question=QUESTION, ceiling={}
+        candidates({2: WordingMatch(phrase=True)}), profile=BOOSTED, question=QUESTION, ceiling={}
     )
     assert np.argmax(boosted.totals) == 1
     assert boosted.totals[1] - without.totals[1] == pytest.approx(0.5)
 
 
 def test_without_a_boost_what_is_held_adds_nothing() -> None:
-    held = {1: Held(phrase=True, quoted=(0,), identifiers=(0,), identifier_share=0.5)}
+    wordings = {1: WordingMatch(phrase=True, quoted=(0,), identifiers=(0,), identifier_share=0.5)}
     off = BALANCED.override(quoted_boost=0.0)
-    assert terms_of(held, off) == [{}, {}, {}]
+    assert terms_of(wordings, off) == [{}, {}, {}]

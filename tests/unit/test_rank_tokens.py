@@ -15,8 +15,12 @@ from memsense.embed.tokens import pack_signs
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
 from memsense.search.rank.signals import ScoreTerms, score_terms
-from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
-from memsense.search.recall.tokens import CandidateTokens
+from memsense.search.recall.candidates import (
+    Candidate,
+    Candidates,
+    CandidateTokens,
+    RouteHit,
+)
 
 WORDS = ["tea", "##pot", "blue", "?", ".", "yesterday", "milk"]
 VOCABULARY = Vocabulary(WORDS)

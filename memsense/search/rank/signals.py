@@ -18,7 +18,7 @@ from memsense.search.explanation import Term
 from memsense.search.profiles import Profile, Route
 from memsense.search.question import Question, date_proximity
 from memsense.search.rank.tokens import Comparison
-from memsense.search.recall.candidates import COLUMNS, NOTHING_HELD, Candidates
+from memsense.search.recall.candidates import COLUMNS, NO_WORDING_MATCH, Candidates
 
 Values = NDArray[np.float64]
 
@@ -218,10 +218,11 @@ def _session(candidates: Candidates, profile: Profile) -> list[Signal]:
 def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
     """What is added to texts that hold the question word for word, its quotations, or what it
     names; nothing where no candidate holds any of it."""
-    if not candidates.held:
+    if not candidates.wordings:
         return []
     held = [
-        candidates.held.get(chunk_id, NOTHING_HELD) for chunk_id in candidates.chunk_ids.tolist()
+        candidates.wordings.get(chunk_id, NO_WORDING_MATCH)
+        for chunk_id in candidates.chunk_ids.tolist()
     ]
     quoted = [f"“{text}”" for text in question.quoted]
     shares = [len(item.quoted) / len(quoted) if quoted else 0.0 for item in held]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memsense.embed import QuestionTokens
 from memsense.search.explanation import WordMatch
 from memsense.search.rank.products import rows_alone
-from memsense.search.recall.tokens import CandidateTokens
+from memsense.search.recall.candidates import CandidateTokens
 
 Values = NDArray[np.float64]
 

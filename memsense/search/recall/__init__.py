@@ -1,1 +1,1 @@
-"""One statement that asks every route at once, and what it finds."""
+"""The recall phase: one statement that asks every route at once, and its result."""

@@ -1,7 +1,7 @@
-"""Candidates of a search, a column at a time: what recall found and rerank ranks.
+"""The candidates of a search, as columns: the result of recall, the input of ranking.
 
-A search weighs hundreds of candidates and shows a handful, so they are kept as arrays; an object
-is made only for a candidate that somebody looks at.
+A search weighs hundreds of candidates and shows a handful, so they are kept as arrays. An object is
+made only for a candidate that is looked at.
 """
 
 from collections import defaultdict
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.search.profiles import ROUTES, Route
-from memsense.search.recall.tokens import CandidateTokens
 from memsense.types import Granularity
 
 NO_TAGS: frozenset[str] = frozenset()
@@ -25,22 +24,23 @@ NO_TAGS: frozenset[str] = frozenset()
 COLUMNS: Mapping[Route, int] = MappingProxyType(
     {route: place for place, route in enumerate(ROUTES)}
 )
-"""The column of each route in `ranks` and `scores`."""
+"""Column of each route in `ranks` and `scores`."""
 
 
 class RouteHit(NamedTuple):
-    """A route's rank (1-based) and raw score for a candidate."""
+    """Rank (from 1) and raw score that a route gave a candidate."""
 
     route: Route
     rank: int
     score: float
 
 
-class Held(NamedTuple):
-    """What a candidate's text holds of the question word for word.
+class WordingMatch(NamedTuple):
+    """The wordings of the question that a candidate's text holds word for word.
 
-    `quoted` and `identifiers` are places in the question's quotations and identifiers;
-    `identifier_share` is the share of its identifiers, each counted by its idf.
+    `phrase` stands for the whole question. `quoted` and `identifiers` are indexes into the
+    question's quotations and identifiers; `identifier_share` is the share of its identifiers,
+    weighted by idf.
     """
 
     phrase: bool = False
@@ -49,12 +49,12 @@ class Held(NamedTuple):
     identifier_share: float = 0.0
 
 
-NOTHING_HELD = Held()
+NO_WORDING_MATCH = WordingMatch()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A chunk that fusion kept; `embedding` is its full text's unit vector, (d,) float32."""
+    """A chunk that fusion kept; `embedding` is the unit vector of its full text, (d,) float32."""
 
     chunk_id: int
     rrf_score: float
@@ -73,14 +73,64 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Candidates(Sequence[Candidate]):
-    """n candidates, a field each: arrays (n,), lists of n, or a row each.
+class CandidateTokens:
+    """Tokens of those of n candidates that have any, one candidate's after another's.
 
-    `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0: the route didn't find it.
-    `embeddings` is (n, d) float32, a row of zeros where `embedded` is False. `tags` and `held`
-    hold only the candidates that have any, by chunk id. `session_scores` is (n,): what the best
-    session chunk of its session scores by rank, for exchanges that were found beside such chunks.
-    `tokens` are there where they are asked for and any candidate has some.
+    `places` are the rows of these candidates. `counts` and `user_counts` are the number of tokens
+    of each, and the number of them on its user side, which comes first. `pieces` (t,) are the
+    tokens' numbers in the vocabulary, `signs` (t, ⌈d / 8⌉) the signs of their vectors, a bit each.
+    """
+
+    places: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    user_counts: NDArray[np.int64]
+    pieces: NDArray[np.uint16]
+    signs: NDArray[np.uint8]
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Return the index of each candidate's first token."""
+        return np.cumsum(self.counts) - self.counts
+
+    def of(self, row: int) -> "CandidateTokens | None":
+        """Return the tokens of one candidate, None if it has none."""
+        indexes = np.flatnonzero(self.places == row)
+        return self._select(indexes) if len(indexes) else None
+
+    def take(self, rows: Sequence[int] | NDArray[np.int64]) -> "CandidateTokens":
+        """Return the tokens of the candidates of these rows, under their new row numbers."""
+        index_of = {place: index for index, place in enumerate(self.places.tolist())}
+        pairs = [
+            (new, index_of[old])
+            for new, old in enumerate(np.asarray(rows).tolist())
+            if old in index_of
+        ]
+        selected = self._select(np.array([index for _, index in pairs], dtype=np.int64))
+        return replace(selected, places=np.array([new for new, _ in pairs], dtype=np.int64))
+
+    def _select(self, indexes: NDArray[np.int64]) -> "CandidateTokens":
+        counts = self.counts[indexes]
+        ends = np.cumsum(counts)
+        within = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
+        tokens: NDArray[np.int64] = np.repeat(self.starts[indexes], counts) + within
+        return CandidateTokens(
+            places=self.places[indexes],
+            counts=counts,
+            user_counts=self.user_counts[indexes],
+            pieces=self.pieces[tokens],
+            signs=self.signs[tokens],
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates(Sequence[Candidate]):
+    """n candidates by descending rrf_score; a field holds a column of n values, or n rows.
+
+    `ranks` and `scores` are (n, routes), in the order of ROUTES; rank 0 means that the route did
+    not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
+    False. `tags` and `wordings` map chunk ids to values, for candidates that have any.
+    `session_scores` (n,) are the rrf_scores of the best session chunk of each exchange's session,
+    None if recall read no session chunks. `tokens` is None if no tokens were read.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -99,14 +149,13 @@ class Candidates(Sequence[Candidate]):
     assistant_speakers: Sequence[str | None]
     embedded: NDArray[np.bool_]
     embeddings: NDArray[np.float32]
-    held: Mapping[int, Held] = field(default_factory=dict[int, Held])
+    wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     session_scores: NDArray[np.float64] | None = None
     tokens: CandidateTokens | None = None
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
-        """The same candidates as arrays, in their order."""
-        known = [item.embedding is not None for item in candidates]
+        """Return the same candidates as columns, in their order."""
         width = next((len(c.embedding) for c in candidates if c.embedding is not None), 1)
         embeddings = np.zeros((len(candidates), width), dtype=np.float32)
         ranks = np.zeros((len(candidates), len(ROUTES)), dtype=np.int64)
@@ -132,7 +181,7 @@ class Candidates(Sequence[Candidate]):
             times=[item.occurred_at for item in candidates],
             user_speakers=[item.user_speaker for item in candidates],
             assistant_speakers=[item.assistant_speaker for item in candidates],
-            embedded=np.array(known, dtype=bool),
+            embedded=np.array([item.embedding is not None for item in candidates], dtype=bool),
             embeddings=embeddings,
         )
 
@@ -171,39 +220,39 @@ class Candidates(Sequence[Candidate]):
         )
 
     def route_hits(self, row: int) -> tuple[RouteHit, ...]:
-        """What each route that found the candidate says of it, in route order."""
+        """Return rank and score by each route that found the candidate, in route order."""
         ranks, scores = self.ranks[row].tolist(), self.scores[row].tolist()
         hits = zip(ROUTES, ranks, scores, strict=True)
         return tuple([RouteHit(route, rank, score) for route, rank, score in hits if rank])
 
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> "Candidates":
-        """The candidates of these rows, in this order."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        listed: list[int] = wanted.tolist()
+        """Return the candidates of these rows, in this order."""
+        indexes = np.asarray(rows, dtype=np.int64)
+        listed: list[int] = indexes.tolist()
         return Candidates(
-            chunk_ids=self.chunk_ids[wanted],
-            rrf_scores=self.rrf_scores[wanted],
-            ranks=self.ranks[wanted],
-            scores=self.scores[wanted],
-            scope_ids=self.scope_ids[wanted],
-            is_session=self.is_session[wanted],
+            chunk_ids=self.chunk_ids[indexes],
+            rrf_scores=self.rrf_scores[indexes],
+            ranks=self.ranks[indexes],
+            scores=self.scores[indexes],
+            scope_ids=self.scope_ids[indexes],
+            is_session=self.is_session[indexes],
             session_ids=[self.session_ids[row] for row in listed],
-            ordinals=self.ordinals[wanted],
-            parts=self.parts[wanted],
-            memory_scores=self.memory_scores[wanted],
+            ordinals=self.ordinals[indexes],
+            parts=self.parts[indexes],
+            memory_scores=self.memory_scores[indexes],
             tags=self.tags,
             times=[self.times[row] for row in listed],
             user_speakers=[self.user_speakers[row] for row in listed],
             assistant_speakers=[self.assistant_speakers[row] for row in listed],
-            embedded=self.embedded[wanted],
-            embeddings=self.embeddings[wanted],
-            held=self.held,
-            session_scores=None if self.session_scores is None else self.session_scores[wanted],
+            embedded=self.embedded[indexes],
+            embeddings=self.embeddings[indexes],
+            wordings=self.wordings,
+            session_scores=None if self.session_scores is None else self.session_scores[indexes],
             tokens=self.tokens.take(listed) if self.tokens else None,
         )
 
     def without_sessions(self) -> "Candidates":
-        """The exchanges alone, each with what its session's chunks score."""
+        """Return the exchanges alone, with the rrf_scores of their sessions' best chunks."""
         whole = np.flatnonzero(self.is_session)
         if not len(whole):
             return self
@@ -215,20 +264,21 @@ class Candidates(Sequence[Candidate]):
 
     @cached_property
     def exchange_numbers(self) -> NDArray[np.int64]:
-        """A number for each candidate's exchange, (n,), equal for the parts of one.
+        """Return a number for each candidate's exchange, (n,), equal for the parts of one.
 
-        A session chunk is an exchange of its own.
+        A session chunk counts as an exchange of its own.
         """
         sessions = np.array(self.session_numbers, dtype=np.int64)
-        alone = np.where(self.is_session, np.arange(1, len(self) + 1), 0)
-        keys = np.stack((sessions, self.ordinals, alone))
+        own = np.where(self.is_session, np.arange(1, len(self) + 1), 0)
+        keys = np.stack((sessions, self.ordinals, own))
         return np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
 
     @cached_property
     def session_numbers(self) -> list[int]:
-        """A number for each candidate's session, equal for equal sessions, from 0 as they come."""
+        """Return a number for each candidate's session, from 0 in the order of first candidates."""
         numbers: defaultdict[Hashable, int] = defaultdict(count().__next__)
         scope_ids: list[int] = self.scope_ids.tolist()
+        # Two users may give their sessions the same ids.
         if len(set(scope_ids)) > 1:
             return [numbers[key] for key in zip(scope_ids, self.session_ids, strict=True)]
         return [numbers[session_id] for session_id in self.session_ids]

@@ -1,8 +1,9 @@
-"""Runs THE recall query and gives back its candidates with their ranks and raw scores."""
+"""The recall phase: one statement asks every route at once; its one row becomes the candidates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,35 +14,77 @@ from memsense.db.connection import Connection
 from memsense.db.queries import Numbered
 from memsense.db.rows import fetch_each_numbered
 from memsense.db.session import uses_lookups
-from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
+from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
+from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
-from memsense.search.recall.candidates import Candidates
-from memsense.search.recall.lexical import TextIndex, text_index
-from memsense.search.recall.past import past_statement
-from memsense.search.recall.row import read_candidates
-from memsense.search.recall.statement import Indexed, Shape, recall_statement
+from memsense.search.recall.candidates import Candidates, CandidateTokens, WordingMatch
+from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.types import Granularity
 
+# Looking up the vectors of 2% of a scan's rows one by one costs about as much as the scan. An HNSW
+# index goes by nearness alone: it would have to read most of its rows to find the few that pass.
 FEW_SHARE, FEW_LEAST = 0.02, 200
-"""Filters let few chunks through when it is at most this share of all, and so many more.
+"""Filters let few chunks through if these are at most this share of all, plus this number.
 
-Their vectors are then looked up one by one: 2% of a scan's rows cost about as much as the scan, and
-an HNSW index, which goes by nearness alone, would have to read most of its rows to find them.
+The vectors of few chunks are looked up one by one, without a scan.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextIndex:
+    """One way to score the words of a question in the lexical route.
+
+    `name` selects its parts of recall.sql and is the kind of its scores; `constants` are the
+    parameters of these parts, by the names that they have in a profile. All ways read the same
+    stored index: a tsvector for each chunk, the lengths of its fields, and the frequency of each
+    lexeme.
+    """
+
+    name: str
+    constants: tuple[str, ...]
+
+    def parameters(self, profile: Profile) -> dict[str, float]:
+        """Return the profile's constants for its parts of recall.sql."""
+        return {name: getattr(profile, name) for name in self.constants}
+
+
+TEXT_INDEXES: Mapping[str, TextIndex] = MappingProxyType(
+    {
+        # Any word may match; scored by BM25F (Robertson and Zaragoza 2009), 0 to a ceiling of
+        # k1 + 1 times the summed idf of the question's words. The assistant's text and the context
+        # weigh less the more the assistant writes in this memory.
+        "bm25f": TextIndex(
+            name="bm25f",
+            constants=(
+                "k1",
+                "b",
+                "weight_user",
+                "weight_assistant",
+                "weight_tag",
+                "weight_context",
+                "postings_budget",
+            ),
+        ),
+        # Every word must match; scored by ts_rank_cd, 0 or more, with PostgreSQL's own weights of
+        # the fields. No score can be named beforehand as the largest, so that it has no ceiling.
+        "ts_rank": TextIndex(name="ts_rank", constants=()),
+    }
+)
+"""The text index of each `lexical_mode`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """One question as the database gets it.
 
-    `model_id`: the model that `query_vector` is of, whose vectors alone are read.
-    `sessions`: whether sessions may be returned, which reads deeper where the profile says so.
-    `token_limit`: how many candidates come with their tokens; 0: none. `terms` is its text for the
-    lexical route, `optional` the parameters of each optional route
-    that runs, `wording` what texts may hold of it word for word. `lapsed`: whether anything may
-    have expired that is still stored. `timeout` is in seconds; 0 is none. Memory is read `as_of` a
-    moment, or as it is.
+    `model_id` is the model of `query_vector`: no vectors of another model are read. `sessions`
+    says whether sessions may be returned, which reads deeper if the profile says so. `token_limit`
+    is the number of candidates whose tokens are read. `terms` is the question's text for the
+    lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
+    holds the texts to look for word for word. `may_have_expired` says whether anything stored may
+    have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
+    `as_of`.
     """
 
     tenant_id: int
@@ -61,13 +104,13 @@ class RecallRequest:
         default_factory=dict[Route, Mapping[str, Any]]
     )
     wording: Wording = NO_WORDING
-    lapsed: bool = True
+    may_have_expired: bool = True
     timeout: float = 0.0
     as_of: datetime | None = None
 
     @property
     def weights(self) -> Mapping[Route, float]:
-        """The profile's, but 0 for what a question without a vector or words gives no route."""
+        """Return the profile's weights, 0 for routes that have no vector or words to go by."""
         weights = dict(self.profile.weights)
         if self.query_vector is None:
             weights |= dict.fromkeys(VECTOR_ROUTES, 0.0)
@@ -77,22 +120,23 @@ class RecallRequest:
 
     @property
     def candidate_limit(self) -> int:
-        """How many chunks fusion keeps."""
+        """Return the number of chunks that fusion keeps."""
         return self.profile.candidate_limit(self.top_k, sessions=self.sessions)
 
     @property
     def route_limit(self) -> int:
-        """How many chunks each route keeps."""
+        """Return the number of chunks that each route keeps."""
         return self.profile.route_limit(self.top_k, sessions=self.sessions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallState:
-    """What the query found out on its way: the scope's counts and the question's lexemes.
+    """Facts that the statement reports beside the candidates: the scope's state and the lexemes.
 
-    `stale`: session chunks wait to be made; told where sessions are asked for. `waiting`: chunks
-    wait for their vectors. `lapsed`: something has expired and is not swept yet. `recalled_at`:
-    when the query came, by the server's clock.
+    `recalled_at` is the time of the statement by the server's clock. `ceiling` is the largest
+    possible lexical score by granularity. `stale`: session chunks wait to be made; reported only
+    if sessions may be returned. `waiting`: chunks wait for their vectors. `has_expired`: something
+    has expired and is not swept yet.
     """
 
     scopes: int
@@ -107,11 +151,11 @@ class RecallState:
     lexical_matches: int
     stale: bool = False
     waiting: bool = False
-    lapsed: bool = False
+    has_expired: bool = False
 
 
 def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallState, Candidates]:
-    """One round trip: the candidates by descending rrf_score, ties by chunk id.
+    """Return the candidates by descending rrf_score, ties by chunk id, in one round trip.
 
     Raises RecallTimeoutError after the request's timeout.
     """
@@ -121,25 +165,42 @@ def run_recall(connection: Connection, request: RecallRequest) -> tuple[RecallSt
 def run_recalls(
     connection: Connection, requests: Sequence[RecallRequest]
 ) -> list[tuple[RecallState, Candidates]]:
-    """As `run_recall`, several questions in one round trip, with the longest of their timeouts."""
+    """Run several recalls in one round trip, with the longest of their timeouts."""
     lookups = uses_lookups(connection)
-    runs = [(_statement(request, lookups=lookups), query_values(request)) for request in requests]
-    timeout = max(request.timeout for request in requests)
-    found: list[tuple[RecallState, Candidates]] = []
+    runs: list[tuple[Numbered, dict[str, Any]]] = []
+    for request in requests:
+        shape = shape_of(request, lookups=lookups)
+        statement = recall_statement(shape) if request.as_of is None else past_statement(shape)
+        runs.append((statement, query_values(request)))
+    timeout = max([request.timeout for request in requests])
+    results: list[tuple[RecallState, Candidates]] = []
     for request, rows in zip(requests, fetch_each_numbered(connection, runs, timeout), strict=True):
-        ((state, *columns),) = rows
-        candidates = read_candidates(columns, request.wording)
-        found.append((_read_state(state, text_index(request.profile)), candidates))
-    return found
-
-
-def _statement(request: RecallRequest, *, lookups: bool) -> Numbered:
-    shape = shape_of(request, lookups=lookups)
-    return recall_statement(shape) if request.as_of is None else past_statement(shape)
+        ((facts, *columns),) = rows
+        state = RecallState(
+            scopes=facts["scopes"],
+            recalled_at=datetime.fromisoformat(facts["recalled_at"]),
+            model_id=facts["model_id"],
+            settings_version=facts["settings_version"] or 0,
+            counts=facts["counts"] or {},
+            lexemes=tuple(facts["question"] or ()),
+            # Facts whose parts the statement leaves out: see `compose`.
+            speakers=tuple(facts.get("speakers") or ()),
+            indexed=bool(facts.get("indexed")),
+            ceiling=facts.get("ceiling") or {},
+            lexical_matches=facts["matches"],
+            stale=bool(facts.get("stale")),
+            waiting=bool(facts.get("waiting")),
+            has_expired=bool(facts.get("lapsed")),
+        )
+        results.append((state, read_candidates(columns, request.wording)))
+    return results
 
 
 def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
-    """Which statement this request needs, on a server that serves its GIN indexes so."""
+    """Return the shape of the statement for a request.
+
+    `lookups` says whether the server serves its GIN indexes through functions only.
+    """
     wording, weights = request.wording, request.weights
     quoted = ("quoted",) if wording.required else ()
     return Shape(
@@ -147,20 +208,20 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         lexical=request.profile.lexical_mode,
         filters=(*request.filters.used(), *quoted),
         optional=tuple(request.optional),
-        silent=tuple(route for route in VECTOR_ROUTES if not weights[route]),
+        silent=tuple([route for route in VECTOR_ROUTES if not weights[route]]),
         identified=bool(wording.identifiers),
         worded=bool(wording.phrase or wording.quoted),
         tokens=request.token_limit > 0,
         turns_only="session" not in request.granularities,
-        lapsed=request.lapsed,
+        hides_expired=request.may_have_expired,
         lookups=lookups,
     )
 
 
 def query_values(request: RecallRequest) -> dict[str, Any]:
-    """The parameters of recall.sql."""
+    """Return the parameters of recall.sql; a statement takes those that its parts name."""
     profile, vector = request.profile, request.query_vector
-    return {
+    values: dict[str, Any] = {
         "as_of": request.as_of,
         "tenant_id": request.tenant_id,
         "namespace": request.namespace,
@@ -175,28 +236,107 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         "rrf_k": profile.rrf_k,
         "few_share": FEW_SHARE,
         "few_least": FEW_LEAST,
-        **text_index(profile).parameters(),
-        **{name: value for found in request.optional.values() for name, value in found.items()},
-        **{f"weight_{route}": weight for route, weight in request.weights.items()},
+        **TEXT_INDEXES[profile.lexical_mode].parameters(profile),
         "identifier_boost": profile.identifier_boost,
         **request.wording.values(),
         **request.filters.values(),
     }
+    for route, weight in request.weights.items():
+        values[f"weight_{route}"] = weight
+    for parameters in request.optional.values():
+        values |= parameters
+    return values
 
 
-def _read_state(found: Mapping[str, Any], index: TextIndex) -> RecallState:
-    return RecallState(
-        scopes=found["scopes"],
-        recalled_at=datetime.fromisoformat(found["recalled_at"]),
-        model_id=found["model_id"],
-        settings_version=found["settings_version"] or 0,
-        counts=found["counts"] or {},
-        lexemes=tuple(found["question"] or ()),
-        speakers=tuple(found.get("speakers") or ()),
-        indexed=bool(found.get("indexed")),
-        ceiling=(found["ceiling"] or {}) if index.has_ceiling else {},
-        lexical_matches=found["matches"],
-        stale=bool(found.get("stale")),
-        waiting=bool(found.get("waiting")),
-        lapsed=bool(found.get("lapsed")),
+def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
+    """Return the candidates from the columns of the result's one row, without its state.
+
+    All columns are null if nothing was found.
+    """
+    if columns[0] is None:
+        return Candidates.of(())
+    (
+        chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids,
+        scope_ids, granularities, session_ids, ordinals, parts, memory_scores, times,
+        user_speakers, assistant_speakers, tags, worded, identified, embedded, embeddings, *tokens,
+    ) = columns  # fmt: skip
+    # Lists, payload, vectors and tokens each come in an order of their own, which saves the server
+    # a sort: the ids say whose they are, and a binary search finds their rows.
+    by_id: NDArray[np.int64] = np.argsort(chunk_ids)
+    sorted_ids = chunk_ids[by_id]
+    # Each route's list comes best first, with chunks that fusion did not keep.
+    lengths: list[int] = hit_counts.tolist()
+    listed_ids = read_joined_arrays(hit_chunk_ids, np.int64, lengths)
+    near = np.minimum(np.searchsorted(sorted_ids, listed_ids), len(sorted_ids) - 1)
+    is_kept = sorted_ids[near] == listed_ids
+    rows, routes = by_id[near[is_kept]], np.repeat(hit_routes - 1, hit_counts)[is_kept]
+    ranks = np.zeros((len(chunk_ids), len(ROUTES)), dtype=np.int64)
+    scores = np.zeros((len(chunk_ids), len(ROUTES)))
+    ranks[rows, routes] = np.concatenate([np.arange(1, n + 1) for n in lengths])[is_kept]
+    scores[rows, routes] = read_joined_arrays(hit_scores, np.float64, lengths)[is_kept]
+    # A chunk may have no vector yet, or only one of another model.
+    is_embedded = np.zeros(len(chunk_ids), dtype=bool)
+    vectors = np.zeros((len(chunk_ids), 1), dtype=np.float32)
+    if embedded is not None:
+        rows = by_id[np.searchsorted(sorted_ids, embedded)]
+        read = read_joined_halfvecs(embeddings)
+        is_embedded[rows] = True
+        vectors = np.zeros((len(chunk_ids), read.shape[1]), dtype=np.float32)
+        vectors[rows] = read
+    candidate_tokens = None
+    if tokens and tokens[0] is not None:
+        tokened, user_counts, counts, pieces, signs = tokens
+        candidate_tokens = CandidateTokens(
+            places=by_id[np.searchsorted(sorted_ids, tokened)],
+            counts=counts.astype(np.int64),
+            user_counts=user_counts.astype(np.int64),
+            pieces=np.frombuffer(pieces, dtype="<u2"),
+            signs=np.frombuffer(signs, dtype=np.uint8).reshape(int(counts.sum()), -1),
+        )
+    payload_by_id = np.argsort(payload_ids)
+    order = payload_by_id[np.searchsorted(payload_ids[payload_by_id], chunk_ids)]
+    places: list[int] = order.tolist()
+    return Candidates(
+        chunk_ids=chunk_ids,
+        rrf_scores=rrf_scores,
+        ranks=ranks,
+        scores=scores,
+        scope_ids=scope_ids[order].astype(np.int64),
+        is_session=np.array([granularities[place] == "session" for place in places], dtype=bool),
+        session_ids=[session_ids[place] for place in places],
+        ordinals=ordinals[order].astype(np.int64),
+        parts=parts[order].astype(np.int64),
+        memory_scores=memory_scores[order],
+        # The task tag, the last of a chunk's tags, may be null.
+        tags={int(key): frozenset(tags[key]) - {None} for key in tags} if tags else {},
+        times=[times[place] for place in places],
+        user_speakers=[user_speakers[place] for place in places],
+        assistant_speakers=[assistant_speakers[place] for place in places],
+        embedded=is_embedded,
+        embeddings=vectors,
+        wordings=_read_wordings(worded or {}, identified or {}, wording),
+        tokens=candidate_tokens,
     )
+
+
+def _read_wordings(
+    worded: Mapping[str, list[int]],
+    identified: Mapping[str, tuple[float, list[int]]],
+    wording: Wording,
+) -> dict[int, WordingMatch]:
+    """Return the wordings that each candidate holds, by chunk id, with indexes from 0.
+
+    `worded` counts patterns from 1, the phrase before the quotations, if there is a phrase.
+    """
+    matches: dict[int, WordingMatch] = {}
+    before = 1 + bool(wording.phrase)
+    for chunk_id in worded.keys() | identified.keys():
+        patterns = worded.get(chunk_id, [])
+        share, identifiers = identified.get(chunk_id, (0.0, ()))
+        matches[int(chunk_id)] = WordingMatch(
+            phrase=bool(wording.phrase) and 1 in patterns,
+            quoted=tuple(number - before for number in patterns if number >= before),
+            identifiers=tuple(number - 1 for number in identifiers),
+            identifier_share=share,
+        )
+    return matches

@@ -1,10 +1,10 @@
-"""Joins the parts of `sql/recall.sql` into the one statement that a search needs.
+"""The recall statement of a search, joined from the parts of `sql/recall.sql`.
 
-`compose` is the algorithm, step by step; a `Shape` says all that may change the text.
+`compose` is the algorithm, step by step; a `Shape` holds everything that changes the text.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -22,9 +22,10 @@ from memsense.store.conditions import (
     is_shown,
     select_strict,
 )
+from memsense.store.past import as_past, past_lexemes, past_steps
 
 NAME = "recall"
-"""What the statement is called in PostgreSQL's views and logs, where it begins with it."""
+"""Comment at the beginning of the statement, which names it in PostgreSQL's views and logs."""
 
 PARTITIONS: Mapping[Route, str] = MappingProxyType(
     {
@@ -32,37 +33,36 @@ PARTITIONS: Mapping[Route, str] = MappingProxyType(
         for route in VECTOR_ROUTES
     }
 )
-"""Which vectors a route compares: what the user said next is the next chunk's user text."""
+"""Partition of the vectors that a route compares; the next user text is the next chunk's own."""
 
 
 class Breadth(NamedTuple):
-    """How many chunks an HNSW scan keeps in view (hnsw.ef_search) for each that its route returns.
+    """Breadth of an HNSW scan (hnsw.ef_search), in chunks for each chunk that its route returns.
 
-    `share` in a memory of 100,000 chunks, and as their number to the power `growth` in others.
+    It is `share` in a memory of 100,000 chunks and grows as their number to the power `growth`.
     """
 
     share: float
     growth: float
 
 
+# Whole texts lie closer together than their sides or facets, and need more: one breadth for all
+# would cost the others more than half their time. Of the ten best hits, these breadths lose fewer
+# than 2% from 5,000 to 100,000 chunks (docs/benchmarks.md).
 HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
     {
         route: Breadth(3.0, 0.15) if route == "vec_full" else Breadth(2.0, 0.125)
         for route in VECTOR_ROUTES
     }
 )
-"""Whole texts lie closer together than their sides or facets, and need more.
-
-Chosen by the ten best hits, of which these leave out fewer than 2% from 5,000 to 100,000 chunks:
-docs/benchmarks.md has the figures.
-"""
+"""Breadth of each vector route's scan."""
 
 FILTER_NAMES = (*Filters.model_fields, "quoted")
-"""Every condition that a search may set, in the order in which the statement has them."""
+"""Names of all conditions that a search may set, in the order of the statement."""
 
 
 class Indexed(NamedTuple):
-    """One user's memory whose vectors of a model, `dimension` wide, have HNSW indexes."""
+    """A user's memory with HNSW indexes on its vectors of one model, `dimension` wide."""
 
     scope_id: int
     model_id: int
@@ -74,15 +74,15 @@ Whose = Literal["one_user", "all_users"] | Indexed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What changes the text of the recall statement; everything else is a parameter.
+    """Everything that changes the text of the recall statement; the rest are parameters.
 
-    `filters` are names of conditions in `sql/filters.sql`. `optional`: which optional routes run.
-    `silent`: which vector routes have no weight, and are left out. `identified`: identifiers are a
-    field of their own. `worded`: candidates tell which patterns their text holds. `tokens`: the
-    best candidates come with their tokens. `turns_only`: no session chunk is wanted. `lapsed`: what
-    has expired, and is not swept yet, is left out; without, nothing may have. `lookups`: the GIN
-    indexes are asked through the functions of `sql/lookups.sql`, where policies let no other
-    statement use them.
+    `filters` are names of conditions in `sql/filters.sql`. `optional` are the optional routes that
+    run, `silent` the vector routes that are left out because they have no weight. `identified`:
+    identifiers are a field of their own. `worded`: candidates report which patterns their text
+    holds. `tokens`: the best candidates come with their tokens. `turns_only`: session chunks are
+    left out. `hides_expired`: chunks that have expired and are not swept yet are left out; without
+    it, none may have expired. `lookups`: the GIN indexes are used through the functions of
+    `sql/lookups.sql`, because row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
@@ -94,31 +94,39 @@ class Shape:
     worded: bool = False
     tokens: bool = False
     turns_only: bool = False
-    lapsed: bool = True
+    hides_expired: bool = True
     lookups: bool = False
 
     def __post_init__(self) -> None:
         if unknown := set(self.filters) - set(FILTER_NAMES):
-            raise ConfigurationError(f"there is no filter {', '.join(sorted(unknown))}")
+            raise ConfigurationError(
+                f"there is no filter {', '.join(sorted(unknown))}; known: {', '.join(FILTER_NAMES)}"
+            )
         if unknown := set(self.optional) - set(OPTIONAL_ROUTES):
-            raise ConfigurationError(f"there is no optional route {', '.join(sorted(unknown))}")
+            raise ConfigurationError(
+                f"there is no optional route {', '.join(sorted(unknown))};"
+                f" known: {', '.join(OPTIONAL_ROUTES)}"
+            )
         if unknown := set(self.silent) - set(VECTOR_ROUTES):
-            raise ConfigurationError(f"there is no vector route {', '.join(sorted(unknown))}")
+            raise ConfigurationError(
+                f"there is no vector route {', '.join(sorted(unknown))};"
+                f" known: {', '.join(VECTOR_ROUTES)}"
+            )
 
     @property
     def indexed(self) -> Indexed | None:
-        """The memory whose HNSW indexes are used, None where vectors are compared one by one."""
+        """Return the memory whose HNSW indexes are used, None if the search is exact."""
         return self.whose if isinstance(self.whose, Indexed) else None
 
     @property
     def narrowed(self) -> tuple[str, ...]:
-        """The filters whose chunks a function gives, so that what passes is found from these."""
+        """Return the filters whose chunks a function finds, from which the others are checked."""
         served = ("tags",) if self.whose == "all_users" else ("tags", "quoted")
         return tuple(name for name in served if self.lookups and name in self.filters)
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """The routes that the statement holds."""
+        """Return the routes in the statement."""
         always = (route for route in ROUTES if route not in OPTIONAL_ROUTES)
         runs = {*always, *self.optional} - {*self.silent}
         return tuple(route for route in ROUTES if route in runs)
@@ -126,29 +134,49 @@ class Shape:
 
 @lru_cache(maxsize=256)
 def recall_statement(shape: Shape) -> Numbered:
-    """The statement as it is sent, and its parameters' names; some 20 kB are kept of each."""
+    """Return the statement as it is sent, with its parameters' names; each takes about 20 kB."""
     return number_parameters(recall_text(shape))
 
 
+@lru_cache(maxsize=64)
+def past_statement(shape: Shape) -> Numbered:
+    """Return the statement that reads memory as it stood at a moment, as `recall_statement` does.
+
+    Vectors are compared one by one and no optional route runs, because indexes and the graph keep
+    no past. Words are looked for in the chunks of then, which no index holds.
+    """
+    whose = "one_user" if shape.indexed else shape.whose
+    exact = replace(shape, whose=whose, optional=(), lookups=False)
+    steps: list[str] = []
+    for step in compose(exact):
+        steps.append(as_past(step))
+        # The tables of then are CTEs of their own, which read the CTE scope.
+        if step.startswith("scope AS"):
+            steps += past_steps(SCOPES)
+        elif step.startswith("question AS"):
+            steps.append(past_lexemes())
+    return number_parameters(_join(steps, exact))
+
+
 def recall_text(shape: Shape) -> str:
-    """The statement for people: its parameters under their names."""
-    return f"/* {NAME} */ WITH " + ",\n".join(compose(shape)) + "\n" + answer_of(shape)
+    """Return the statement for people: with named parameters."""
+    return _join(compose(shape), shape)
 
 
-def answer_of(shape: Shape) -> str:
-    """What the statement gives: one row of what its steps found."""
+def _join(steps: Iterable[str], shape: Shape) -> str:
     tokens, and_tokens = "", ""
     if shape.tokens:
         tokens, and_tokens = ", " + _part("token_columns"), "\nCROSS JOIN tokens"
-    return _part("answer", tokens=tokens, and_tokens=and_tokens)
+    answer = _part("answer", tokens=tokens, and_tokens=and_tokens)
+    return f"/* {NAME} */ WITH " + ",\n".join(steps) + "\n" + answer
 
 
 def compose(shape: Shape) -> Iterator[str]:
-    """Every CTE of the statement, in the order of computation."""
-    yield _part("scope", whose=_part(f"whose_{_whose(shape)}"))
+    """Yield every CTE of the statement, in the order of computation."""
+    yield _part("scope", whose=_part(f"whose_{_scope_kind(shape)}"))
     yield _part("statistics", shape)
     yield _part("question")
-    if shape.lapsed:
+    if shape.hides_expired:
         yield from expiry_steps(SCOPES)
     if shape.filters:
         yield from _filtered(shape)
@@ -160,15 +188,44 @@ def compose(shape: Shape) -> Iterator[str]:
     for route in shape.optional:
         route_steps = OPTIONAL_ROUTES[route].steps
         yield from route_steps(partial(_takes_part, shape), lookups=shape.lookups)
-    yield from _fusion(shape)
-    yield from _candidates(shape)
+    # Fusion: every route's lists with its number and weight, and the ranks of all of them.
+    columns = "turns, turn_scores" + ("" if shape.turns_only else ", sessions, session_scores")
+    listed = _part("listed_turns" if shape.turns_only else "listed_both")
+    lists = [
+        _part(
+            "route_lists",
+            number=str(number),
+            route=route,
+            lists=columns,
+            weight=f"%(weight_{route})s",
+        )
+        for number, route in enumerate(ROUTES, start=1)
+        if route in shape.routes
+    ]
+    yield _part("routes", lists="\nUNION ALL\n".join(lists))
+    yield _part("ranked", listed=listed)
+    yield _part("fused")
+    yield _part("hits", listed=listed)
+    # Candidates: everything that ranking needs of the chunks that fusion kept.
+    chunks, worded, identified = ["memsense.chunks"], "NULL::jsonb", "NULL::jsonb"
+    if shape.identified:
+        chunks.append(_part("join_identified"))
+        identified = _part("identified_payload")
+    if shape.worded:
+        chunks.append(_part("join_worded"))
+        worded = _part("worded_payload")
+    joined = "\n".join(chunks)
+    yield _part("candidates", shape, chunks=joined, worded=worded, identified=identified)
+    yield _part("vectors", shape)
+    if shape.tokens:
+        yield _part("tokens", shape)
     yield _state(shape)
 
 
 def load_functions() -> str:
-    """The functions that recall calls, and those for people at psql: what migrating creates.
+    """Return the SQL functions that recall calls, and those for people at psql; migrations run it.
 
-    `recall_lexical` takes recall's own steps, its arguments in place of recall's parameters.
+    `recall_lexical` consists of recall's own steps, with its arguments for recall's parameters.
     """
     everyone_or_one = "(recall_lexical.user_id IS NULL OR s.user_id = recall_lexical.user_id)"
     shape = Shape(whose="all_users")
@@ -213,20 +270,21 @@ _FUNCTION_ARGUMENTS: Mapping[str, str] = MappingProxyType(
 
 
 def _part(name: str, shape: Shape | None = None, /, **holes: str) -> str:
-    """A part of recall.sql; with a shape, the holes that are filled alike in every part."""
+    """Return a part of recall.sql; a shape fills the holes that are the same in every part."""
     if shape is not None:
         holes |= {
-            "in_scope": fill(f"in_scope_{_whose(shape)}", "recall.sql"),
+            "in_scope": fill(f"in_scope_{_scope_kind(shape)}", "recall.sql"),
             "and_granularity": "" if shape.turns_only else ", granularity",
         }
     return fill(name, "recall.sql", **holes)
 
 
-def _whose(shape: Shape) -> str:
+def _scope_kind(shape: Shape) -> str:
     return "all_users" if shape.whose == "all_users" else "one_user"
 
 
 def _filtered(shape: Shape) -> Iterator[str]:
+    """Yield the steps that find the chunks which pass every filter."""
     conditions = [_is_shown(shape, "c.chunk_id")]
     if "tags" in shape.narrowed:
         yield _part("tagged")
@@ -241,6 +299,7 @@ def _filtered(shape: Shape) -> Iterator[str]:
             yield _part("quoting")
             conditions.append(_part("is_quoting"))
         elif shape.whose != "all_users":
+            # With several scopes, the condition would ask one chunk for the words in each of them.
             conditions.append(_part("holds_quoted_words"))
     if not shape.turns_only and select_strict(shape.filters):
         conditions.append(exchanges_condition(shape.filters))
@@ -251,12 +310,16 @@ def _filtered(shape: Shape) -> Iterator[str]:
 
 
 def _of_granularity(shape: Shape) -> str:
-    """Where both are wanted, the predicate would say nothing."""
+    # If both granularities are read, the condition would cost a comparison a row and hide nothing.
     return "granularity = 'turn'" if shape.turns_only else "true"
 
 
 def _looks_up(shape: Shape) -> bool:
-    """Whether each chunk of a scan is asked for by itself, not looked for in all that pass."""
+    """Return whether a scan checks each of its chunks by itself, not in a hash of all that pass.
+
+    An HNSW scan reads few rows, so that a check of each costs less than finding all that pass: 33
+    ms against 583 in a memory of 100,000 chunks.
+    """
     return shape.indexed is not None and not shape.narrowed
 
 
@@ -267,11 +330,11 @@ def _takes_part(shape: Shape, chunk: str) -> str:
 
 
 def _is_shown(shape: Shape, chunk: str) -> str:
-    return is_shown(chunk) if shape.lapsed else "true"
+    return is_shown(chunk) if shape.hides_expired else "true"
 
 
 def _lists(shape: Shape, *, score: str) -> str:
-    """What each route gives: its chunks and their scores, best first, apart by granularity."""
+    """Return the columns of a route: its chunks and their scores, best first, by granularity."""
     return _part("lists_of_turns" if shape.turns_only else "lists_of_both", score=score)
 
 
@@ -279,9 +342,12 @@ def _vector_route(route: Route, shape: Shape) -> str:
     is_next = route == "vec_next_user"
     table = f"embeddings_{PARTITIONS[route]}"
     chunk = "previous_chunk_id" if is_next else "chunk_id"
+    # `near` has vectors under their own chunks, the next user text is found by the chunk before: an
+    # exact scan filters it as it is.
     looks_up_few = bool(shape.filters) and (not is_next or shape.indexed is not None)
     conditions = [
         "previous_chunk_id IS NOT NULL" if is_next else "true",
+        # Only whole texts are stored for session chunks: the other partitions hold turns alone.
         _of_granularity(shape) if route == "vec_full" else "true",
         _takes_part(shape, f"{table}.{chunk}"),
         _is_shown(shape, f"{table}.chunk_id") if is_next else "true",
@@ -294,6 +360,7 @@ def _vector_route(route: Route, shape: Shape) -> str:
         "takes_part": _all(conditions),
     }
     if shape.indexed is not None:
+        # A partial index serves a query only if its predicate stands in the text as literals.
         holes["scope_id"] = str(shape.indexed.scope_id)
         holes["model_id"] = str(shape.indexed.model_id)
         holes["dimension"] = str(shape.indexed.dimension)
@@ -314,11 +381,11 @@ def _vector_route(route: Route, shape: Shape) -> str:
 
 
 def _all(conditions: Sequence[str]) -> str:
-    return "\nAND ".join(found for found in conditions if found != "true") or "true"
+    return "\nAND ".join(item for item in conditions if item != "true") or "true"
 
 
 def _words(shape: Shape) -> Iterator[str]:
-    """The chunks that hold words of the question, or identifiers, with their scores."""
+    """Yield the steps that score the chunks by words of the question and by identifiers."""
     way = "_looked_up" if shape.lookups else ""
     if shape.lexical == "bm25f":
         yield from _bm25f(f"postings{way}", shape)
@@ -339,47 +406,17 @@ def _bm25f(postings: str, shape: Shape) -> Iterator[str]:
     yield _part("terms", shape)
     yield _part("drivers")
     yield _part(postings, shape, takes_part=_takes_part(shape, "c.chunk_id"))
-    bereft = is_bereft("postings.chunk_id") if shape.lapsed else "false"
+    bereft = is_bereft("postings.chunk_id") if shape.hides_expired else "false"
     yield _part("frequencies", shape, is_bereft=bereft)
     yield _part("words", shape)
 
 
-def _fusion(shape: Shape) -> Iterator[str]:
-    columns = "turns, turn_scores" + ("" if shape.turns_only else ", sessions, session_scores")
-    listed = _part("listed_turns" if shape.turns_only else "listed_both")
-    lists = [
-        _part("route_lists", number=str(number), route=route, lists=columns, weight=_weight(route))
-        for number, route in enumerate(ROUTES, start=1)
-        if route in shape.routes
-    ]
-    yield _part("routes", lists="\nUNION ALL\n".join(lists))
-    yield _part("ranked", listed=listed)
-    yield _part("fused")
-    yield _part("hits", listed=listed)
-
-
-def _weight(route: Route) -> str:
-    return f"%(weight_{route})s"
-
-
-def _candidates(shape: Shape) -> Iterator[str]:
-    chunks, worded, identified = ["memsense.chunks"], "NULL::jsonb", "NULL::jsonb"
-    if shape.identified:
-        chunks.append(_part("join_identified"))
-        identified = _part("identified_payload")
-    if shape.worded:
-        chunks.append(_part("join_worded"))
-        worded = _part("worded_payload")
-    joined = "\n".join(chunks)
-    yield _part("candidates", shape, chunks=joined, worded=worded, identified=identified)
-    yield _part("vectors", shape)
-    if shape.tokens:
-        yield _part("tokens", shape)
-
-
 def _state(shape: Shape) -> str:
-    lapsed = "fact_lapsed" if shape.lapsed else "fact_lapsed_unasked"
-    facts = [_part("facts", shape), _part(lapsed, shape)]
+    """Return the step that reports the state of the memory beside the candidates."""
+    # A statement that takes for granted that nothing has expired reports whether that is so: if
+    # not, the search is run again.
+    expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
+    facts = [_part("facts", shape), _part(expired, shape)]
     if shape.whose != "all_users":
         facts.append(_part("facts_of_one_user"))
     if shape.lexical == "bm25f":
