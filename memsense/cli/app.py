@@ -53,7 +53,7 @@ COMMANDS = {
     "trace": ("memsense.cli.explain:trace", "List, show and prune recorded searches."),
     "replay": ("memsense.cli.explain:replay", "Run a recorded search again, with other constants."),
     "compare": ("memsense.cli.explain:compare", "Run the latest recorded searches again."),
-    "doctor": ("memsense.cli.explain:doctor", "Examine the database and its settings."),
+    "doctor": ("memsense.cli.db:doctor", "Examine the database and its settings."),
     "config": ("memsense.cli.settings:config", "Show the settings of the environment."),
     "settings": ("memsense.cli.settings:app", "Show and change the settings of searches."),
     "model": ("memsense.cli.model:app", "Change the embedding model while searches go on."),

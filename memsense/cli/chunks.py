@@ -1,6 +1,5 @@
 """Commands about single memories: show them, change them, take them out of searches, rate them."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from memsense.cli.options import AnyUser, ChunkId, ChunkIds, ExpiresAt, Output, 
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
+from memsense.cli.values import read_object
 from memsense.errors import NotFoundError
 from memsense.types import Chunk
 from memsense.write.expiry import has_expired
@@ -193,7 +193,7 @@ def update(
             content=texts or None,
             facets=_read_facets(facets) if facets else None,
             tags=tags,
-            metadata=_read_object(metadata) if metadata is not None else None,
+            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
             occurred_at=occurred_at,
             expires_at=expires_at,
             ttl=ttl,
@@ -214,15 +214,6 @@ def _read_facets(assignments: list[str]) -> dict[str, str]:
                 param_hint="--facet",
             )
     return {name: text for name, _, text in pairs}
-
-
-def _read_object(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{text!r} is not JSON: {error}", param_hint="--metadata"
-        ) from error
 
 
 def forget(

@@ -1,22 +1,27 @@
-"""`memsense init` and `memsense db`: the database, its schema and its server."""
+"""`memsense init`, `db` and `doctor`: the database, its schema, its server and its health."""
 
 import os
 import shutil
 import subprocess
 from dataclasses import asdict
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from memsense.cli.app import new_app
 from memsense.cli.exits import FAILED, interrupts_left_to_child
 from memsense.cli.options import Output
 from memsense.cli.output import print_data
+from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.target import Target, target_of
 from memsense.db import connect, migrate
 from memsense.db.address import read_address, shown_url, split_secrets
 from memsense.db.citus import spread as spread_tables
 from memsense.errors import ConfigurationError, ConnectionFailedError
+
+_SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
 app = new_app(help="Start, stop, inspect and upgrade the database.", no_args_is_help=True)
 
@@ -315,3 +320,42 @@ def psql(
             [*command, *(arguments or ())], env={**os.environ, **secrets}, check=False
         )
     raise typer.Exit(process.returncode)
+
+
+def doctor(
+    ctx: typer.Context,
+    *,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="Recount the statistics, and delete what retired chunks have left."
+        ),
+    ] = False,
+    output: Output = "table",
+) -> None:
+    """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
+
+    The exit code is 0 for a healthy database, 1 with warnings, 2 with errors.
+
+    \b
+      memsense doctor --repair
+    """
+    target = target_of(ctx)
+    settings = target.settings()
+    checkup = import_module("memsense.doctor.checkup")
+    with target.database() as url:
+        report = checkup.check_up(url, settings=settings, repair=repair)
+    if output != "table":
+        fields = report.as_dict()
+        print_data(output, fields, fields["findings"])
+    else:
+        rows = table("", "check", "found", "remedy")
+        for item in report.findings:
+            severity = Text(item.severity, style=_SEVERITY_STYLES[item.severity])
+            add_row(rows, severity, item.check, plain(item.text), plain(item.remedy))
+        to = console()
+        to.print(rows)
+        problems = report.problems()
+        to.print(f"{len(problems)} problems found." if problems else "The database is healthy.")
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)

@@ -31,8 +31,8 @@ from memsense.cli.measuring import (
 )
 from memsense.cli.options import Changes, Output, offering
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.ranking import read_overrides
 from memsense.cli.target import Target, check_profile, target_of
+from memsense.cli.values import read_choices, read_overrides
 from memsense.client.memory import MemSense
 from memsense.evaluation import (
     PARTS,
@@ -309,11 +309,7 @@ def _read_choice(
     names: Sequence[str] | None, changes: Sequence[str] | None, parts: Sequence[str] | None
 ) -> Callable[[MemSense], list[Profile]]:
     """Return a function that chooses the profiles of a memory; raise BadParameter if it can't."""
-    if unknown := set(parts or ()) - PARTS.keys():
-        raise typer.BadParameter(
-            f"no route or signal named {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}",
-            param_hint="--without",
-        )
+    read_choices(parts or (), tuple(PARTS), "route or signal", option="--without")
     overrides = read_overrides(changes or (), ())
 
     def choose(memory: MemSense) -> list[Profile]:

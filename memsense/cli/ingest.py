@@ -18,11 +18,11 @@ from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
+from memsense.cli.values import read_choices
 from memsense.cli.watching import add_up, check_watchable, watch_logs
 from memsense.errors import IngestError
 from memsense.ingest import READERS, DateOrder, ReadOptions
 from memsense.ingest.readers.rows import FIELDS
-from memsense.text.nearest import did_you_mean
 from memsense.types import EmbedWhen, IngestMode
 from memsense.write.drafting import Annotations
 from memsense.write.ingest_run import IngestReport
@@ -172,12 +172,8 @@ def ingest(
     """
     paths = paths or []
     _check_paths(paths, find=find, yes=yes)
-    if log_format is not None and log_format not in READERS:
-        raise typer.BadParameter(
-            f"no format named {log_format!r}; there are {', '.join(READERS)}"
-            f"{did_you_mean(log_format, READERS)}",
-            param_hint="--format",
-        )
+    if log_format is not None:
+        read_choices([log_format], tuple(READERS), "format", option="--format")
     options = ReadOptions(
         # With --find the format chooses among the programs, whose logs are still detected.
         format=None if find else log_format,

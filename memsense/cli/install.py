@@ -1,4 +1,4 @@
-"""`memsense install`: puts the MCP server and hooks into a coding agent, and takes them out."""
+"""`memsense install`: adds the MCP server and hooks to a coding agent, and removes them."""
 
 import shutil
 import sys
@@ -19,125 +19,133 @@ from memsense.hosts.places import HOSTS, NAME, HostName, Server
 
 def install(
     ctx: typer.Context,
-    host: Annotated[HostName, typer.Argument(metavar="HOST", help="one of " + ", ".join(HOSTS))],
+    host: Annotated[
+        HostName,
+        typer.Argument(metavar="HOST", help=f"Coding agent, one of {', '.join(HOSTS)}."),
+    ],
     *,
     user: Annotated[
-        str | None, typer.Option("--user", "-u", metavar="NAME", help="whose memory it serves")
+        str | None,
+        typer.Option("--user", "-u", metavar="NAME", help="User whose memory to serve."),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="under whose name is remembered")
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="Agent under whose name to store memories."),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="no tool that writes")] = False,
-    hooks: Annotated[
-        bool, typer.Option("--hooks", help="also recall before each prompt, and take all in")
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Offer no tool that writes.")
     ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="take it all out again")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="show the change; make none")] = False,
+    hooks: Annotated[
+        bool,
+        typer.Option(
+            "--hooks", help="Also install hooks: recall before each prompt, store each session."
+        ),
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove the server and the hooks again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the changes and make none.")
+    ] = False,
 ) -> None:
-    """Put memsense into a coding agent's configuration, as a server that it starts.
+    """Add memsense to a coding agent's configuration, as an MCP server that the agent starts.
 
     \b
       memsense install claude-code --user ada --dry-run
       memsense install codex --user ada --hooks
       memsense install codex --remove
 
-    Shows what it changes in the files, and keeps a file as it was beside it. --remove takes that
-    out, and leaves everything else: where nothing was changed since, a file is what it was, to
-    the byte. With --hooks the agent is given memories before each prompt, and what was said is
-    taken in when a turn ends (docs/agents.md). --tenant and --namespace go into the server's
-    arguments, --database-url into its environment; one with a password is refused, which belongs
-    into ~/.pgpass. docs/mcp.md has more hosts.
+    Prints its changes to the files, and keeps a backup beside each file. --remove takes only these
+    changes out: a file that nobody has changed since is restored to the byte. With --hooks the
+    agent gets memories before each prompt, and each session is stored when a turn ends
+    (docs/agents.md). --tenant and --namespace go into the server's arguments, --database-url into
+    its environment; a URL with a password is refused: put the password into ~/.pgpass. See
+    docs/mcp.md for other hosts.
     """
-    chosen = HOSTS[host]
+    agent_host = HOSTS[host]
     if remove:
         changes = [
-            plan_removal(chosen),
+            plan_removal(agent_host),
             *(hooks_of(host).plan_removal() if host in AGENT_HOOKS else []),
         ]
     else:
         if user is None:
-            raise ConfigurationError("whose memory is it to serve? --user NAME")
+            raise ConfigurationError("say whose memory to serve: --user NAME")
+        if find_spec("mcp") is None:
+            raise ConfigurationError(
+                "the MCP server needs the package mcp: pip install 'memsense[mcp]'"
+            )
         target = target_of(ctx)
-        changes = [plan_install(chosen, _server(target, user, agent, read_only=read_only))]
-        changes += hooks_of(host).plan(_hook(target, host, user)) if hooks else []
-    wanted = [change for change in changes if not change.is_none]
-    if not wanted:
+        program, environment = str(_find_program()), _read_environment(target)
+        # Only options of this call: the agent's process has an environment of its own.
+        names = [("--tenant", target.tenant), ("--namespace", target.namespace)]
+        scope = [part for option, value in names if value for part in (option, value)]
+        command = [program, "mcp", "--user", user]
+        command += ["--agent", agent] if agent else []
+        command += [*scope, *(["--read-only"] if read_only else [])]
+        changes = [plan_install(agent_host, Server(command=command, environment=environment))]
+        if hooks:
+            words = [program, "hook", host, "--user", user, *scope]
+            changes += hooks_of(host).plan(HookCommand(words=words, environment=environment))
+    pending = [change for change in changes if not change.is_none]
+    if not pending:
         state = "not in" if remove else "in"
         typer.echo(f"{NAME} is {state} {changes[0].file}: nothing to do", err=True)
         return
-    for change in wanted:
+    for change in pending:
         typer.echo(plain(change.diff()))
     if dry_run:
         typer.echo("nothing is changed: --dry-run", err=True)
         return
-    kept = [_make(change, remove=remove) for change in wanted]
+    backups = [_apply(change, remove=remove) for change in pending]
     typer.echo(
-        f"{chosen.title} {'knows memsense no more' if remove else 'starts memsense'}", err=True
+        f"{agent_host.title} {'no longer starts' if remove else 'starts'} memsense", err=True
     )
-    for backup in filter(None, kept):
-        typer.echo(f"the file as it was: {backup}", err=True)
+    for backup in filter(None, backups):
+        typer.echo(f"backup of the file: {backup}", err=True)
     if hooks and not remove and host in _NEXT:
         typer.echo(_NEXT[host], err=True)
 
 
 _NEXT: dict[HostName, str] = {
-    "codex": "Codex runs no hook that you haven't looked at: call /hooks in it, and trust these"
+    "codex": "Codex runs only hooks that you have reviewed: run /hooks in Codex and trust these"
 }
-"""What is left for the person to do."""
+"""The next step for the user."""
 
 
-def _make(change: Change, *, remove: bool) -> Path | None:
-    """Make the change; where the file is kept as it was, if it is."""
+def _apply(change: Change, *, remove: bool) -> Path | None:
+    """Write the change; return the path of the file's backup, if there is one."""
     try:
-        kept = None if remove else change.keep_backup()
+        backup = None if remove else change.keep_backup()
         change.write()
         if remove and not change.is_ours:
             change.drop_backup()
     except OSError as error:
         raise ConfigurationError(f"{change.file} can't be written: {error.strerror}") from error
-    return kept
+    return backup
 
 
-def _server(target: Target, user: str, agent: str | None, *, read_only: bool) -> Server:
-    if find_spec("mcp") is None:
-        raise ConfigurationError(
-            "the MCP server needs the package mcp: pip install 'memsense[mcp]'"
-        )
-    command = [str(_program()), "mcp", "--user", user]
-    command += ["--agent", agent] if agent else []
-    command += [*_names(target), *(["--read-only"] if read_only else [])]
-    return Server(command=command, environment=_environment(target))
-
-
-def _hook(target: Target, host: HostName, user: str) -> HookCommand:
-    words = [str(_program()), "hook", host, "--user", user, *_names(target)]
-    return HookCommand(words=words, environment=_environment(target))
-
-
-def _names(target: Target) -> list[str]:
-    named = [("--tenant", target.tenant), ("--namespace", target.namespace)]
-    return [part for option, value in named if value for part in (option, value)]
-
-
-def _environment(target: Target) -> dict[str, str]:
-    """The address of the database for the agent's file, where no password is to stand."""
+def _read_environment(target: Target) -> dict[str, str]:
+    """Return the variables for the agent's file; raise ConfigurationError for a password."""
     if not target.database_url:
         return {}
+    # Agents' files are shared, synchronised and committed: no password goes into them.
     if holds_secret(target.database_url):
         raise ConfigurationError(
-            "--database-url holds a password, which would stand in the agent's file: leave it out"
-            " of the address, and put it into ~/.pgpass or the file that PGPASSFILE names; or give"
-            " no --database-url, and set MEMSENSE_DATABASE_URL in the environment of the agent"
+            "--database-url holds a password, which would be written to the agent's file: leave it"
+            " out of the address, and put it into ~/.pgpass or the file that PGPASSFILE names; or"
+            " omit --database-url, and set MEMSENSE_DATABASE_URL in the environment of the agent"
         )
     return {"MEMSENSE_DATABASE_URL": target.database_url}
 
 
-def _program() -> Path:
-    """The command's whole path: hosts don't start what they start with a person's PATH."""
+def _find_program() -> Path:
+    """Return the full path of the command memsense."""
+    # Agents don't start their servers with the PATH of a person's shell.
     beside = Path(sys.executable).with_name("memsense")
     if beside.exists():
         return beside
-    found = shutil.which("memsense")
-    if found is None:
+    program = shutil.which("memsense")
+    if program is None:
         raise ConfigurationError("the command memsense is not on the PATH: install it first")
-    return Path(found)
+    return Path(program)

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from memsense.cli.asking import check_whose, read_selection
 from memsense.cli.options import (
+    KINDS,
     Agent,
     AllUsers,
     Kinds,
@@ -24,10 +24,10 @@ from memsense.cli.options import (
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
-from memsense.text.nearest import did_you_mean
+from memsense.cli.values import check_user_scope, read_choices, read_object
 from memsense.types import Chunk, Granularity, Page, Status
 
-STATUSES = get_args(Status)
+STATUSES: tuple[Status, ...] = get_args(Status)
 EXCERPT = 240
 
 _Limit = Annotated[
@@ -57,7 +57,7 @@ def recent(
       memsense recent -n 5 --user ines
       memsense recent --all-users --session s01-20250203 --json
     """
-    check_whose(user, all_users=all_users)
+    check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         chunks = memory.recent(
             limit=limit,
@@ -114,8 +114,7 @@ def list_chunks(
 
     JSON has the page's items and its next_cursor, which --cursor takes.
     """
-    check_whose(user, all_users=all_users)
-    selection = read_selection(kinds, metadata, None)
+    check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         page = memory.list(
             user_id=user,
@@ -126,10 +125,10 @@ def list_chunks(
             since=since,
             until=until,
             tags=tags or None,
-            kinds=selection["kinds"],
-            metadata=selection["metadata"],
+            kinds=read_choices(kinds or (), KINDS, "kind", option="--kind") or None,
+            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
             granularity=granularity,
-            statuses=_read_statuses(status),
+            statuses=read_choices(status or ["active"], STATUSES, "status", option="--status"),
             order=order,
             limit=limit,
             cursor=cursor,
@@ -141,17 +140,6 @@ def list_chunks(
     else:
         _print_chunks(page)
         _print_next_cursor(page)
-
-
-def _read_statuses(names: Sequence[str] | None) -> list[Status]:
-    for name in names or ():
-        if name not in STATUSES:
-            raise typer.BadParameter(
-                f"no status named {name!r}; there are {', '.join(STATUSES)}"
-                f"{did_you_mean(name, STATUSES)}",
-                param_hint="--status",
-            )
-    return [status for status in STATUSES if status in (names or ("active",))]
 
 
 def sessions(
@@ -175,7 +163,7 @@ def sessions(
       memsense sessions --user ines
       memsense sessions --all-users --since 2025-03-01 --tag work --json
     """
-    check_whose(user, all_users=all_users)
+    check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         page = memory.sessions(
             user_id=user,
@@ -185,7 +173,7 @@ def sessions(
             since=since,
             until=until,
             tags=tags or None,
-            kinds=read_selection(kinds, None, None)["kinds"],
+            kinds=read_choices(kinds or (), KINDS, "kind", option="--kind") or None,
             limit=limit,
             cursor=cursor,
         )

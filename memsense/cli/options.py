@@ -10,7 +10,7 @@ from memsense.cli.output import OutputForm
 from memsense.search.profiles import PROFILES
 from memsense.types import Granularity, MemoryKind
 
-KINDS = get_args(MemoryKind)
+KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 
 
 def offering(names: Iterable[str]) -> Callable[[str], list[str]]:

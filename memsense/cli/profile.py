@@ -8,10 +8,10 @@ from rich.text import Text
 from memsense.cli.app import new_app
 from memsense.cli.options import By, Changes, Output, Without
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.ranking import read_overrides
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.settings import value_text
 from memsense.cli.target import check_profile, target_of
+from memsense.cli.values import read_overrides
 from memsense.search.profiles import BALANCED, Profile
 
 if TYPE_CHECKING:

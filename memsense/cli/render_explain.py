@@ -1,4 +1,4 @@
-"""Shows a recorded search: a bar per part of each hit, their sum, later steps, what was dropped."""
+"""A recorded search for a terminal, as Markdown and as HTML: each hit's parts, and the dropped."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,10 @@ MOST_DROPPED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A part of a score: what it is, how it came about, what it adds (rounded to the total)."""
+    """A part of a score: its name, its calculation, and what it adds to the score.
+
+    `share` is the length of its bar: the part divided by the hit's largest part.
+    """
 
     name: str
     how: str
@@ -33,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A hit as it is shown."""
+    """A hit, ready for any of the formats."""
 
     rank: int
     chunk_id: int
@@ -58,20 +61,10 @@ DROPPED_HEADINGS = ("place", "chunk", "score", "why it is no hit")
 
 
 def build_page(trace: "Trace", texts: Mapping[int, str]) -> Page:
-    """The page of a trace; `texts` are the contents of the shown chunks, as far as they exist."""
+    """Return the page of a trace; `texts` are the contents of the shown chunks that still exist."""
     dropped = [item for item in trace.candidates if item.hit_rank is None]
-    return Page(
-        title=trace.question,
-        facts=_facts(trace),
-        cards=[_card(item, texts, trace.profile) for item in trace.hits()],
-        dropped=[_dropped_row(item) for item in dropped[:MOST_DROPPED]],
-        dropped_count=len(dropped),
-    )
-
-
-def _facts(trace: "Trace") -> list[tuple[str, str]]:
     timings = ", ".join(f"{name} {value:.1f}" for name, value in trace.timings_ms.items())
-    found = [
+    facts = [
         ("trace", str(trace.trace_id)),
         ("asked", when(trace.recorded_at)),
         ("of", trace.user_id or "everybody"),
@@ -85,56 +78,62 @@ def _facts(trace: "Trace") -> list[tuple[str, str]]:
         ("milliseconds", timings),
         ("notes", "; ".join(trace.notes)),
     ]
-    return [(name, value) for name, value in found if value]
+    return Page(
+        title=trace.question,
+        facts=[(name, value) for name, value in facts if value],
+        cards=[_card(item, texts, trace.profile) for item in trace.hits()],
+        dropped=[_dropped_row(item) for item in dropped[:MOST_DROPPED]],
+        dropped_count=len(dropped),
+    )
 
 
 def _card(item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[str, Any]) -> Card:
-    shown = item.shown_chunk_id or item.chunk_id
+    chunk_id = item.shown_chunk_id or item.chunk_id
     parts = item.parts()
+    # Rounded one by one, the printed parts would not add up to the printed score.
     rounded = round_to_total(list(parts.values()), item.final_score)
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
-    how = _calculations(item, constants)
+    calculations = _calculations(item, constants)
+    near = f" to chunk {item.redundant_to}" if item.redundant_to is not None else ""
     return Card(
         rank=item.hit_rank or 0,
-        chunk_id=shown,
-        text=shorten(texts.get(shown, "this chunk is gone"), EXCERPT),
+        chunk_id=chunk_id,
+        text=shorten(texts.get(chunk_id, "this chunk is gone"), EXCERPT),
         lines=[
-            Line(name=name, how=how.get(name, ""), adds=value, share=value / largest)
+            Line(name=name, how=calculations.get(name, ""), adds=value, share=value / largest)
             for name, value in zip(parts, rounded, strict=True)
         ],
         total=math.fsum(rounded),
-        step=_step(item),
+        step=(
+            f"place {item.score_rank} by score; MMR: relevance {item.relevance or 0:.4f},"
+            f" redundancy {item.redundancy or 0:.4f}{near}, {item.mmr_score or 0:.4f}"
+            f" -> choice {item.hit_rank}"
+        ),
     )
 
 
 def _calculations(item: "TraceCandidate", constants: Mapping[str, Any]) -> dict[str, str]:
-    found = {
+    """Return how each part came about, by the part's name."""
+    calculations = {
         name: f"{weight:g} · {value / weight:.4f}"
         for name, value in item.terms.items()
         if (weight := constants.get(f"{name}_weight") or constants.get(f"{name}_boost"))
     }
-    found |= {
+    calculations |= {
         route: f"rank {rank}, score {score:.4f}, weight {weight:g}"
         for route, rank, score, weight in zip(
             item.routes, item.ranks, item.scores, item.weights, strict=True
         )
     }
     if item.session is not None:
-        found["turn_support"] = f"{item.session['supporting_turn_count']} turns support it"
-    found["memory_score"] = f"{constants.get('memory_alpha', 0):g} · {item.memory_score:.4f}"
-    return found
-
-
-def _step(item: "TraceCandidate") -> str:
-    near = f" to chunk {item.redundant_to}" if item.redundant_to is not None else ""
-    return (
-        f"place {item.score_rank} by score; MMR: relevance {item.relevance or 0:.4f},"
-        f" redundancy {item.redundancy or 0:.4f}{near}, {item.mmr_score or 0:.4f}"
-        f" -> choice {item.hit_rank}"
-    )
+        calculations["turn_support"] = f"{item.session['supporting_turn_count']} turns support it"
+    memory_alpha = constants.get("memory_alpha", 0)
+    calculations["memory_score"] = f"{memory_alpha:g} · {item.memory_score:.4f}"
+    return calculations
 
 
 def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
+    """Return place, chunk, score and reason of a candidate that is no hit."""
     if item.dropped_by == "session":
         why = f"chunk {item.lost_to} stands for its session"
     elif item.dropped_by == "part":
@@ -152,7 +151,7 @@ def _dropped_row(item: "TraceCandidate") -> tuple[str, ...]:
 
 
 def print_page(to: Console, page: Page) -> None:
-    """The page for a terminal."""
+    """Print the page on a terminal."""
     to.print(Text(plain(page.title), style="bold"))
     for name, value in page.facts:
         to.print(Text(f"  {name}: {plain(value)}", style="dim"))
@@ -162,22 +161,23 @@ def print_page(to: Console, page: Page) -> None:
     if not page.cards:
         to.print("No hits.")
     if page.dropped:
-        made = table(*DROPPED_HEADINGS, title=_dropped_title(page), right=("place", "score"))
+        rows = table(*DROPPED_HEADINGS, title=_dropped_title(page), right=("place", "score"))
         for row in page.dropped:
-            add_row(made, *row)
-        to.print(made)
+            add_row(rows, *row)
+        to.print(rows)
 
 
 def _card_table(card: Card) -> TextTable:
+    """Return the card's table, with a narrow one of two columns for narrow terminals."""
     wide = table("part", "how", "adds", "", right=("adds", ""))
     narrow = table("part", "adds", right=("adds",))
     for line in card.lines:
         adds = score_text(line.adds)
         add_row(wide, line.name, line.how, adds, value_bar(line.share))
         add_row(narrow, f"{line.name}: {line.how}" if line.how else line.name, adds)
-    for made in (wide, narrow):
-        made.add_section()
-        made.caption = card.step
+    for rows in (wide, narrow):
+        rows.add_section()
+        rows.caption = card.step
     add_row(wide, "score", "", score_text(card.total), "", style="bold")
     add_row(narrow, "score", score_text(card.total), style="bold")
     wide.otherwise = narrow
@@ -189,27 +189,27 @@ def _dropped_title(page: Page) -> str:
 
 
 def as_markdown(page: Page) -> str:
-    """The page as Markdown."""
-    told = [f"# {_md(page.title)}", ""]
-    told += [f"- {name}: {_md(value)}" for name, value in page.facts]
+    """Return the page as Markdown."""
+    lines = [f"# {_md(page.title)}", ""]
+    lines += [f"- {name}: {_md(value)}" for name, value in page.facts]
     for card in page.cards:
-        told += ["", f"## Hit {card.rank}: chunk {card.chunk_id}", "", f"> {_md(card.text)}", ""]
-        told += ["| part | how | adds | |", "| --- | --- | ---: | --- |"]
-        told += [
+        lines += ["", f"## Hit {card.rank}: chunk {card.chunk_id}", "", f"> {_md(card.text)}", ""]
+        lines += ["| part | how | adds | |", "| --- | --- | ---: | --- |"]
+        lines += [
             f"| {line.name} | {_md(line.how)} | {score_text(line.adds)} |"
             f" {'█' * round(abs(line.share) * BAR_WIDTH)} |"
             for line in card.lines
         ]
-        told += [f"| **score** | | **{score_text(card.total)}** | |", "", _md(card.step)]
+        lines += [f"| **score** | | **{score_text(card.total)}** | |", "", _md(card.step)]
     if page.dropped:
-        told += ["", f"## {_dropped_title(page)}", "", f"| {' | '.join(DROPPED_HEADINGS)} |"]
-        told += ["| ---: | ---: | ---: | --- |"]
-        told += [f"| {' | '.join(row)} |" for row in page.dropped]
-    return "\n".join(told) + "\n"
+        lines += ["", f"## {_dropped_title(page)}", "", f"| {' | '.join(DROPPED_HEADINGS)} |"]
+        lines += ["| ---: | ---: | ---: | --- |"]
+        lines += [f"| {' | '.join(row)} |" for row in page.dropped]
+    return "\n".join(lines) + "\n"
 
 
 def _md(text: str) -> str:
-    """The text on one line, with nothing in it that Markdown or HTML would read as markup."""
+    """Return the text on one line, with the markup of Markdown and HTML escaped."""
     line = " ".join(plain(text).split())
     return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in line)
 
@@ -249,15 +249,23 @@ $dropped
 
 
 def as_html(page: Page) -> str:
-    """The page as HTML that needs nothing else: no network, no script."""
+    """Return the page as HTML without scripts or links, since it shows texts of unknown origin."""
     facts = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(plain(value))}</dd>" for name, value in page.facts
     )
+    dropped = ""
+    if page.dropped:
+        headings = "".join(f"<th>{heading}</th>" for heading in DROPPED_HEADINGS)
+        rows = "\n".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in page.dropped
+        )
+        dropped = f"<h2>{_dropped_title(page)}</h2>\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"
     return _PAGE.substitute(
         title=escape(plain(page.title)),
         facts=facts,
         cards="\n".join(_html_card(card) for card in page.cards) or "<p>No hits.</p>",
-        dropped=_html_dropped(page),
+        dropped=dropped,
     )
 
 
@@ -275,14 +283,3 @@ def _html_card(card: Card) -> str:
         f'<tr><th>score</th><td></td><td class="number"><b>{score_text(card.total)}</b></td>'
         f"<td></td></tr>\n</table>\n<p>{escape(card.step)}</p>"
     )
-
-
-def _html_dropped(page: Page) -> str:
-    if not page.dropped:
-        return ""
-    headings = "".join(f"<th>{heading}</th>" for heading in DROPPED_HEADINGS)
-    rows = "\n".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in page.dropped
-    )
-    return f"<h2>{_dropped_title(page)}</h2>\n<table>\n<tr>{headings}</tr>\n{rows}\n</table>"

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from memsense.cli.asking import check_whose, read_selection
 from memsense.cli.options import (
+    KINDS,
     Agent,
     AllUsers,
     AskedAt,
@@ -35,9 +35,15 @@ from memsense.cli.options import (
     Without,
 )
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.ranking import read_overrides
 from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
 from memsense.cli.target import check_profile, target_of
+from memsense.cli.values import (
+    check_user_scope,
+    read_choices,
+    read_ids,
+    read_object,
+    read_overrides,
+)
 from memsense.search.explanation import arithmetic_table, score_text
 from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
 
@@ -100,8 +106,7 @@ def search(
     An answer without hits says so and is no error: the exit code is 0.
     """
     target = target_of(ctx)
-    check_whose(user, all_users=all_users)
-    selection = read_selection(kinds, metadata, exclude)
+    check_user_scope(user, all_users=all_users)
     overrides = read_overrides(changes or (), without or ())
     with target.open(for_few=True) as memory:
         check_profile(memory, profile)
@@ -118,7 +123,9 @@ def search(
             granularity=granularity,
             min_score=min_score,
             tags=tags or None,
-            **selection,
+            kinds=read_choices(kinds or (), KINDS, "kind", option="--kind") or None,
+            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
+            exclude=read_ids(exclude or ()),
             asked_at=asked_at,
             as_of=as_of,
             profile=profile,
@@ -127,118 +134,110 @@ def search(
             trace=trace or None,
         )
     if prompt is not None:
-        print_prompt(result, prompt, prompt_format, output)
-    elif output != "table":
-        fields = _result_fields(result, neighbors=neighbors)
-        print_data(output, fields, _rows(fields, output))
-    else:
+        _print_prompt(result, prompt, prompt_format, output)
+    elif output == "table":
         explained = len(result.hits) if explain else 0
         print_result(console(), result, explained=explained, neighbors=neighbors)
+    else:
+        fields = result.as_dict()
+        if not neighbors:
+            for hit in fields["hits"]:
+                hit.pop("neighbors")
+        rows = [{"rank": rank, **hit} for rank, hit in enumerate(fields["hits"], 1)]
+        print_data(output, fields, _flat_rows(rows) if output == "csv" else rows)
 
 
-def print_prompt(
-    result: "SearchResult", max_tokens: int, form: "PromptFormat", output: OutputForm
+def _flat_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows for CSV: without neighbours, and of the arithmetic only the parts."""
+    return [
+        {
+            **{name: value for name, value in row.items() if name not in {"neighbors", "explain"}},
+            "parts": row["explain"]["parts"],
+        }
+        for row in rows
+    ]
+
+
+def _print_prompt(
+    result: "SearchResult", max_tokens: int, prompt_format: "PromptFormat", output: OutputForm
 ) -> None:
-    """The memories as text for a prompt, nothing but it; messages are JSON."""
-    told = (
+    """Print the memories as text for a prompt, and nothing else; messages are printed as JSON."""
+    # Two calls, because the type of the result depends on the literal.
+    prompt = (
         result.to_prompt(max_tokens=max_tokens, format="messages")
-        if form == "messages"
-        else result.to_prompt(max_tokens=max_tokens, format=form)
+        if prompt_format == "messages"
+        else result.to_prompt(max_tokens=max_tokens, format=prompt_format)
     )
     if output != "table":
-        print_data(output, {"prompt": told, **told.as_dict()})
-    elif isinstance(told, str):
-        typer.echo(told)
+        print_data(output, {"prompt": prompt, **prompt.as_dict()})
+    elif isinstance(prompt, str):
+        typer.echo(prompt)
     else:
-        print_json(told)
+        print_json(prompt)
 
 
 def print_result(
     to: Console, result: "SearchResult", *, explained: int = 0, neighbors: bool = True
 ) -> None:
-    """The hits, the first `explained` ones with their arithmetic, and the notes."""
+    """Print the hits, the first `explained` ones with their arithmetic, and the notes."""
     ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(result.hits, 1)}
     words = result.question.get("lexemes", ())
     for rank, hit in enumerate(result.hits, 1):
         to.print(_heading(rank, hit))
-        memory = _memory(hit, words, neighbors=neighbors)
-        to.print(Padding(memory, (0, 0, 0, INDENT), expand=False))
+        text = _hit_text(hit, words, neighbors=neighbors)
+        to.print(Padding(text, (0, 0, 0, INDENT), expand=False))
         if rank <= explained:
             to.print(arithmetic_table(hit.explain, ranks))
         else:
-            to.print(Padding(Text(_found_by(hit), style="dim"), (0, 0, 0, INDENT), expand=False))
+            routes = ", ".join(f"{route.route} {route.rank}" for route in hit.explain.routes)
+            # A session may be a hit for its exchanges alone, which no route found as a whole.
+            found_by = Text(f"found by {routes or 'its exchanges'}", style="dim")
+            to.print(Padding(found_by, (0, 0, 0, INDENT), expand=False))
         to.print()
     if not result.hits:
         to.print("Nothing found.")
     for note in result.notes:
         to.print(Text(f"note: {plain(note)}", style="yellow"))
     if result.hits:
-        to.print(Text(_told(result), style="dim"))
+        to.print(Text(_summary(result), style="dim"))
     if result.trace_id:
         to.print(Text(f"trace {result.trace_id}", style="dim"))
 
 
-def _result_fields(result: "SearchResult", *, neighbors: bool) -> dict[str, Any]:
-    fields = result.as_dict()
-    if not neighbors:
-        for hit in fields["hits"]:
-            hit.pop("neighbors")
-    return fields
-
-
-def _rows(fields: Mapping[str, Any], output: OutputForm) -> list[dict[str, Any]]:
-    """The hits with their ranks; of neighbours and arithmetic a CSV row has only the parts."""
-    hits: list[dict[str, Any]] = fields["hits"]
-    if output == "csv":
-        lists = {"neighbors", "explain"}
-        hits = [
-            {**{name: hit[name] for name in hit if name not in lists}, **_parts(hit)}
-            for hit in hits
-        ]
-    return [{"rank": rank, **hit} for rank, hit in enumerate(hits, 1)]
-
-
-def _parts(hit: Mapping[str, Any]) -> dict[str, Any]:
-    return {"parts": hit["explain"]["parts"]}
-
-
 def _heading(rank: int, hit: "Hit") -> Text:
     chunk = hit.chunk
-    told = Text()
-    told.append(f"{rank}. {score_text(hit.score)}", style="bold")
-    told.append(f"  chunk {hit.chunk_id}", style="bold")
-    told.append(f"  {when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
-    told.append(f"  {plain(hit.session_id)}", style="cyan")
+    heading = Text()
+    heading.append(f"{rank}. {score_text(hit.score)}", style="bold")
+    heading.append(f"  chunk {hit.chunk_id}", style="bold")
+    heading.append(f"  {when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
+    heading.append(f"  {plain(hit.session_id)}", style="cyan")
+    # The user of a log that names none says nothing.
     if chunk.user_id != "default":
-        told.append(f"  {plain(chunk.user_id)}", style="dim")
-    return told
+        heading.append(f"  {plain(chunk.user_id)}", style="dim")
+    return heading
 
 
-def _found_by(hit: "Hit") -> str:
-    routes = ", ".join(f"{route.route} {route.rank}" for route in hit.explain.routes)
-    return f"found by {routes}" if routes else "found by its exchanges"
+def _hit_text(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
+    """Return an excerpt of the hit, between those of its neighbours."""
+    chunks = {item.relation: item.chunk for item in hit.neighbors} if neighbors else {}
+    text = Text()
+    if "previous" in chunks:
+        before = shorten(chunks["previous"].content, NEIGHBOR_EXCERPT)
+        text.append(f"before: {before}\n", style="dim")
+    text.append(excerpt(hit.content, words, EXCERPT))
+    if "next" in chunks:
+        after = shorten(chunks["next"].content, NEIGHBOR_EXCERPT)
+        text.append(f"\nafter: {after}", style="dim")
+    return text
 
 
-def _memory(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
-    told = Text()
-    shown = {item.relation: item.chunk for item in hit.neighbors} if neighbors else {}
-    if "previous" in shown:
-        told.append(
-            f"before: {shorten(shown['previous'].content, NEIGHBOR_EXCERPT)}\n", style="dim"
-        )
-    told.append(excerpt(hit.content, words, EXCERPT))
-    if "next" in shown:
-        told.append(f"\nafter: {shorten(shown['next'].content, NEIGHBOR_EXCERPT)}", style="dim")
-    return told
-
-
-def _told(result: "SearchResult") -> str:
-    took = result.timings_ms.get("recall", 0.0)
+def _summary(result: "SearchResult") -> str:
+    milliseconds = result.timings_ms.get("recall", 0.0)
     searched = result.question.get("searched", "")
     hits = "1 hit" if len(result.hits) == 1 else f"{len(result.hits)} hits"
-    told = f"{hits}, profile {result.profile}, recall query {took:.0f} ms"
+    text = f"{hits}, profile {result.profile}, recall query {milliseconds:.0f} ms"
     if searched and searched != result.question.get("text"):
-        told += f"; searched: {shorten(searched, 60)}"
+        text += f"; searched: {shorten(searched, 60)}"
     if dates := result.question.get("dates"):
-        told += f"; dates: {', '.join(dates)}"
-    return told
+        text += f"; dates: {', '.join(dates)}"
+    return text

@@ -9,9 +9,9 @@ from rich.text import Text
 from memsense.cli.app import new_app
 from memsense.cli.options import By, Output
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.ranking import WORDED, read_settings
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
+from memsense.cli.values import TEXT_SETTINGS, read_settings
 from memsense.config import SettingInUse, explain_settings, hide_secret
 from memsense.db.address import shown_url
 from memsense.search.profiles import ROUTES
@@ -61,7 +61,7 @@ def _print_settings(settings: "SettingsInForce", *, every: bool, output: OutputF
     for setting in settings.settings:
         is_set = setting.origin == "database"
         # A profile has some 60 constants; those that nobody has set are of little interest.
-        if every or is_set or setting.name in {*WORDED, *ROUTES}:
+        if every or is_set or setting.name in {*TEXT_SETTINGS, *ROUTES}:
             add_row(
                 rows,
                 setting.name,

@@ -1,17 +1,14 @@
 """`memsense sql`: the SQL statements of a search, as memsense sends them."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import typer
 
 from memsense.cli.app import new_app
-from memsense.search.profiles import VECTOR_ROUTES, Route
+from memsense.cli.values import read_choices
+from memsense.search.profiles import VECTOR_ROUTES
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
-from memsense.text.nearest import did_you_mean
-
-Name = TypeVar("Name", str, Route)
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 
@@ -108,9 +105,13 @@ def recall(
     shape = Shape(
         whose=whose if indexed is None else Indexed(*indexed),
         lexical=lexical,
-        filters=FILTER_NAMES if filtered else tuple(_check("filter", filters or [], FILTER_NAMES)),
-        optional=tuple(_check("route", routes or [], tuple(OPTIONAL_ROUTES))),
-        silent=tuple(_check("without", silent or [], VECTOR_ROUTES)),
+        filters=FILTER_NAMES
+        if filtered
+        else tuple(read_choices(filters or (), FILTER_NAMES, "filter", option="--filter")),
+        optional=tuple(
+            read_choices(routes or (), tuple(OPTIONAL_ROUTES), "route", option="--route")
+        ),
+        silent=tuple(read_choices(silent or (), VECTOR_ROUTES, "route", option="--without")),
         identified=identified,
         worded=worded,
         tokens=tokens,
@@ -119,15 +120,3 @@ def recall(
         lookups=lookups,
     )
     typer.echo(recall_text(shape))
-
-
-def _check(option: str, names: list[str], choices: Sequence[Name]) -> list[Name]:
-    noun = "filter" if option == "filter" else "route"
-    for name in names:
-        if name not in choices:
-            raise typer.BadParameter(
-                f"no {noun} named {name!r}; there are {', '.join(choices)}"
-                f"{did_you_mean(name, choices)}",
-                param_hint=f"--{option}",
-            )
-    return [name for name in choices if name in names]

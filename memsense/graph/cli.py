@@ -8,11 +8,11 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.asking import check_whose
 from memsense.cli.options import AllUsers, AnyUser, Output, User
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
+from memsense.cli.values import check_user_scope
 from memsense.graph.extraction.model import EntityKind
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def entities(
     """
     if ctx.invoked_subcommand is not None:
         return
-    check_whose(user, all_users=all_users)
+    check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
         found = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
     if output != "table":
@@ -101,7 +101,7 @@ def show(
       memsense entities show "Leipzig" --user ines
       memsense entities show WAT-517 --all-users -n 25 --picture wat.png
     """
-    check_whose(user, all_users=all_users)
+    check_user_scope(user, all_users=all_users)
     if picture is not None:
         from memsense.graph.picture import check_picture
 

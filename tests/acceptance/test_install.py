@@ -96,7 +96,7 @@ def test_no_password_is_written_into_an_agent_s_file(
 def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, config: Path) -> None:
     done = run(tmp_path, "codex")
     assert done.returncode == 2
-    assert done.stderr == "memsense: whose memory is it to serve? --user NAME\n"
+    assert done.stderr == "memsense: say whose memory to serve: --user NAME\n"
     config.write_text("= broken")
     done = run(tmp_path, "codex", "--user", "ada")
     assert done.returncode == 2

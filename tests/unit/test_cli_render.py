@@ -14,8 +14,8 @@ from rich.console import Console
 from memsense import errors
 from memsense.cli import app
 from memsense.cli.exits import exit_code, one_line
-from memsense.cli.ranking import read_overrides, read_settings
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
+from memsense.cli.values import read_overrides, read_settings
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
