@@ -1,21 +1,22 @@
 """Each statement that recall may send parses, names its tenant wherever it reads, and is printable.
 
-`tests/data/recall/` holds the text of some of them, so that a change of a part is reviewed as SQL:
+`tests/data/recall/` holds the steps of some of them, so that a change is reviewed as SQL:
 `MEMSENSE_REWRITE=1 pytest tests/sql/test_recall_text.py` writes them anew.
 """
 
 import os
 import re
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Literal, get_args
 
 import psycopg
 import pytest
 from embedders import HashingEmbedder
+from pairwise import pairwise_rows
 from pgvector.psycopg import register_vector
 from typer.testing import CliRunner
 
@@ -30,6 +31,7 @@ from memsense.search.recall.statement import (
     Indexed,
     Shape,
     Whose,
+    answer_of,
     compose,
     recall_statement,
     recall_text,
@@ -62,31 +64,47 @@ SHOWN = {
 }
 
 
-def bases() -> list[Shape]:
-    """Every shape without filters; of what may expire and is silent, each beside either flag."""
+def pairwise_shapes() -> list[Shape]:
+    """Return shapes in which any two of their options occur together."""
+    flags = [(False, True)] * (len(FLAGS) + 1)
+    rows = pairwise_rows([WHOSE, LEXICAL, OPTIONAL, SILENT, FILTER_SETS, *flags])
     return [
-        replace(
-            Shape(whose=whose, lexical=lexical, optional=optional),
-            **dict(zip(FLAGS, flags, strict=True)),
-            hides_expired=sum(flags) % 2 == 0,
-            silent=SILENT[sum(flags) % len(SILENT)],
+        Shape(
+            whose=whose,
+            lexical=lexical,
+            optional=optional,
+            silent=silent,
+            filters=filters,
+            hides_expired=hides_expired,
+            **dict(zip(FLAGS, chosen, strict=True)),
         )
-        for whose in WHOSE
-        for lexical in LEXICAL
-        for optional in OPTIONAL
-        for flags in product((False, True), repeat=len(FLAGS))
+        for whose, lexical, optional, silent, filters, hides_expired, *chosen in rows
     ]
 
 
-def with_filters(base: Shape) -> Iterator[Shape]:
-    """The base with no, each and all filters."""
-    return (replace(base, filters=filters) for filters in FILTER_SETS)
+def all_shapes() -> Iterator[Shape]:
+    """Yield every shape; of what may expire and is silent, each beside either flag."""
+    for whose, lexical, optional, filters in product(WHOSE, LEXICAL, OPTIONAL, FILTER_SETS):
+        for flags in product((False, True), repeat=len(FLAGS)):
+            yield replace(
+                Shape(whose=whose, lexical=lexical, optional=optional, filters=filters),
+                **dict(zip(FLAGS, flags, strict=True)),
+                hides_expired=sum(flags) % 2 == 0,
+                silent=SILENT[sum(flags) % len(SILENT)],
+            )
 
 
 def name_of(shape: Shape) -> str:
     whose = "indexed" if shape.indexed else str(shape.whose)
-    flags = (flag for flag in FLAGS if getattr(shape, flag))
-    return "-".join([whose, shape.lexical, *shape.optional, *flags])
+    flags = (flag for flag in (*FLAGS, "hides_expired") if getattr(shape, flag))
+    silent = (f"no_{route}" for route in shape.silent)
+    return "-".join([whose, shape.lexical, *shape.optional, *shape.filters, *flags, *silent])
+
+
+@pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
+def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
+    """The shapes that a rule is checked on: every pair of options, or, with `--all`, all 4,608."""
+    return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 
 def body_of(part: str) -> tuple[str, str]:
@@ -111,8 +129,18 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
     assert set(Filters.model_fields) | {"quoted"} == set(FILTER_NAMES)
 
 
-@pytest.mark.parametrize("base", bases(), ids=name_of)
-def test_every_shape_is_planned_by_the_server(conn: psycopg.Connection, base: Shape) -> None:
+def test_any_two_options_meet_in_a_shape() -> None:
+    columns = [(1, 2, 3), "ab", (True, False), "xyz", range(7)]
+    rows = pairwise_rows(columns)
+    assert len(rows) < 30
+    for one, two in combinations(range(len(columns)), 2):
+        assert {(row[one], row[two]) for row in rows} == {*product(columns[one], columns[two])}
+    assert len(pairwise_shapes()) < 100
+
+
+def test_every_shape_is_planned_by_the_server(
+    conn: psycopg.Connection, shapes: Iterable[Shape]
+) -> None:
     register_vector(conn)
     values = query_values(
         RecallRequest(
@@ -129,66 +157,73 @@ def test_every_shape_is_planned_by_the_server(conn: psycopg.Connection, base: Sh
         )
     )
     conn.execute("SET geqo_threshold = 2")
-    for shape in with_filters(base):
-        explained = as_sql(f"EXPLAIN {recall_text(shape)}")
-        conn.execute(explained, values)
+    for shape in shapes:
+        try:
+            conn.execute(as_sql(f"EXPLAIN {recall_text(shape)}"), values)
+        except psycopg.Error as error:
+            error.add_note(name_of(shape))
+            raise
 
 
-@pytest.mark.parametrize("base", bases(), ids=name_of)
-def test_each_step_that_reads_a_table_names_the_tenant(base: Shape) -> None:
+def test_each_step_that_reads_a_table_names_the_tenant(shapes: Iterable[Shape]) -> None:
     tables = re.compile(r"\b(?:FROM|JOIN) memsense\.(?!\w+\()\w+(?: AS (\w+))?")
-    for shape in with_filters(base):
+    for shape in shapes:
         steps = [body_of(part) for part in compose(shape)]
         assert len(steps) > 15
         for name, body in steps:
             for alias in tables.findall(body):
                 column = f"{alias}.tenant_id" if alias else "tenant_id"
-                assert re.search(rf"(?<![.\w]){re.escape(column)} = %\(tenant_id\)s", body), name
+                condition = rf"(?<![.\w]){re.escape(column)} = %\(tenant_id\)s"
+                assert re.search(condition, body), (name, name_of(shape))
 
 
-@pytest.mark.parametrize("base", bases(), ids=name_of)
 def test_the_statement_is_sent_without_comments_holes_or_what_it_does_not_need(
-    base: Shape,
+    shapes: Iterable[Shape],
 ) -> None:
-    for shape in with_filters(base):
-        text = recall_text(shape)
-        assert "--" not in text
-        assert not re.search(r"\{[a-z_]+\}", text)
-        assert ("filtered AS" in text) == bool(shape.filters)
-        assert ("token_vectors" in text) == shape.tokens
-        assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank" and not shape.lookups)
-        assert (re.search(r"memsense\.find_(postings|ranked)\(", text) is not None) == shape.lookups
-        assert not (
-            shape.lookups and re.search(r"scope_(lexemes|spellings)\([^)]*\)\s*(&&|@>)", text)
-        )
-        scans = set(shape.silent) < {*VECTOR_ROUTES}
-        assert ("scope_id = 17" in text) == ("halfvec(48)" in text)
-        assert ("scope_id = 17" in text) == (shape.indexed is not None and scans)
-        assert ("s.user_id = " in text) == (shape.whose != "all_users")
-        for name in Filters.model_fields:
-            parameter = {"exclude": "exclude_chunks"}.get(name, name)
-            assert (f"%({parameter})s" in text) == (name in shape.filters)
-        names = set(re.findall(r"%\((\w+)\)s", text))
-        statement = recall_statement(shape)
-        assert set(statement.names) == names
-        assert statement.text.count(b"%") == 0
+    for shape in shapes:
+        assert_holds_what_it_needs(shape)
 
 
-@pytest.mark.parametrize("base", bases(), ids=name_of)
-def test_every_route_is_fused_under_its_place_in_the_order_of_routes(base: Shape) -> None:
-    text = recall_text(base)
-    found = re.findall(r"SELECT (\d+) AS route, .* %\(weight_(\w+)\)s::float8 .* FROM (\w+)", text)
+def assert_holds_what_it_needs(shape: Shape) -> None:
+    text = recall_text(shape)
+    assert "--" not in text
+    assert not re.search(r"\{[a-z_]+\}", text)
+    assert ("filtered AS" in text) == bool(shape.filters)
+    assert ("token_vectors" in text) == shape.tokens
+    assert ("ts_rank_cd(" in text) == (shape.lexical == "ts_rank" and not shape.lookups)
+    assert (re.search(r"memsense\.find_(postings|ranked)\(", text) is not None) == shape.lookups
+    assert not (shape.lookups and re.search(r"scope_(lexemes|spellings)\([^)]*\)\s*(&&|@>)", text))
+    scans = set(shape.silent) < {*VECTOR_ROUTES}
+    assert ("scope_id = 17" in text) == ("halfvec(48)" in text)
+    assert ("scope_id = 17" in text) == (shape.indexed is not None and scans)
+    assert ("s.user_id = " in text) == (shape.whose != "all_users")
+    for name in Filters.model_fields:
+        parameter = {"exclude": "exclude_chunks"}.get(name, name)
+        assert (f"%({parameter})s" in text) == (name in shape.filters)
+    names = set(re.findall(r"%\((\w+)\)s", text))
+    statement = recall_statement(shape)
+    assert set(statement.names) == names
+    assert statement.text.count(b"%") == 0
+
+
+def test_every_route_is_fused_under_its_place_in_the_order_of_routes(
+    shapes: Iterable[Shape],
+) -> None:
+    fused = re.compile(r"SELECT (\d+) AS route, .* %\(weight_(\w+)\)s::float8 .* FROM (\w+)")
     numbered = dict(enumerate(ROUTES, start=1))
-    assert [(int(n), route) for n, route, _ in found] == [
-        (n, route) for n, route in numbered.items() if route in base.routes
-    ]
-    assert all(route == cte for _, route, cte in found)
-    assert set(base.routes) == {*VECTOR_ROUTES, "lexical", *base.optional} - {*base.silent}
-    assert set(re.findall(r"^(vec_\w+|facet_\w+) AS \(", text, re.MULTILINE)) == {
-        route for route in base.routes if route in VECTOR_ROUTES
-    }
-    assert ("session_scores" in text) != base.turns_only or bool(base.optional)
-    assert ("lapsed AS" in text) == base.hides_expired
+    for shape in shapes:
+        text, name = recall_text(shape), name_of(shape)
+        found = fused.findall(text)
+        assert [(int(n), route) for n, route, _ in found] == [
+            (n, route) for n, route in numbered.items() if route in shape.routes
+        ], name
+        assert all(route == cte for _, route, cte in found), name
+        assert set(shape.routes) == {*VECTOR_ROUTES, "lexical", *shape.optional} - {*shape.silent}
+        assert set(re.findall(r"^(vec_\w+|facet_\w+) AS \(", text, re.MULTILINE)) == {
+            route for route in shape.routes if route in VECTOR_ROUTES
+        }, name
+        assert ("session_scores" in text) != shape.turns_only or bool(shape.optional), name
+        assert ("lapsed AS" in text) == shape.hides_expired, name
 
 
 def test_the_statements_of_many_memories_keep_little() -> None:
@@ -220,14 +255,30 @@ def test_a_route_that_always_runs_is_no_optional_one() -> None:
         Shape(optional=("lexical",))
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_change_of_a_part_shows_as_a_change_of_sql(name: str) -> None:
-    shown = Path(__file__).parents[1] / "data" / "recall" / f"{name}.sql"
-    text = recall_text(SHOWN[name]) + ";\n"
+def golden_texts() -> dict[str, str]:
+    """Return the files' texts: a statement's steps, but for those that an earlier file shows."""
+    shown_in: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for name, shape in SHOWN.items():
+        steps = [*compose(shape), f"answer AS (\n{answer_of(shape)}\n)"]
+        assert recall_text(shape).endswith(",\n".join(steps[:-1]) + "\n" + answer_of(shape))
+        parts = [
+            step if (first := shown_in.setdefault(step, name)) == name
+            # A line for each step keeps their order under review, too.
+            else f"-- {body_of(step)[0]}: as in {first}.sql"
+            for step in steps
+        ]  # fmt: skip
+        texts[name] = "\n".join(parts) + "\n"
+    return texts
+
+
+def test_a_change_of_a_part_shows_as_a_change_of_sql() -> None:
+    folder = Path(__file__).parents[1] / "data" / "recall"
+    texts = golden_texts()
     if os.environ.get("MEMSENSE_REWRITE"):
-        shown.parent.mkdir(exist_ok=True)
-        shown.write_text(text, encoding="utf-8")
-    assert shown.read_text(encoding="utf-8") == text
+        for name, text in texts.items():
+            (folder / f"{name}.sql").write_text(text, encoding="utf-8")
+    assert {path.stem: path.read_text(encoding="utf-8") for path in folder.iterdir()} == texts
 
 
 def arguments_of(shape: Shape) -> list[str]:

@@ -1,4 +1,4 @@
-/* recall */ WITH scope AS MATERIALIZED (
+scope AS MATERIALIZED (
     SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -6,7 +6,7 @@
       AND s.tenant_id = %(tenant_id)s
       AND n.name = %(namespace)s
       AND true
-),
+)
 statistics AS MATERIALIZED (
     SELECT
         granularity,
@@ -20,57 +20,12 @@ statistics AS MATERIALIZED (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
     GROUP BY granularity
-),
-question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
-lapsed AS MATERIALIZED (
-    SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND expires_at <= now()
-),
-hidden AS MATERIALIZED (
-    SELECT chunk_id FROM lapsed
-    UNION ALL
-    SELECT h.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        SELECT h.chunk_id
-        FROM memsense.chunks AS h
-        WHERE h.tenant_id = %(tenant_id)s
-          AND h.scope_id = x.scope_id
-          AND h.session_id = x.session_id
-          AND h.granularity = 'session'
-          AND (h.ordinal, h.part) <= (x.ordinal, x.part)
-          AND h.last_ordinal >= x.ordinal
-        OFFSET 0
-    ) AS h
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-bereft AS MATERIALIZED (
-    SELECT b.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) < (x.ordinal, x.part)
-         ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
-        UNION ALL
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) > (x.ordinal, x.part)
-         ORDER BY c.ordinal, c.part LIMIT 1)
-    ) AS b
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-spared AS MATERIALIZED (
-    SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
-),
+)
+-- question: as in one_user.sql
+-- lapsed: as in one_user.sql
+-- hidden: as in one_user.sql
+-- bereft: as in one_user.sql
+-- spared: as in one_user.sql
 vec_full AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -87,7 +42,7 @@ vec_full AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -104,7 +59,7 @@ vec_user AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_assistant AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -121,7 +76,7 @@ vec_assistant AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_next_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -140,7 +95,7 @@ vec_next_user AS (
         ORDER BY distance, previous_chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_personal_info AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -157,7 +112,7 @@ facet_personal_info AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_preferences AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -174,7 +129,7 @@ facet_preferences AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_events AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -191,7 +146,7 @@ facet_events AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
@@ -220,21 +175,8 @@ terms AS MATERIALIZED (
     ) AS found USING (granularity, lexeme)
     WHERE statistics.granularity = ANY (%(granularities)s::text[])
       AND statistics.chunk_count > 0
-),
-drivers AS MATERIALIZED (
-    SELECT lexeme
-    FROM (
-        SELECT
-            lexeme,
-            sum(sum(document_frequency)) OVER by_rarity AS postings,
-            row_number() OVER by_rarity AS position
-        FROM terms
-        WHERE document_frequency > 0
-        GROUP BY lexeme
-        WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
-    ) AS by_rarity
-    WHERE postings <= %(postings_budget)s OR position = 1
-),
+)
+-- drivers: as in one_user.sql
 postings AS (
     SELECT
         t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
@@ -259,101 +201,16 @@ postings AS (
       AND %(weight_lexical)s > 0
       AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
     OFFSET 0
-),
-frequencies AS (
-    SELECT
-        chunk_id, granularity,
-        idf,
-        CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
-             ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_user)s / greatest(base + user_slope * user_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_assistant())[code]
-               ELSE width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * assistant_weight / greatest(base + assistant_slope * assistant_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_tags())[code]
-               ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_tag)s / greatest(base + tag_slope * tag_length, 1e-9)
-        + CASE WHEN (NOT (SELECT are_all FROM spared) AND (postings.chunk_id IN (SELECT chunk_id FROM bereft)) IS TRUE) THEN 0
-               WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
-               ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
-    FROM postings
-    OFFSET 0
-),
-words AS (
-    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
-    GROUP BY chunk_id, granularity
-),
-ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + 0 AS ceiling
-    FROM terms
-    GROUP BY granularity
-),
-matched AS MATERIALIZED (
-    SELECT chunk_id, granularity, score FROM words
-),
-lexical AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        SELECT chunk_id, granularity, score
-        FROM matched
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-),
-routes AS MATERIALIZED (
-    SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
-    UNION ALL
-    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
-    UNION ALL
-    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
-    UNION ALL
-    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
-    UNION ALL
-    SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical
-    UNION ALL
-    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
-    UNION ALL
-    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
-    UNION ALL
-    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
-),
-ranked AS (
-    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
-fused AS MATERIALIZED (
-    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
-),
-hits AS (
-    SELECT
-        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
-        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
-        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
-        string_agg(array_send(scores), '') AS hit_scores
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
+)
+-- frequencies: as in one_user.sql
+-- words: as in one_user.sql
+-- ceiling: as in one_user.sql
+-- matched: as in one_user.sql
+-- lexical: as in one_user.sql
+-- routes: as in one_user.sql
+-- ranked: as in one_user.sql
+-- fused: as in one_user.sql
+-- hits: as in one_user.sql
 candidates AS (
     SELECT
         (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
@@ -375,7 +232,7 @@ candidates AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
+)
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
@@ -384,7 +241,7 @@ vectors AS (
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
-),
+)
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
@@ -405,11 +262,4 @@ state AS (
             WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope)))
     ) AS state
 )
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN hits;
+-- answer: as in one_user.sql

@@ -1,30 +1,6 @@
-/* recall */ WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
-    FROM memsense.namespaces AS n
-    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-    WHERE n.tenant_id = %(tenant_id)s
-      AND s.tenant_id = %(tenant_id)s
-      AND n.name = %(namespace)s
-      AND s.user_id = %(user_id)s
-),
-statistics AS MATERIALIZED (
-    SELECT
-        granularity,
-        sum(chunk_count)::float8 AS chunk_count,
-        greatest(sum(user_length) / nullif(sum(chunk_count), 0), 1)::float8 AS user_average,
-        greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
-        greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
-        greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
-        least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
-    FROM memsense.scope_statistics
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-    GROUP BY granularity
-),
-question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
+-- scope: as in one_user.sql
+-- statistics: as in one_user.sql
+-- question: as in one_user.sql
 vec_full AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -39,7 +15,7 @@ vec_full AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_user AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -54,7 +30,7 @@ vec_user AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_assistant AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -69,7 +45,7 @@ vec_assistant AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_personal_info AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -84,7 +60,7 @@ facet_personal_info AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_preferences AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -99,50 +75,9 @@ facet_preferences AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
-terms AS MATERIALIZED (
-    SELECT
-        statistics.granularity,
-        question.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
-        1 - %(b)s::float8 AS base,
-        %(b)s / user_average AS user_slope,
-        %(b)s / assistant_average AS assistant_slope,
-        %(b)s / tag_average AS tag_slope,
-        %(b)s / context_average AS context_slope,
-        %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
-        %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
-    FROM statistics
-    CROSS JOIN question
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
-    WHERE statistics.granularity = ANY (%(granularities)s::text[])
-      AND statistics.chunk_count > 0
-),
-drivers AS MATERIALIZED (
-    SELECT lexeme
-    FROM (
-        SELECT
-            lexeme,
-            sum(sum(document_frequency)) OVER by_rarity AS postings,
-            row_number() OVER by_rarity AS position
-        FROM terms
-        WHERE document_frequency > 0
-        GROUP BY lexeme
-        WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
-    ) AS by_rarity
-    WHERE postings <= %(postings_budget)s OR position = 1
-),
+)
+-- terms: as in one_user.sql
+-- drivers: as in one_user.sql
 postings AS (
     SELECT
         t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
@@ -167,7 +102,7 @@ postings AS (
       AND %(weight_lexical)s > 0
       AND true
     OFFSET 0
-),
+)
 frequencies AS (
     SELECT
         chunk_id,
@@ -190,32 +125,13 @@ frequencies AS (
         * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
     FROM postings
     OFFSET 0
-),
-words AS (
-    SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
-    GROUP BY chunk_id
-),
-ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + 0 AS ceiling
-    FROM terms
-    GROUP BY granularity
-),
+)
+-- words: as in wording.sql
+-- ceiling: as in one_user.sql
 matched AS MATERIALIZED (
     SELECT chunk_id, score FROM words
-),
-lexical AS (
-    SELECT
-        array_agg(chunk_id) AS turns,
-        array_agg(score) AS turn_scores
-    FROM (
-        SELECT chunk_id, score
-        FROM matched
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-),
+)
+-- lexical: as in wording.sql
 routes AS MATERIALIZED (
     SELECT 1 AS route, turns, turn_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
@@ -228,61 +144,12 @@ routes AS MATERIALIZED (
     SELECT 6 AS route, turns, turn_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
     UNION ALL
     SELECT 7 AS route, turns, turn_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
-),
-ranked AS (
-    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-    ) AS listed
-),
-fused AS MATERIALIZED (
-    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
-),
-hits AS (
-    SELECT
-        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
-        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
-        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
-        string_agg(array_send(scores), '') AS hit_scores
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-    ) AS listed
-),
-candidates AS (
-    SELECT
-        (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
-        (SELECT array_agg(rrf_score) FROM fused) AS rrf_scores,
-        array_agg(chunk_id) AS payload_ids,
-        array_agg(scope_id) AS scope_ids,
-        array_agg(granularity) AS granularities,
-        array_agg(session_id) AS session_ids,
-        array_agg(ordinal) AS ordinals,
-        array_agg(part) AS parts,
-        array_agg(memory_score) AS memory_scores,
-        array_agg(occurred_at) AS times,
-        array_agg(user_speaker) AS user_speakers,
-        array_agg(assistant_speaker) AS assistant_speakers,
-        jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,
-        NULL::jsonb AS worded,
-        NULL::jsonb AS identified
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
-vectors AS (
-    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
-    FROM memsense.embeddings_full
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-      AND model_id = %(model_id)s
-      AND route = 'full'
-),
+)
+-- ranked: as in wording.sql
+-- fused: as in one_user.sql
+-- hits: as in wording.sql
+-- candidates: as in one_user.sql
+-- vectors: as in one_user.sql
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
@@ -303,11 +170,4 @@ state AS (
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
     ) AS state
 )
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN hits;
+-- answer: as in one_user.sql

@@ -1,88 +1,19 @@
-/* recall */ WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
-    FROM memsense.namespaces AS n
-    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-    WHERE n.tenant_id = %(tenant_id)s
-      AND s.tenant_id = %(tenant_id)s
-      AND n.name = %(namespace)s
-      AND s.user_id = %(user_id)s
-),
-statistics AS MATERIALIZED (
-    SELECT
-        granularity,
-        sum(chunk_count)::float8 AS chunk_count,
-        greatest(sum(user_length) / nullif(sum(chunk_count), 0), 1)::float8 AS user_average,
-        greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
-        greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
-        greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
-        least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
-    FROM memsense.scope_statistics
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-    GROUP BY granularity
-),
-question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
-lapsed AS MATERIALIZED (
-    SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND expires_at <= now()
-),
-hidden AS MATERIALIZED (
-    SELECT chunk_id FROM lapsed
-    UNION ALL
-    SELECT h.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        SELECT h.chunk_id
-        FROM memsense.chunks AS h
-        WHERE h.tenant_id = %(tenant_id)s
-          AND h.scope_id = x.scope_id
-          AND h.session_id = x.session_id
-          AND h.granularity = 'session'
-          AND (h.ordinal, h.part) <= (x.ordinal, x.part)
-          AND h.last_ordinal >= x.ordinal
-        OFFSET 0
-    ) AS h
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-bereft AS MATERIALIZED (
-    SELECT b.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) < (x.ordinal, x.part)
-         ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
-        UNION ALL
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) > (x.ordinal, x.part)
-         ORDER BY c.ordinal, c.part LIMIT 1)
-    ) AS b
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-spared AS MATERIALIZED (
-    SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
-),
+-- scope: as in one_user.sql
+-- statistics: as in one_user.sql
+-- question: as in one_user.sql
+-- lapsed: as in one_user.sql
+-- hidden: as in one_user.sql
+-- bereft: as in one_user.sql
+-- spared: as in one_user.sql
 tagged AS MATERIALIZED (
     SELECT chunk_id
     FROM memsense.find_tagged(ARRAY(SELECT scope_id FROM scope), %(tags)s::text[])
-),
-quoted AS MATERIALIZED (
-    SELECT lexeme, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(quoted_terms)s))) AS lexeme
-),
+)
+-- quoted: as in indexed_filtered.sql
 quoting AS MATERIALIZED (
     SELECT chunk_id
     FROM memsense.find_chunks(ARRAY(SELECT scope_id FROM scope), ARRAY(SELECT lexeme FROM quoted))
-),
+)
 filtered AS MATERIALIZED (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
@@ -115,247 +46,18 @@ filtered AS MATERIALIZED (
                         && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
                 ) IS NOT TRUE
           ) AS failing))
-),
-few AS MATERIALIZED (
-    SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few
-    FROM (
-        SELECT FROM filtered
-        LIMIT (SELECT %(few_share)s * sum(chunk_count) + %(few_least)s + 1 FROM statistics)::bigint
-    ) AS counted
-),
-near AS MATERIALIZED (
-    SELECT e.route, e.chunk_id, e.granularity, e.embedding <#> %(query_vector)s::halfvec AS distance
-    FROM filtered AS f
-    CROSS JOIN LATERAL (
-        SELECT route, chunk_id, granularity, embedding
-        FROM memsense.embeddings
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND chunk_id = f.chunk_id
-          AND model_id = %(model_id)s
-          AND true
-        OFFSET 0
-    ) AS e
-    WHERE (SELECT are_few FROM few)
-),
-vec_full AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_full
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_full.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'full'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-vec_user AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_user
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_user.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'user'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-vec_assistant AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_assistant
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'assistant'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-vec_next_user AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        SELECT previous_chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-        FROM memsense.embeddings_user
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND model_id = %(model_id)s
-          AND previous_chunk_id IS NOT NULL
-          AND (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-          AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-        ORDER BY distance, previous_chunk_id
-        LIMIT %(route_limit)s
-    ) AS nearest
-),
-facet_personal_info AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_personal_info
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'personal_info'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-facet_preferences AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_preferences
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'preferences'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-facet_events AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(-distance) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(-distance) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        (
-            SELECT chunk_id AS chunk_id, granularity, embedding <#> %(query_vector)s::halfvec AS distance
-            FROM memsense.embeddings_events
-            WHERE tenant_id = %(tenant_id)s
-              AND scope_id = (SELECT scope_id FROM scope)
-              AND model_id = %(model_id)s
-              AND (embeddings_events.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-              AND NOT (SELECT are_few FROM few)
-            ORDER BY distance, chunk_id
-            LIMIT %(route_limit)s
-        )
-        UNION ALL
-        (SELECT chunk_id, granularity, distance
-         FROM near
-         WHERE route = 'events'
-         ORDER BY distance, chunk_id
-         LIMIT %(route_limit)s)
-    ) AS nearest
-),
-terms AS MATERIALIZED (
-    SELECT
-        statistics.granularity,
-        question.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
-        1 - %(b)s::float8 AS base,
-        %(b)s / user_average AS user_slope,
-        %(b)s / assistant_average AS assistant_slope,
-        %(b)s / tag_average AS tag_slope,
-        %(b)s / context_average AS context_slope,
-        %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
-        %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
-    FROM statistics
-    CROSS JOIN question
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
-    WHERE statistics.granularity = ANY (%(granularities)s::text[])
-      AND statistics.chunk_count > 0
-),
-drivers AS MATERIALIZED (
-    SELECT lexeme
-    FROM (
-        SELECT
-            lexeme,
-            sum(sum(document_frequency)) OVER by_rarity AS postings,
-            row_number() OVER by_rarity AS position
-        FROM terms
-        WHERE document_frequency > 0
-        GROUP BY lexeme
-        WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
-    ) AS by_rarity
-    WHERE postings <= %(postings_budget)s OR position = 1
-),
+)
+-- few: as in filtered.sql
+-- near: as in filtered.sql
+-- vec_full: as in filtered.sql
+-- vec_user: as in filtered.sql
+-- vec_assistant: as in filtered.sql
+-- vec_next_user: as in filtered.sql
+-- facet_personal_info: as in filtered.sql
+-- facet_preferences: as in filtered.sql
+-- facet_events: as in filtered.sql
+-- terms: as in one_user.sql
+-- drivers: as in one_user.sql
 postings AS (
     SELECT
         t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
@@ -370,59 +72,17 @@ postings AS (
     WHERE %(weight_lexical)s > 0
       AND (c.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
     OFFSET 0
-),
-frequencies AS (
-    SELECT
-        chunk_id, granularity,
-        idf,
-        CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_user())[code]
-             ELSE width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_user)s / greatest(base + user_slope * user_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_assistant())[code]
-               ELSE width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,0,0,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * assistant_weight / greatest(base + assistant_slope * assistant_length, 1e-9)
-        + CASE WHEN code <= memsense.count_codes() THEN (memsense.counts_tags())[code]
-               ELSE width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,0,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * %(weight_tag)s / greatest(base + tag_slope * tag_length, 1e-9)
-        + CASE WHEN (NOT (SELECT are_all FROM spared) AND (postings.chunk_id IN (SELECT chunk_id FROM bereft)) IS TRUE) THEN 0
-               WHEN code <= memsense.count_codes() THEN (memsense.counts_context())[code]
-               ELSE width_bucket(ts_rank('{1,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts())
-                  - width_bucket(ts_rank('{0,1,1,1}', tsv, query)::float8, memsense.harmonic_cuts()) END
-        * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
-    FROM postings
-    OFFSET 0
-),
-words AS (
-    SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
-    FROM frequencies
-    WHERE tf > 0
-    GROUP BY chunk_id, granularity
-),
-identifiers AS MATERIALIZED (
-    SELECT identifier, position, ('''' || replace(replace(identifier, '\', '\\'), '''', '''''') || '''')::tsquery AS query
-    FROM unnest(%(identifiers)s::text[]) WITH ORDINALITY AS asked (identifier, position)
-),
+)
+-- frequencies: as in one_user.sql
+-- words: as in one_user.sql
+-- identifiers: as in wording.sql
 identifier_matches AS MATERIALIZED (
     SELECT c.chunk_id, c.granularity, i.position
     FROM identifiers AS i
     CROSS JOIN LATERAL memsense.find_chunks(ARRAY(SELECT scope_id FROM scope), ARRAY[i.identifier]) AS c
     WHERE true
-),
-identifier_weights AS MATERIALIZED (
-    SELECT
-        granularity, position,
-        ln(1 + (chunk_count - coalesce(document_frequency, 0) + 0.5) / (coalesce(document_frequency, 0) + 0.5)) AS idf
-    FROM statistics
-    CROSS JOIN identifiers
-    LEFT JOIN (
-        SELECT granularity, position, count(*)::float8 AS document_frequency
-        FROM identifier_matches
-        GROUP BY granularity, position
-    ) AS found USING (granularity, position)
-    WHERE chunk_count > 0
-),
+)
+-- identifier_weights: as in wording.sql
 identified AS MATERIALIZED (
     SELECT
         m.chunk_id, m.granularity, round(1e9 * sum(w.idf)) / 1e9 AS score,
@@ -432,12 +92,8 @@ identified AS MATERIALIZED (
     JOIN identifier_weights AS w USING (granularity, position)
     WHERE (m.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
     GROUP BY m.chunk_id, m.granularity
-),
-ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity) AS ceiling
-    FROM terms
-    GROUP BY granularity
-),
+)
+-- ceiling: as in wording.sql
 matched AS MATERIALIZED (
     SELECT chunk_id, granularity, sum(score) AS score
     FROM (
@@ -446,33 +102,10 @@ matched AS MATERIALIZED (
         SELECT chunk_id, granularity, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
     ) AS scored
     GROUP BY chunk_id, granularity
-),
-lexical AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        SELECT chunk_id, granularity, score
-        FROM matched
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-),
-graph_named AS MATERIALIZED (
-    SELECT scope_id, entity_id, key
-    FROM memsense.entities
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND key = ANY (%(question_keys)s::text[])
-),
-graph_spellings AS MATERIALIZED (
-    SELECT asked.key, spelling
-    FROM unnest(%(question_keys)s::text[]) AS asked (key)
-    CROSS JOIN LATERAL unnest(memsense.spellings(asked.key)) AS spelling
-    WHERE asked.key NOT IN (SELECT key FROM graph_named)
-),
+)
+-- lexical: as in one_user.sql
+-- graph_named: as in graph.sql
+-- graph_spellings: as in graph.sql
 graph_linked AS MATERIALIZED (
     SELECT scope_id, entity_id FROM graph_named
     UNION
@@ -482,100 +115,13 @@ graph_linked AS MATERIALIZED (
     JOIN graph_spellings AS asked ON asked.spelling = shared
     GROUP BY near.scope_id, near.entity_id, near.key, asked.key
     HAVING 2.0 * max(length(shared)) / (length(near.key) + length(asked.key)) > %(graph_similarity)s
-),
-graph_reached AS MATERIALIZED (
-    WITH RECURSIVE reached AS (
-        SELECT scope_id, entity_id, 0 AS hop FROM graph_linked
-        UNION
-        SELECT near.scope_id, near.entity_id, reached.hop + 1
-        FROM reached
-        CROSS JOIN LATERAL (
-            SELECT scope_id, entity_id
-            FROM (
-                SELECT scope_id, entity_b AS entity_id, weight FROM memsense.edges
-                WHERE tenant_id = %(tenant_id)s AND scope_id = reached.scope_id AND entity_a = reached.entity_id
-                UNION ALL
-                SELECT scope_id, entity_a, weight FROM memsense.edges
-                WHERE tenant_id = %(tenant_id)s AND scope_id = reached.scope_id AND entity_b = reached.entity_id
-            ) AS beside
-            ORDER BY weight DESC, entity_id
-            LIMIT %(graph_edges)s
-        ) AS near
-        WHERE reached.hop < %(graph_hops)s
-    )
-    SELECT scope_id, entity_id, min(hop) AS hop FROM reached GROUP BY scope_id, entity_id
-),
-graph AS (
-    SELECT
-        array_agg(chunk_id) AS turns,
-        array_agg(score) AS turn_scores,
-        NULL::bigint[] AS sessions,
-        NULL::float8[] AS session_scores
-    FROM (
-        SELECT
-            chunk_id,
-            least(mentions / max(mentions) OVER () * CASE WHEN is_linked THEN %(graph_boost)s ELSE 1 END, 1)::float8 AS score
-        FROM (
-            SELECT
-                m.chunk_id,
-                sum(m.mention_count * power(%(graph_decay)s::float8, r.hop)) AS mentions,
-                bool_or(r.hop = 0) AS is_linked
-            FROM graph_reached AS r
-            JOIN memsense.mentions AS m
-              ON m.tenant_id = %(tenant_id)s AND m.scope_id = r.scope_id AND m.entity_id = r.entity_id
-            WHERE (m.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-            GROUP BY m.chunk_id
-        ) AS mentioned
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-),
-routes AS MATERIALIZED (
-    SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
-    UNION ALL
-    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
-    UNION ALL
-    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
-    UNION ALL
-    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
-    UNION ALL
-    SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical
-    UNION ALL
-    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
-    UNION ALL
-    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
-    UNION ALL
-    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
-    UNION ALL
-    SELECT 9 AS route, turns, turn_scores, sessions, session_scores, %(weight_graph)s::float8 AS weight FROM graph
-),
-ranked AS (
-    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
-fused AS MATERIALIZED (
-    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
-),
-hits AS (
-    SELECT
-        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
-        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
-        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
-        string_agg(array_send(scores), '') AS hit_scores
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
+)
+-- graph_reached: as in graph.sql
+-- graph: as in graph.sql
+-- routes: as in graph.sql
+-- ranked: as in one_user.sql
+-- fused: as in one_user.sql
+-- hits: as in one_user.sql
 candidates AS (
     SELECT
         (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
@@ -598,43 +144,7 @@ candidates AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
-vectors AS (
-    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
-    FROM memsense.embeddings_full
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-      AND model_id = %(model_id)s
-      AND route = 'full'
-),
-state AS (
-    SELECT jsonb_build_object(
-        'scopes', (SELECT count(*) FROM scope),
-        'recalled_at', statement_timestamp(),
-        'model_id', (SELECT max(model_id) FROM scope),
-        'settings_version', (SELECT max(settings_version) FROM scope),
-        'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
-        'matches', (SELECT count(*) FROM matched),
-        'waiting', EXISTS (
-            SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
-              AND coalesce(model_id = %(model_id)s, true)),
-        'lapsed', (SELECT NOT are_all FROM spared),
-        'speakers', (SELECT speakers FROM scope),
-        'indexed', (SELECT indexed FROM scope),
-        'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
-        'stale', EXISTS (
-            SELECT FROM memsense.stale_sessions
-            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
-    ) AS state
 )
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN hits;
+-- vectors: as in one_user.sql
+-- state: as in one_user.sql
+-- answer: as in one_user.sql

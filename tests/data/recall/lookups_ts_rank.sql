@@ -1,80 +1,11 @@
-/* recall */ WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
-    FROM memsense.namespaces AS n
-    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-    WHERE n.tenant_id = %(tenant_id)s
-      AND s.tenant_id = %(tenant_id)s
-      AND n.name = %(namespace)s
-      AND s.user_id = %(user_id)s
-),
-statistics AS MATERIALIZED (
-    SELECT
-        granularity,
-        sum(chunk_count)::float8 AS chunk_count,
-        greatest(sum(user_length) / nullif(sum(chunk_count), 0), 1)::float8 AS user_average,
-        greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
-        greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
-        greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
-        least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
-    FROM memsense.scope_statistics
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-    GROUP BY granularity
-),
-question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
-lapsed AS MATERIALIZED (
-    SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND expires_at <= now()
-),
-hidden AS MATERIALIZED (
-    SELECT chunk_id FROM lapsed
-    UNION ALL
-    SELECT h.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        SELECT h.chunk_id
-        FROM memsense.chunks AS h
-        WHERE h.tenant_id = %(tenant_id)s
-          AND h.scope_id = x.scope_id
-          AND h.session_id = x.session_id
-          AND h.granularity = 'session'
-          AND (h.ordinal, h.part) <= (x.ordinal, x.part)
-          AND h.last_ordinal >= x.ordinal
-        OFFSET 0
-    ) AS h
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-bereft AS MATERIALIZED (
-    SELECT b.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) < (x.ordinal, x.part)
-         ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
-        UNION ALL
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) > (x.ordinal, x.part)
-         ORDER BY c.ordinal, c.part LIMIT 1)
-    ) AS b
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-spared AS MATERIALIZED (
-    SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
-),
-tagged AS MATERIALIZED (
-    SELECT chunk_id
-    FROM memsense.find_tagged(ARRAY(SELECT scope_id FROM scope), %(tags)s::text[])
-),
+-- scope: as in one_user.sql
+-- statistics: as in one_user.sql
+-- question: as in one_user.sql
+-- lapsed: as in one_user.sql
+-- hidden: as in one_user.sql
+-- bereft: as in one_user.sql
+-- spared: as in one_user.sql
+-- tagged: as in lookups.sql
 filtered AS MATERIALIZED (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
@@ -102,29 +33,9 @@ filtered AS MATERIALIZED (
                         && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
                 ) IS NOT TRUE
           ) AS failing))
-),
-few AS MATERIALIZED (
-    SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few
-    FROM (
-        SELECT FROM filtered
-        LIMIT (SELECT %(few_share)s * sum(chunk_count) + %(few_least)s + 1 FROM statistics)::bigint
-    ) AS counted
-),
-near AS MATERIALIZED (
-    SELECT e.route, e.chunk_id, e.granularity, e.embedding <#> %(query_vector)s::halfvec AS distance
-    FROM filtered AS f
-    CROSS JOIN LATERAL (
-        SELECT route, chunk_id, granularity, embedding
-        FROM memsense.embeddings
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND chunk_id = f.chunk_id
-          AND model_id = %(model_id)s
-          AND true
-        OFFSET 0
-    ) AS e
-    WHERE (SELECT are_few FROM few)
-),
+)
+-- few: as in filtered.sql
+-- near: as in filtered.sql
 vec_full AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -173,7 +84,7 @@ vec_full AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -222,7 +133,7 @@ vec_user AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_assistant AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -271,7 +182,7 @@ vec_assistant AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_next_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -329,7 +240,7 @@ vec_next_user AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_personal_info AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -378,7 +289,7 @@ facet_personal_info AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_preferences AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -427,7 +338,7 @@ facet_preferences AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_events AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -476,7 +387,7 @@ facet_events AS (
         ORDER BY distance + 0, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 words AS (
     SELECT c.chunk_id, c.granularity, c.score
     FROM memsense.find_ranked(
@@ -486,124 +397,14 @@ words AS (
     WHERE c.granularity = ANY (%(granularities)s::text[])
       AND %(weight_lexical)s > 0
       AND (c.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
-),
-matched AS MATERIALIZED (
-    SELECT chunk_id, granularity, score FROM words
-),
-lexical AS (
-    SELECT
-        array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
-        array_agg(score) FILTER (WHERE granularity = 'turn') AS turn_scores,
-        array_agg(chunk_id) FILTER (WHERE granularity = 'session') AS sessions,
-        array_agg(score) FILTER (WHERE granularity = 'session') AS session_scores
-    FROM (
-        SELECT chunk_id, granularity, score
-        FROM matched
-        ORDER BY score DESC, chunk_id
-        LIMIT %(route_limit)s
-    ) AS best
-),
-routes AS MATERIALIZED (
-    SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
-    UNION ALL
-    SELECT 2 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_user)s::float8 AS weight FROM vec_user
-    UNION ALL
-    SELECT 3 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_assistant)s::float8 AS weight FROM vec_assistant
-    UNION ALL
-    SELECT 4 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_next_user)s::float8 AS weight FROM vec_next_user
-    UNION ALL
-    SELECT 5 AS route, turns, turn_scores, sessions, session_scores, %(weight_lexical)s::float8 AS weight FROM lexical
-    UNION ALL
-    SELECT 6 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_personal_info)s::float8 AS weight FROM facet_personal_info
-    UNION ALL
-    SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
-    UNION ALL
-    SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
-),
-ranked AS (
-    SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
-fused AS MATERIALIZED (
-    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
-),
-hits AS (
-    SELECT
-        array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
-        array_agg(cardinality(chunk_ids)) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_counts,
-        string_agg(array_send(chunk_ids), '') AS hit_chunk_ids,
-        string_agg(array_send(scores), '') AS hit_scores
-    FROM (
-        SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
-        UNION ALL
-        SELECT route, weight, sessions, session_scores FROM routes
-    ) AS listed
-),
-candidates AS (
-    SELECT
-        (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
-        (SELECT array_agg(rrf_score) FROM fused) AS rrf_scores,
-        array_agg(chunk_id) AS payload_ids,
-        array_agg(scope_id) AS scope_ids,
-        array_agg(granularity) AS granularities,
-        array_agg(session_id) AS session_ids,
-        array_agg(ordinal) AS ordinals,
-        array_agg(part) AS parts,
-        array_agg(memory_score) AS memory_scores,
-        array_agg(occurred_at) AS times,
-        array_agg(user_speaker) AS user_speakers,
-        array_agg(assistant_speaker) AS assistant_speakers,
-        jsonb_object_agg(chunk_id, array_append(tags, task_tag)) FILTER (WHERE tags <> '{}' OR task_tag IS NOT NULL) AS tags,
-        NULL::jsonb AS worded,
-        NULL::jsonb AS identified
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
-vectors AS (
-    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
-    FROM memsense.embeddings_full
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-      AND model_id = %(model_id)s
-      AND route = 'full'
-),
-state AS (
-    SELECT jsonb_build_object(
-        'scopes', (SELECT count(*) FROM scope),
-        'recalled_at', statement_timestamp(),
-        'model_id', (SELECT max(model_id) FROM scope),
-        'settings_version', (SELECT max(settings_version) FROM scope),
-        'counts', (SELECT jsonb_object_agg(granularity, chunk_count) FROM statistics),
-        'question', (SELECT jsonb_agg(lexeme ORDER BY lexeme) FROM question),
-        'matches', (SELECT count(*) FROM matched),
-        'waiting', EXISTS (
-            SELECT FROM memsense.jobs
-            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'embed'
-              AND coalesce(model_id = %(model_id)s, true)),
-        'lapsed', (SELECT NOT are_all FROM spared),
-        'speakers', (SELECT speakers FROM scope),
-        'indexed', (SELECT indexed FROM scope),
-        'stale', EXISTS (
-            SELECT FROM memsense.stale_sessions
-            WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
-    ) AS state
 )
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN hits;
+-- matched: as in one_user.sql
+-- lexical: as in one_user.sql
+-- routes: as in one_user.sql
+-- ranked: as in one_user.sql
+-- fused: as in one_user.sql
+-- hits: as in one_user.sql
+-- candidates: as in one_user.sql
+-- vectors: as in one_user.sql
+-- state: as in ts_rank.sql
+-- answer: as in one_user.sql

@@ -1,4 +1,4 @@
-/* recall */ WITH scope AS MATERIALIZED (
+scope AS MATERIALIZED (
     SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
     FROM memsense.namespaces AS n
     JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -6,7 +6,7 @@
       AND s.tenant_id = %(tenant_id)s
       AND n.name = %(namespace)s
       AND s.user_id = %(user_id)s
-),
+)
 statistics AS MATERIALIZED (
     SELECT
         granularity,
@@ -20,18 +20,18 @@ statistics AS MATERIALIZED (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = (SELECT scope_id FROM scope)
     GROUP BY granularity
-),
+)
 question AS MATERIALIZED (
     SELECT DISTINCT lexeme
     FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
+)
 lapsed AS MATERIALIZED (
     SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
     FROM memsense.chunks
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
       AND expires_at <= now()
-),
+)
 hidden AS MATERIALIZED (
     SELECT chunk_id FROM lapsed
     UNION ALL
@@ -49,7 +49,7 @@ hidden AS MATERIALIZED (
         OFFSET 0
     ) AS h
     WHERE x.granularity = 'turn' AND x.status = 'active'
-),
+)
 bereft AS MATERIALIZED (
     SELECT b.chunk_id
     FROM lapsed AS x
@@ -67,10 +67,10 @@ bereft AS MATERIALIZED (
          ORDER BY c.ordinal, c.part LIMIT 1)
     ) AS b
     WHERE x.granularity = 'turn' AND x.status = 'active'
-),
+)
 spared AS MATERIALIZED (
     SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
-),
+)
 vec_full AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -87,7 +87,7 @@ vec_full AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -104,7 +104,7 @@ vec_user AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_assistant AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -121,7 +121,7 @@ vec_assistant AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_next_user AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -140,7 +140,7 @@ vec_next_user AS (
         ORDER BY distance, previous_chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_personal_info AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -157,7 +157,7 @@ facet_personal_info AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_preferences AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -174,7 +174,7 @@ facet_preferences AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_events AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -191,7 +191,7 @@ facet_events AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
@@ -220,7 +220,7 @@ terms AS MATERIALIZED (
     ) AS found USING (granularity, lexeme)
     WHERE statistics.granularity = ANY (%(granularities)s::text[])
       AND statistics.chunk_count > 0
-),
+)
 drivers AS MATERIALIZED (
     SELECT lexeme
     FROM (
@@ -234,7 +234,7 @@ drivers AS MATERIALIZED (
         WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
     ) AS by_rarity
     WHERE postings <= %(postings_budget)s OR position = 1
-),
+)
 postings AS (
     SELECT
         t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
@@ -259,7 +259,7 @@ postings AS (
       AND %(weight_lexical)s > 0
       AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
     OFFSET 0
-),
+)
 frequencies AS (
     SELECT
         chunk_id, granularity,
@@ -282,21 +282,21 @@ frequencies AS (
         * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
     FROM postings
     OFFSET 0
-),
+)
 words AS (
     SELECT chunk_id, granularity, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
     GROUP BY chunk_id, granularity
-),
+)
 ceiling AS (
     SELECT granularity, (%(k1)s + 1) * sum(idf) + 0 AS ceiling
     FROM terms
     GROUP BY granularity
-),
+)
 matched AS MATERIALIZED (
     SELECT chunk_id, granularity, score FROM words
-),
+)
 lexical AS (
     SELECT
         array_agg(chunk_id) FILTER (WHERE granularity = 'turn') AS turns,
@@ -309,7 +309,7 @@ lexical AS (
         ORDER BY score DESC, chunk_id
         LIMIT %(route_limit)s
     ) AS best
-),
+)
 routes AS MATERIALIZED (
     SELECT 1 AS route, turns, turn_scores, sessions, session_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
@@ -326,7 +326,7 @@ routes AS MATERIALIZED (
     SELECT 7 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
     UNION ALL
     SELECT 8 AS route, turns, turn_scores, sessions, session_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
-),
+)
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
@@ -334,14 +334,14 @@ ranked AS (
         UNION ALL
         SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
-),
+)
 fused AS MATERIALIZED (
     SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
     FROM ranked
     GROUP BY chunk_id
     ORDER BY rrf_score DESC, chunk_id
     LIMIT %(candidate_limit)s
-),
+)
 hits AS (
     SELECT
         array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
@@ -353,7 +353,7 @@ hits AS (
         UNION ALL
         SELECT route, weight, sessions, session_scores FROM routes
     ) AS listed
-),
+)
 candidates AS (
     SELECT
         (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
@@ -375,7 +375,7 @@ candidates AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
+)
 vectors AS (
     SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
     FROM memsense.embeddings_full
@@ -384,7 +384,7 @@ vectors AS (
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
       AND model_id = %(model_id)s
       AND route = 'full'
-),
+)
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
@@ -407,6 +407,7 @@ state AS (
             WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope))
     ) AS state
 )
+answer AS (
 SELECT
     state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
     session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
@@ -414,4 +415,5 @@ SELECT
 FROM state
 CROSS JOIN candidates
 CROSS JOIN vectors
-CROSS JOIN hits;
+CROSS JOIN hits
+)

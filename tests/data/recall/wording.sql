@@ -1,76 +1,10 @@
-/* recall */ WITH scope AS MATERIALIZED (
-    SELECT s.scope_id, s.speakers, s.indexed, n.namespace_id, n.language, n.model_id, n.settings_version
-    FROM memsense.namespaces AS n
-    JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-    WHERE n.tenant_id = %(tenant_id)s
-      AND s.tenant_id = %(tenant_id)s
-      AND n.name = %(namespace)s
-      AND s.user_id = %(user_id)s
-),
-statistics AS MATERIALIZED (
-    SELECT
-        granularity,
-        sum(chunk_count)::float8 AS chunk_count,
-        greatest(sum(user_length) / nullif(sum(chunk_count), 0), 1)::float8 AS user_average,
-        greatest(sum(assistant_length) / nullif(sum(chunk_count), 0), 1)::float8 AS assistant_average,
-        greatest(sum(tag_length) / nullif(sum(chunk_count), 0), 1)::float8 AS tag_average,
-        greatest(sum(context_length) / nullif(sum(chunk_count), 0), 1)::float8 AS context_average,
-        least(greatest(coalesce(sqrt(sum(user_length) / nullif(sum(assistant_length), 0)::float8), 1), 0.2), 1) AS assistant_weight
-    FROM memsense.scope_statistics
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-    GROUP BY granularity
-),
-question AS MATERIALIZED (
-    SELECT DISTINCT lexeme
-    FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(terms)s))) AS lexeme
-),
-lapsed AS MATERIALIZED (
-    SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
-    FROM memsense.chunks
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = ANY (ARRAY(SELECT scope_id FROM scope))
-      AND expires_at <= now()
-),
-hidden AS MATERIALIZED (
-    SELECT chunk_id FROM lapsed
-    UNION ALL
-    SELECT h.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        SELECT h.chunk_id
-        FROM memsense.chunks AS h
-        WHERE h.tenant_id = %(tenant_id)s
-          AND h.scope_id = x.scope_id
-          AND h.session_id = x.session_id
-          AND h.granularity = 'session'
-          AND (h.ordinal, h.part) <= (x.ordinal, x.part)
-          AND h.last_ordinal >= x.ordinal
-        OFFSET 0
-    ) AS h
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-bereft AS MATERIALIZED (
-    SELECT b.chunk_id
-    FROM lapsed AS x
-    CROSS JOIN LATERAL (
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) < (x.ordinal, x.part)
-         ORDER BY c.ordinal DESC, c.part DESC LIMIT 1)
-        UNION ALL
-        (SELECT c.chunk_id
-         FROM memsense.chunks AS c
-         WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = x.scope_id AND c.session_id = x.session_id
-           AND c.granularity = 'turn' AND c.status = 'active' AND (c.ordinal, c.part) > (x.ordinal, x.part)
-         ORDER BY c.ordinal, c.part LIMIT 1)
-    ) AS b
-    WHERE x.granularity = 'turn' AND x.status = 'active'
-),
-spared AS MATERIALIZED (
-    SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
-),
+-- scope: as in one_user.sql
+-- statistics: as in one_user.sql
+-- question: as in one_user.sql
+-- lapsed: as in one_user.sql
+-- hidden: as in one_user.sql
+-- bereft: as in one_user.sql
+-- spared: as in one_user.sql
 vec_full AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -86,7 +20,7 @@ vec_full AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_user AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -101,7 +35,7 @@ vec_user AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_assistant AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -116,7 +50,7 @@ vec_assistant AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 vec_next_user AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -133,7 +67,7 @@ vec_next_user AS (
         ORDER BY distance, previous_chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_personal_info AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -148,7 +82,7 @@ facet_personal_info AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_preferences AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -163,7 +97,7 @@ facet_preferences AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
+)
 facet_events AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -178,75 +112,10 @@ facet_events AS (
         ORDER BY distance, chunk_id
         LIMIT %(route_limit)s
     ) AS nearest
-),
-terms AS MATERIALIZED (
-    SELECT
-        statistics.granularity,
-        question.lexeme,
-        coalesce(found.document_frequency, 0) AS document_frequency,
-        ln(1 + (chunk_count - coalesce(found.document_frequency, 0) + 0.5)
-             / (coalesce(found.document_frequency, 0) + 0.5)) AS idf,
-        ('''' || replace(replace(question.lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query,
-        1 - %(b)s::float8 AS base,
-        %(b)s / user_average AS user_slope,
-        %(b)s / assistant_average AS assistant_slope,
-        %(b)s / tag_average AS tag_slope,
-        %(b)s / context_average AS context_slope,
-        %(weight_assistant)s * coalesce(assistant_weight, 1) AS assistant_weight,
-        %(weight_context)s * coalesce(assistant_weight, 1) AS context_weight
-    FROM statistics
-    CROSS JOIN question
-    LEFT JOIN (
-        SELECT granularity, lexeme, sum(document_frequency)::float8 AS document_frequency
-        FROM memsense.lexemes
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND granularity = ANY (%(granularities)s::text[])
-          AND lexeme = ANY (ARRAY(SELECT lexeme FROM question))
-        GROUP BY granularity, lexeme
-    ) AS found USING (granularity, lexeme)
-    WHERE statistics.granularity = ANY (%(granularities)s::text[])
-      AND statistics.chunk_count > 0
-),
-drivers AS MATERIALIZED (
-    SELECT lexeme
-    FROM (
-        SELECT
-            lexeme,
-            sum(sum(document_frequency)) OVER by_rarity AS postings,
-            row_number() OVER by_rarity AS position
-        FROM terms
-        WHERE document_frequency > 0
-        GROUP BY lexeme
-        WINDOW by_rarity AS (ORDER BY sum(document_frequency), lexeme)
-    ) AS by_rarity
-    WHERE postings <= %(postings_budget)s OR position = 1
-),
-postings AS (
-    SELECT
-        t.granularity, t.idf, t.query, t.base, t.user_slope, t.assistant_slope, t.tag_slope, t.context_slope,
-        t.assistant_weight, t.context_weight,
-        c.chunk_id, c.tsv, c.user_length, c.assistant_length, c.tag_length, c.context_length,
-        width_bucket(ts_rank(memsense.field_weights(), c.tsv, t.query)::float8, memsense.count_cuts()) AS code
-    FROM terms AS t
-    CROSS JOIN LATERAL (
-        SELECT chunk_id, tsv, user_length, assistant_length, tag_length, context_length
-        FROM memsense.chunks
-        WHERE tenant_id = %(tenant_id)s
-          AND scope_id = (SELECT scope_id FROM scope)
-          AND memsense.scope_lexemes(scope_id, tsv)
-              && ARRAY(SELECT scope.scope_id || ':' || t.lexeme FROM scope)
-          AND memsense.scope_lexemes(scope_id, tsv)
-              && ARRAY(SELECT scope.scope_id || ':' || drivers.lexeme FROM scope CROSS JOIN drivers
-                       WHERE drivers.lexeme = t.lexeme OR t.lexeme NOT IN (SELECT lexeme FROM drivers))
-          AND granularity = t.granularity
-        OFFSET 0
-    ) AS c
-    WHERE t.document_frequency > 0
-      AND %(weight_lexical)s > 0
-      AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-    OFFSET 0
-),
+)
+-- terms: as in one_user.sql
+-- drivers: as in one_user.sql
+-- postings: as in one_user.sql
 frequencies AS (
     SELECT
         chunk_id,
@@ -269,17 +138,17 @@ frequencies AS (
         * context_weight / greatest(base + context_slope * context_length, 1e-9) AS tf
     FROM postings
     OFFSET 0
-),
+)
 words AS (
     SELECT chunk_id, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
     WHERE tf > 0
     GROUP BY chunk_id
-),
+)
 identifiers AS MATERIALIZED (
     SELECT identifier, position, ('''' || replace(replace(identifier, '\', '\\'), '''', '''''') || '''')::tsquery AS query
     FROM unnest(%(identifiers)s::text[]) WITH ORDINALITY AS asked (identifier, position)
-),
+)
 identifier_matches AS MATERIALIZED (
     SELECT c.chunk_id, c.granularity, i.position
     FROM memsense.chunks AS c
@@ -289,7 +158,7 @@ identifier_matches AS MATERIALIZED (
       AND memsense.scope_lexemes(c.scope_id, c.tsv)
           && ARRAY(SELECT scope.scope_id || ':' || identifiers.identifier FROM scope CROSS JOIN identifiers)
       AND granularity = 'turn'
-),
+)
 identifier_weights AS MATERIALIZED (
     SELECT
         granularity, position,
@@ -302,7 +171,7 @@ identifier_weights AS MATERIALIZED (
         GROUP BY granularity, position
     ) AS found USING (granularity, position)
     WHERE chunk_count > 0
-),
+)
 identified AS MATERIALIZED (
     SELECT
         m.chunk_id, m.granularity, round(1e9 * sum(w.idf)) / 1e9 AS score,
@@ -312,12 +181,12 @@ identified AS MATERIALIZED (
     JOIN identifier_weights AS w USING (granularity, position)
     WHERE ((SELECT are_all FROM spared) OR (m.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
     GROUP BY m.chunk_id, m.granularity
-),
+)
 ceiling AS (
     SELECT granularity, (%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity) AS ceiling
     FROM terms
     GROUP BY granularity
-),
+)
 matched AS MATERIALIZED (
     SELECT chunk_id, sum(score) AS score
     FROM (
@@ -326,7 +195,7 @@ matched AS MATERIALIZED (
         SELECT chunk_id, %(identifier_boost)s * score FROM identified WHERE %(weight_lexical)s > 0
     ) AS scored
     GROUP BY chunk_id
-),
+)
 lexical AS (
     SELECT
         array_agg(chunk_id) AS turns,
@@ -337,7 +206,7 @@ lexical AS (
         ORDER BY score DESC, chunk_id
         LIMIT %(route_limit)s
     ) AS best
-),
+)
 routes AS MATERIALIZED (
     SELECT 1 AS route, turns, turn_scores, %(weight_vec_full)s::float8 AS weight FROM vec_full
     UNION ALL
@@ -354,20 +223,14 @@ routes AS MATERIALIZED (
     SELECT 7 AS route, turns, turn_scores, %(weight_facet_preferences)s::float8 AS weight FROM facet_preferences
     UNION ALL
     SELECT 8 AS route, turns, turn_scores, %(weight_facet_events)s::float8 AS weight FROM facet_events
-),
+)
 ranked AS (
     SELECT unnest(chunk_ids) AS chunk_id, weight / (%(rrf_k)s + generate_subscripts(chunk_ids, 1)) AS share
     FROM (
         SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
     ) AS listed
-),
-fused AS MATERIALIZED (
-    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
-    FROM ranked
-    GROUP BY chunk_id
-    ORDER BY rrf_score DESC, chunk_id
-    LIMIT %(candidate_limit)s
-),
+)
+-- fused: as in one_user.sql
 hits AS (
     SELECT
         array_agg(route) FILTER (WHERE chunk_ids IS NOT NULL) AS hit_routes,
@@ -377,7 +240,7 @@ hits AS (
     FROM (
         SELECT route, weight, turns AS chunk_ids, turn_scores AS scores FROM routes
     ) AS listed
-),
+)
 candidates AS (
     SELECT
         (SELECT array_agg(chunk_id) FROM fused) AS chunk_ids,
@@ -405,16 +268,8 @@ candidates AS (
     WHERE tenant_id = %(tenant_id)s
       AND scope_id = (SELECT scope_id FROM scope)
       AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-),
-vectors AS (
-    SELECT array_agg(chunk_id) AS embedded, string_agg(halfvec_send(embedding), '') AS embeddings
-    FROM memsense.embeddings_full
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM fused))
-      AND model_id = %(model_id)s
-      AND route = 'full'
-),
+)
+-- vectors: as in one_user.sql
 state AS (
     SELECT jsonb_build_object(
         'scopes', (SELECT count(*) FROM scope),
@@ -434,11 +289,4 @@ state AS (
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
     ) AS state
 )
-SELECT
-    state, chunk_ids, rrf_scores, hit_routes, hit_counts, hit_chunk_ids, hit_scores, payload_ids, scope_ids, granularities,
-    session_ids, ordinals, parts, memory_scores, times, user_speakers, assistant_speakers, tags, worded, identified,
-    embedded, embeddings
-FROM state
-CROSS JOIN candidates
-CROSS JOIN vectors
-CROSS JOIN hits;
+-- answer: as in one_user.sql
