@@ -1,5 +1,6 @@
-"""Runs the revisions in one transaction, with the views and functions dropped before it and
-created after it, at the newest revision.
+"""Environment of the migrations: runs the revisions in one transaction.
+
+Views and functions are dropped first, and created again at the newest revision.
 """
 
 from sqlalchemy import create_engine, pool, text
@@ -8,11 +9,11 @@ from alembic import context
 from memsense.db.migrate import drop_policies, lift_policies, load_views, run_text, secure
 from memsense.search.recall.statement import load_functions
 
-LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number serves
+LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed number will do
 
 VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'"
 
-# Those that an index or a table needs belong to a revision and stay.
+# Functions that an index or a table depends on belong to a revision, and stay.
 FUNCTIONS = """
     SELECT p.oid::regprocedure::text
     FROM pg_proc AS p
@@ -25,10 +26,10 @@ FUNCTIONS = """
 
 
 def run() -> None:
-    """Drop the views and functions, migrate, create and secure all again: all or nothing."""
+    """Migrate in one transaction, and create all views, functions and policies again."""
     url = context.config.get_main_option("sqlalchemy.url")
     assert url is not None
-    # Prepared is nothing: a pooler would leave it to the next client.
+    # No prepared statements: a pooler would leave them to its next client.
     engine = create_engine(url, poolclass=pool.NullPool, connect_args={"prepare_threshold": None})
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
@@ -46,7 +47,7 @@ def run() -> None:
             run_text(connection, load_views())
             run_text(connection, load_functions())
             secure(connection)
-        else:  # an older memsense names no tenant to the server
+        else:  # an older memsense sets no tenant, so its reads would see no rows
             drop_policies(connection)
 
 

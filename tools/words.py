@@ -35,10 +35,7 @@ CHECKED = ("memsense", "tools", "alembic", "examples", "benchmarks")
 
 EXEMPT: tuple[str, ...] = (
     "benchmarks",
-    "alembic",
     "examples",
-    "memsense/__init__.py",
-    "memsense/__main__.py",
     "memsense/cli",
     "memsense/client",
     "memsense/config.py",
@@ -52,7 +49,6 @@ EXEMPT: tuple[str, ...] = (
     "memsense/fusion.py",
     "memsense/graph",
     "memsense/hooks",
-    "memsense/hosts",
     "memsense/ingest",
     "memsense/inputs.py",
     "memsense/integrations",

@@ -1,4 +1,4 @@
-"""The first schema: tenants, scopes, chunks, embeddings, lexical statistics, events, ledger."""
+"""First schema: tenants, scopes, chunks, embeddings, lexical statistics, events, ledger."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop everything; the data is gone with it."""
+    """Drop all tables, with their data."""
     op.execute(
         "DROP TABLE memsense.ingested_messages, memsense.events, memsense.embeddings,"
         " memsense.chunks, memsense.lexemes, memsense.scope_statistics, memsense.scopes,"

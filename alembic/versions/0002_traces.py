@@ -1,4 +1,4 @@
-"""Traces: what searches found, candidate by candidate, kept for explanation and replay."""
+"""Traces: recorded searches with all their candidates, for explanation and replay."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Settings, stored profiles and projects: what a namespace tunes and pools at run time."""
+"""Settings, stored profiles and projects of a namespace, which can be changed at run time."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop settings and projects; searches go back to the shipped defaults."""
+    """Drop settings and projects. Searches use the built-in defaults again."""
     op.execute(
         "DROP TABLE memsense.project_sessions, memsense.projects, memsense.settings_history,"
         " memsense.profiles, memsense.settings"

@@ -1,4 +1,4 @@
-"""Entities: what the chunks mention, and which entities they mention together."""
+"""Entities that the chunks mention, and pairs of entities mentioned together."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop what extraction found; `memsense entities rebuild` finds it again."""
+    """Drop the extracted entities. `memsense entities rebuild` extracts them again."""
     op.execute("DROP TABLE memsense.edges, memsense.mentions, memsense.entities")
     op.execute("DROP FUNCTION memsense.scope_spellings(integer, text)")
     op.execute("DROP FUNCTION memsense.spellings(text)")

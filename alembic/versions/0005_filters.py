@@ -1,4 +1,4 @@
-"""An index for the filter by tags."""
+"""Index for the filter by tags."""
 
 from pathlib import Path
 
@@ -15,6 +15,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Filter by tags without an index again."""
+    """Drop the index."""
     op.execute("DROP INDEX memsense.chunks_scope_tags")
     op.execute("DROP FUNCTION memsense.scope_tags(integer, text[])")

@@ -1,4 +1,4 @@
-"""Nothing but the functions that recall calls, which every migration creates anew."""
+"""Functions that recall calls; every migration creates them, so no table changes here."""
 
 revision = "0006"
 down_revision = "0005"

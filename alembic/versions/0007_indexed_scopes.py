@@ -1,4 +1,4 @@
-"""A scope that has indexes of its own is called indexed."""
+"""New name for a column of scopes: a scope with its own indexes is called indexed."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Call it promoted again."""
+    """Rename the column back to promoted."""
     op.execute("ALTER TABLE memsense.scopes RENAME COLUMN indexed TO promoted")

@@ -1,4 +1,4 @@
-"""What was found in a chunk stands in a table of its own."""
+"""Table for the entities found in a chunk, formerly a column of chunks."""
 
 from pathlib import Path
 
@@ -26,5 +26,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Move it back."""
+    """Move the table's contents back into the column of chunks."""
     op.execute(_BACK)

@@ -1,4 +1,4 @@
-"""A forgotten exchange does not keep the same content from being stored again."""
+"""Unique content without forgotten exchanges, so that their content can be stored again."""
 
 from pathlib import Path
 
@@ -22,5 +22,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Every content once again; what was stored twice gets a hash of its own."""
+    """Require unique content again. Content that is stored twice gets a hash of its own."""
     op.execute(_BACK)

@@ -1,4 +1,4 @@
-"""Session chunks are made after their turns; a search may leave its granularity open."""
+"""Marks of sessions whose chunks are still to be made; traces may leave the granularity open."""
 
 from pathlib import Path
 
@@ -22,5 +22,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop the marks: what was not made stays so until its session grows."""
+    """Drop the marks. Missing session chunks are then made only when their session grows."""
     op.execute(_BACK)

@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: token vectors can be made again."""
+    """Drop the table. Token vectors can be computed again."""
     op.execute("DROP TABLE memsense.token_vectors")

@@ -1,4 +1,4 @@
-"""Chunks know how many parts their exchange has, and how much of their text repeats its opening."""
+"""Columns for the number of parts of an exchange, and for the length of the repeated opening."""
 
 from pathlib import Path
 
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop both; parts lose the opening, in their text: a re-indexing takes its words away too."""
+    """Drop both columns and cut the opening from the texts. Only a reindex removes its words."""
     op.execute(_BACK)

@@ -1,4 +1,4 @@
-"""A trace holds the least score that its search asked for."""
+"""Column for the minimum score of a recorded search."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the column."""
     op.execute("ALTER TABLE memsense.traces DROP COLUMN min_score")

@@ -1,4 +1,4 @@
-"""The model in the keys of vectors, so that a chunk may have those of several models."""
+"""The model in the keys of vectors, so that a chunk can have vectors of several models."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ down_revision = "0013"
 
 
 def upgrade() -> None:
-    """Put it there, as written in the SQL file of the same name."""
+    """Change the keys, as written in the SQL file of the same name."""
     run_file(op.get_bind(), Path(__file__).with_suffix(".sql"))
 
 
 def downgrade() -> None:
-    """Take it out: vectors of models that are not searched with go, and HNSW indexes of one model
-    too, which `optimise` builds again for all.
+    """Remove the model from the keys. Vectors of models that searches don't use are deleted, and so
+    are the HNSW indexes of a single model; `optimise` builds them again for all vectors.
     """
     run_file(op.get_bind(), Path(__file__).with_suffix(".down.sql"))

@@ -1,4 +1,4 @@
-"""Work that writes leave for later, in a table of its own."""
+"""Table of jobs: work that writes leave for later."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: what waits for its vectors is in the view pending_embeddings, too."""
+    """Drop the table. The view pending_embeddings still lists chunks without vectors."""
     op.execute("DROP TABLE memsense.jobs")

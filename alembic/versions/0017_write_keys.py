@@ -1,4 +1,4 @@
-"""The keys of writes, by which one that is run again is known."""
+"""Idempotency keys of writes, which identify a repeated write."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: what is run again is then done again."""
+    """Drop the table. A repeated write is then executed again."""
     op.execute("DROP TABLE memsense.write_keys")

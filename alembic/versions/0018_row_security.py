@@ -1,6 +1,6 @@
 """Row-level security: every upgrade ends by putting a policy on each table that has a tenant.
 
-The policies stand in `sql/security.sql`, since what they guard grows with each revision.
+The policies are in `sql/security.sql`, because each revision may add tables to them.
 """
 
 revision = "0018"
@@ -8,8 +8,8 @@ down_revision = "0017"
 
 
 def upgrade() -> None:
-    """Nothing here: `env.py` secures the tables once all revisions are through."""
+    """Change nothing: `env.py` creates the policies after all revisions."""
 
 
 def downgrade() -> None:
-    """Nothing either: `env.py` takes the policies away below the newest revision."""
+    """Change nothing: `env.py` drops the policies below the newest revision."""

@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it; what is stored now stays."""
+    """Drop the table. Current versions stay stored."""
     op.execute("DROP TABLE memsense.superseded_chunks")

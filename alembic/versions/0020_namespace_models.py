@@ -1,4 +1,4 @@
-"""The models that a namespace has vectors of, beside the one that it is searched with."""
+"""Models that a namespace has vectors for, besides the one that its searches use."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.execute("DROP TABLE memsense.namespace_models")

@@ -1,4 +1,4 @@
-"""The keys by which programs reach a server of memsense."""
+"""Access keys, with which programs use a memsense server."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: no key opens anything any more."""
+    """Drop the table. No access key is valid any more."""
     op.execute("DROP TABLE memsense.access_keys")

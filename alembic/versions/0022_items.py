@@ -1,4 +1,4 @@
-"""Items: values under keys that frameworks keep beside conversations."""
+"""Items: values that frameworks store under keys, separate from conversations."""
 
 from pathlib import Path
 
@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them with what is in them."""
+    """Drop the tables, with their data."""
     op.execute("DROP TABLE memsense.item_vectors, memsense.items")

@@ -1,4 +1,4 @@
-"""When a chunk expires, and receipts of what was swept then."""
+"""Expiry times of chunks, and receipts of expired chunks that were erased."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them: what would have expired stays. Receipts stay too, as those of chunks."""
+    """Drop both. Chunks no longer expire; receipts of expired ones become receipts of chunks."""
     op.execute("ALTER TABLE memsense.chunks DROP COLUMN expires_at")
     op.execute("UPDATE memsense.erasures SET kind = 'chunk' WHERE kind = 'expired'")
     op.execute(

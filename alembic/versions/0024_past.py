@@ -1,4 +1,4 @@
-"""What chunks were before each change, and when a recorded search read them."""
+"""Earlier states of chunks, and the time at which a recorded search read them."""
 
 from pathlib import Path
 
@@ -15,6 +15,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: searches know the present alone."""
+    """Drop the table. Searches see only the present state."""
     op.execute("DROP TABLE memsense.past_chunks")
     op.execute("ALTER TABLE memsense.traces DROP COLUMN recalled_at")

@@ -1,4 +1,4 @@
-"""Keys that open one user's memory alone."""
+"""Access keys for the memory of one user."""
 
 from pathlib import Path
 
@@ -15,6 +15,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it, with the keys that it held to one user: they would open the whole tenant."""
+    """Drop the column and the keys of one user, which would open the whole tenant without it."""
     op.execute("DELETE FROM memsense.access_keys WHERE user_id IS NOT NULL")
     op.execute("ALTER TABLE memsense.access_keys DROP COLUMN user_id")

@@ -1,4 +1,4 @@
-"""Vectors that a memory's HNSW indexes do not have yet."""
+"""Marks of vectors that are not yet in the HNSW indexes."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them, and with the column the HNSW indexes that leave fresh vectors out, which
-    `optimise` builds again with all.
+    """Drop the columns and the index, and with them the HNSW indexes that exclude fresh vectors.
+    `optimise` builds those again with all vectors.
     """
     op.execute("UPDATE memsense.scopes SET indexed = false WHERE keeps_fresh")
     op.execute("ALTER TABLE memsense.scopes DROP COLUMN keeps_fresh")
