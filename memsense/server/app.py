@@ -1,4 +1,4 @@
-"""Puts the server together: routes, errors, limits and headers."""
+"""Assembly of the server: routes, page, errors, guards and headers."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -13,13 +13,22 @@ from memsense.server.options import ServerOptions
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
+    from starlette.responses import RedirectResponse
     from starlette.routing import Route
     from starlette.types import ASGIApp
 
-    from memsense.server.guards import check_name, check_origin, check_query
-    from memsense.server.limits import BodyLimit
-    from memsense.server.page.app import add_page, is_of_page, tell_error
-    from memsense.server.problems import Problem, ProblemError, add_handlers, tell_problem
+    from memsense.server.guards import BodyLimit, check_host, check_origin, check_query
+    from memsense.server.page import ask, sign_in, traces
+    from memsense.server.page import health as health_page
+    from memsense.server.page import memories as memories_page
+    from memsense.server.page.render import render_error
+    from memsense.server.page.visitors import (
+        HOME,
+        PageSessions,
+        SignInNeededError,
+        sign_in_path,
+    )
+    from memsense.server.problems import Problem, ProblemError, add_handlers, problem_response
     from memsense.server.routes import health, memories, operating, searches
     from memsense.server.state import ServerState
 except ImportError as error:
@@ -36,85 +45,95 @@ def create_app(
     *,
     mounts: Mapping[str, ASGIApp] | None = None,
 ) -> FastAPI:
-    """The server as an ASGI application over open memories, which its caller closes.
+    """Return the server as an ASGI application over open memories, which the caller closes.
 
-    `mounts` are further applications by the path that each answers at; the lifespan of one that has
-    any is entered with the server's. Raises ConfigurationError where others than this machine would
-    need no key.
+    Args:
+        tenants: The open memories.
+        options: The address and the limits.
+        mounts: More applications, by the path that each answers at. If one has a lifespan, it runs
+            within the server's.
+
+    Raises:
+        ConfigurationError: If other machines could reach the server without a key.
     """
-    options.check_place()
-    app = FastAPI(
-        title="memsense",
-        summary=SUMMARY,
-        version=memsense.__version__,
-        lifespan=_lifespan(mounts or {}),
-        docs_url=None,
-        redoc_url=None,
-        openapi_url="/v1/openapi.json",
-    )
-    app.state.server = ServerState(tenants, options)
-    add_handlers(app, _tell)
-    for module in (memories, searches, operating, health):
-        app.include_router(module.router, dependencies=[Depends(check_query)])
-    add_page(app)
-    for path, mounted in (mounts or {}).items():
-        app.router.routes.append(Route(path, mounted))
-    app.openapi = lambda: _openapi(app)
-    app.add_middleware(BodyLimit, largest=options.largest_body)
-    app.middleware("http")(_watch)
-    return app
+    options.check_address()
 
-
-def _lifespan(mounts: Mapping[str, ASGIApp]) -> Callable[[FastAPI], Any]:
     @asynccontextmanager
-    async def run(_: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+        # Starlette does not run the lifespan of a mounted application, which MCP's needs.
         async with AsyncExitStack() as stack:
-            for mounted in mounts.values():
+            for mounted in (mounts or {}).values():
                 router = getattr(mounted, "router", None)
                 if router is not None:
                     await stack.enter_async_context(router.lifespan_context(mounted))
             yield
 
-    return run
+    app = FastAPI(
+        title="memsense",
+        summary=SUMMARY,
+        version=memsense.__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    app.state.server = ServerState(tenants, options)
+    app.state.page_sessions = PageSessions()
+    add_handlers(app, _error_response)
+    app.add_exception_handler(
+        SignInNeededError,
+        lambda request, _: RedirectResponse(sign_in_path(request), status_code=303),
+    )
+    for module in (memories, searches, operating, health):
+        app.include_router(module.router, dependencies=[Depends(check_query)])
+    for module in (sign_in, ask, memories_page, traces, health_page):
+        app.include_router(module.router)
+    for path, mounted in (mounts or {}).items():
+        # A Route, not a Mount: a Mount would redirect /mcp to /mcp/.
+        app.router.routes.append(Route(path, mounted))
+    app.openapi = lambda: _openapi(app)
+    app.add_middleware(BodyLimit, largest=options.largest_body)
+    app.middleware("http")(_guard_and_count)
+    return app
 
 
-async def _watch(request: Request, call_next: Callable[[Request], Any]) -> Response:
-    """Guard and count every request."""
+async def _guard_and_count(request: Request, call_next: Callable[[Request], Any]) -> Response:
+    """Check each request before its route, count it, and set the headers of its answer."""
     state: ServerState = request.app.state.server
     started, status = time.perf_counter(), 500
     try:
-        response = await _guard(request, call_next)
+        try:
+            check_host(request, state.options)
+            check_origin(request)
+        except ProblemError as error:
+            response = _error_response(request, error)
+        else:
+            response = await call_next(request)
         status = response.status_code
     finally:
+        # By the route's pattern: the paths themselves hold ids, and would be a counter each.
         route = getattr(request.scope.get("route"), "path", "other")
-        taken = time.perf_counter() - started
-        state.metrics.count(request.method, route, status, taken)
+        state.metrics.count(request.method, route, status, time.perf_counter() - started)
     response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    # No proxy or browser may keep memories, unless a route says so of a static file.
     response.headers.setdefault("Cache-Control", "no-store")
     return response
 
 
-async def _guard(request: Request, call_next: Callable[[Request], Any]) -> Response:
-    try:
-        check_name(request, request.app.state.server.options)
-        check_origin(request)
-    except ProblemError as error:
-        return _tell(request, error)
-    return await call_next(request)
-
-
-def _tell(request: Request, error: Exception) -> Response:
-    return tell_error(error) if is_of_page(request) else tell_problem(error)
+def _error_response(request: Request, error: Exception) -> Response:
+    is_page = request.url.path.startswith(HOME)
+    return render_error(error) if is_page else problem_response(error)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI text, in which each error is a problem."""
+    """Return the OpenAPI document, in which every error is a problem."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
         schemas = schema["components"]["schemas"]
         schemas["Problem"] = Problem.model_json_schema()
+        # FastAPI describes its own form of validation errors, which this server never sends.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         app.openapi_schema = schema

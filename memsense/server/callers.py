@@ -1,7 +1,7 @@
-"""Who asks: the key that a request shows, its tenant, its scopes, and its memory.
+"""Callers of the API: the key of a request, with its tenant, scopes and memory.
 
-A key of one user's has that user's memory and no other: what the whole tenant's alone can do is not
-there to be called, and each route that needs it says so by `whole`.
+A key that is bound to one user opens only that user's memory. A route that works on the whole
+tenant asks for it by `Caller.whole`, which refuses such a key.
 """
 
 from collections.abc import Callable, Coroutine
@@ -13,24 +13,24 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from memsense.client.aio import AsyncMemSense, AsyncUserMemory
 from memsense.inputs import shorten
-from memsense.server.limits import whole_seconds
+from memsense.server.guards import format_retry_after
 from memsense.server.problems import ProblemError
 from memsense.server.state import ServerState
 from memsense.store.access import SCOPES, KeyScope
 
-NO_KEY = "show a key: 'Authorization: Bearer ms_...'; 'memsense key create' makes one"
+NO_KEY = "send a key: 'Authorization: Bearer ms_...'; 'memsense key create' creates one"
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="memsense"'}
 
 bearer = HTTPBearer(
-    auto_error=False, scheme_name="key", description="a key of `memsense key create`"
+    auto_error=False, scheme_name="key", description="a key that `memsense key create` has printed"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whoever shows a key: acts for its tenant, or one user of it, within its scopes.
+    """The owner of a key, who acts for its tenant, or for one user of it, within its scopes.
 
-    `name` goes into receipts.
+    `name` identifies the key in receipts of erasures.
     """
 
     tenant: str
@@ -40,100 +40,103 @@ class Caller:
 
     @property
     def user_id(self) -> str | None:
-        """Whose memory the key opens; None for the whole tenant's."""
+        """The user that the key is bound to, or None for a key to the whole tenant."""
         return self.memory.user_id if isinstance(self.memory, AsyncUserMemory) else None
 
     def whole(self) -> AsyncMemSense:
-        """The whole tenant's memory; raises ProblemError for a key of one user's."""
+        """Return the whole tenant's memory; raises ProblemError for a key of one user."""
         if isinstance(self.memory, AsyncUserMemory):
-            raise ProblemError(403, f"this is about the whole tenant, and {self._opens()}")
+            raise ProblemError(403, f"this concerns the whole tenant, but {self._limits()}")
         return self.memory
 
     def whose(self, user_id: str | None, *, all_users: bool = False) -> dict[str, Any]:
-        """The keywords that say whose memory a call is about, as far as the request said it.
+        """Return the arguments of a call that say whose memory it works on.
 
-        Raises ProblemError where a key of one user's is to open another's, or everybody's.
+        Raises ProblemError if a key of one user asks for another user's memory, or everybody's.
         """
         own = self.user_id
         if own is None:
             return {"user_id": user_id} | ({"all_users": True} if all_users else {})
         if all_users:
-            raise ProblemError(403, f"all_users is everybody, and {self._opens()}")
+            raise ProblemError(403, f"all_users means every user's memory, but {self._limits()}")
         if user_id is not None and user_id != own:
-            raise ProblemError(403, f"{shorten(user_id)} is another user, and {self._opens()}")
+            raise ProblemError(403, f"{shorten(user_id)} is another user, but {self._limits()}")
+        # The memory of such a key is a UserMemory already, whose methods take no user.
         return {}
 
     def narrowed(self, user_id: str | None) -> AsyncMemSense | AsyncUserMemory:
-        """The memory that the key opens, or that of one user in it; raises ProblemError."""
+        """Return the key's memory, or that of one user in it; raises ProblemError."""
         self.whose(user_id)
         return self.memory if user_id is None else self.of_user(user_id)
 
     def of_user(self, user_id: str) -> AsyncUserMemory:
-        """One user's memory; raises ProblemError where the key is another's."""
+        """Return one user's memory; raises ProblemError if the key is bound to another user."""
         self.whose(user_id)
         memory = self.memory
         return memory if isinstance(memory, AsyncUserMemory) else memory.for_user(user_id)
 
     def may(self, scope: KeyScope) -> bool:
-        """Whether the key opens that."""
+        """Return whether the key has the scope."""
         return scope in self.scopes
 
-    def _opens(self) -> str:
-        return f"the key opens the memory of {shorten(self.user_id)} alone"
+    def _limits(self) -> str:
+        return f"the key opens only the memory of {shorten(self.user_id)}"
 
 
 def state_of(request: Request) -> ServerState:
-    """What all requests share."""
+    """Return the state that all requests share."""
     return request.app.state.server
 
 
 async def find_caller(state: ServerState, key: str | None, address: str) -> Caller:
-    """Who shows this key; raises ProblemError for none, a wrong one, and one too busy."""
+    """Return the caller with this key; raises ProblemError if it is missing, wrong or too busy."""
     if not state.options.needs_key:
         tenant = state.tenants.settings.tenant
-        _take_turn(state, "local")
+        _take_token(state, "local")
         memory = await state.memory(tenant)
         return Caller(tenant=tenant, name="local", scopes=frozenset(SCOPES), memory=memory)
     if key is None:
         raise ProblemError(401, NO_KEY, CHALLENGE)
-    found = await state.verify(key)
-    if found is None:  # whoever shows a right one waits for nobody else's wrong ones
+    access_key = await state.verify(key)
+    if access_key is None:
+        # Counted after the check: a caller with a valid key is never delayed by the wrong keys
+        # that others send from the same address, such as a proxy's.
         if seconds := state.wrong_keys.take(address):
-            raise _too_many("too many wrong keys were shown", seconds)
-        raise ProblemError(401, f"the key opens nothing; {NO_KEY}", CHALLENGE)
-    _take_turn(state, f"{found.tenant}/{found.key_id}")
-    memory = await state.memory(found.tenant)
+            raise _too_many("too many wrong keys from this address", seconds)
+        raise ProblemError(401, f"the key is wrong, expired or revoked; {NO_KEY}", CHALLENGE)
+    _take_token(state, f"{access_key.tenant}/{access_key.key_id}")
+    memory = await state.memory(access_key.tenant)
     return Caller(
-        tenant=found.tenant,
-        name=f"{found.name} ({found.key_id})",
-        scopes=frozenset(found.scopes),
-        memory=memory if found.user_id is None else memory.for_user(found.user_id),
+        tenant=access_key.tenant,
+        name=f"{access_key.name} ({access_key.key_id})",
+        scopes=frozenset(access_key.scopes),
+        memory=memory if access_key.user_id is None else memory.for_user(access_key.user_id),
     )
 
 
-def _take_turn(state: ServerState, bucket: str) -> None:
+def _take_token(state: ServerState, bucket: str) -> None:
     if seconds := state.requests.take(bucket):
-        raise _too_many("this key asks too often", seconds)
+        raise _too_many("this key sends too many requests", seconds)
 
 
-def _too_many(what: str, seconds: float) -> ProblemError:
-    wait = whole_seconds(seconds)
-    return ProblemError(429, f"{what}: wait {wait} s", {"Retry-After": wait})
+def _too_many(reason: str, seconds: float) -> ProblemError:
+    wait = format_retry_after(seconds)
+    return ProblemError(429, f"{reason}: wait {wait} s", {"Retry-After": wait})
 
 
 def address_of(request: Request) -> str:
-    """Where the request comes from, as the connection says."""
+    """Return the address that the connection comes from."""
     return request.client.host if request.client else "unknown"
 
 
 def require(scope: KeyScope) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """A dependency: the caller, whose key must have this scope."""
+    """Return a dependency that finds the caller, whose key must have the scope."""
 
     async def find(
         request: Request,
-        shown: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)] = None,
     ) -> Caller:
-        key = shown.credentials if shown else None
+        key = credentials.credentials if credentials else None
         caller = await find_caller(state_of(request), key, address_of(request))
         require_scope(caller, scope)
         return caller
@@ -142,15 +145,16 @@ def require(scope: KeyScope) -> Callable[..., Coroutine[Any, Any, Caller]]:
 
 
 def require_scope(caller: Caller, scope: KeyScope) -> None:
-    """Raise ProblemError unless the caller's key has this scope."""
+    """Raise ProblemError unless the caller's key has the scope."""
     if not caller.may(scope):
-        has = ", ".join(name for name in SCOPES if caller.may(name))
-        never = ", which no key of one user's has" if scope == "admin" and caller.user_id else ""
-        raise ProblemError(403, f"this needs the scope {scope}{never}; the key has {has}")
+        scopes = ", ".join(name for name in SCOPES if caller.may(name))
+        is_impossible = scope == "admin" and caller.user_id is not None
+        hint = ", which a key of one user can't have" if is_impossible else ""
+        raise ProblemError(403, f"this needs the scope {scope}{hint}; the key has {scopes}")
 
 
 Reader = Annotated[Caller, Depends(require("read"))]
 Writer = Annotated[Caller, Depends(require("write"))]
 Forgetter = Annotated[Caller, Depends(require("forget"))]
 Admin = Annotated[Caller, Depends(require("admin"))]
-"""Of the whole tenant: a key of one user's never has this scope."""
+"""Only keys to the whole tenant have this scope."""

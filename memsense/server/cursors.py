@@ -1,4 +1,4 @@
-"""Parameters of lists: how many, and behind which item."""
+"""Parameters of lists: the limit and the cursor."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -9,16 +9,16 @@ from memsense.client.cursors import read_cursor
 from memsense.errors import InvalidInputError
 from memsense.server.problems import ProblemError
 
-Limit = Annotated[int, Query(ge=1, le=200, description="how many at most")]
+Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
 
 
 def _cursor_of(kind: str) -> Callable[[str | None], str | None]:
-    """A dependency: the cursor, which is refused unless it is one of this kind of list."""
+    """Return a dependency that reads the cursor, and refuses one of another kind of list."""
 
     def check(
         cursor: Annotated[
             str | None,
-            Query(description="`next_cursor` of the page before, with the same filters"),
+            Query(description="`next_cursor` of the previous page, with the same filters"),
         ] = None,
     ) -> str | None:
         if cursor is not None:
@@ -29,7 +29,7 @@ def _cursor_of(kind: str) -> Callable[[str | None], str | None]:
 
 
 def check_cursor(kind: str, cursor: str) -> None:
-    """Raise ProblemError unless it is a cursor of this kind of list."""
+    """Raise ProblemError unless the cursor belongs to this kind of list."""
     try:
         read_cursor(kind, cursor)
     except InvalidInputError as error:

@@ -1,47 +1,124 @@
-"""Guards against what a browser may be made to send: from other sites, or under other names."""
+"""Guards of the server: request rates, body sizes, and requests that other web sites cause."""
 
+import math
+import time
+from collections.abc import Callable, MutableMapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import Request
 
 from memsense.inputs import shorten
 from memsense.server.options import ServerOptions, is_loopback
-from memsense.server.problems import ProblemError
+from memsense.server.problems import BodyTooLargeError, ProblemError
 from memsense.text.nearest import did_you_mean
 
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Any]
+Send = Callable[[Any], Any]
+
+READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+LARGEST_BUCKET_COUNT = 10_000
+"""Callers whose bucket is remembered. Beyond it the one that was used longest ago is dropped."""
 
 
-def check_name(request: Request, options: ServerOptions) -> None:
-    """Where no key is asked for, take requests under this machine's own names alone.
+class Buckets:
+    """Token buckets, one for each caller.
 
-    A site whose name is made to lead to 127.0.0.1 would else read memory in its visitor's browser.
-    Raises ProblemError.
+    Args:
+        rate: Requests per second in the long run.
+        burst: Requests at once.
+        clock: Returns seconds; tests pass their own.
     """
+
+    def __init__(
+        self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._clock = clock
+        # Tokens and the time at which they were counted. In order of use, so that the first entry
+        # is the one to drop.
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str) -> float:
+        """Take one of the caller's tokens; return 0, or the seconds until there will be one."""
+        now = self._clock()
+        full = float(self._burst)
+        tokens, counted_at = self._buckets.get(caller, (full, now))
+        tokens = min(full, tokens + (now - counted_at) * self._rate)
+        if tokens < 1:
+            return (1 - tokens) / self._rate
+        self._buckets.pop(caller, None)
+        self._buckets[caller] = tokens - 1, now
+        # Whoever sends made-up keys or addresses must not fill the memory.
+        if len(self._buckets) > LARGEST_BUCKET_COUNT:
+            del self._buckets[next(iter(self._buckets))]
+        return 0.0
+
+
+def format_retry_after(seconds: float) -> str:
+    """Return a value for Retry-After: whole seconds, rounded up."""
+    return str(max(1, math.ceil(seconds)))
+
+
+class BodyLimit:
+    """ASGI middleware that raises BodyTooLargeError for a body of more than `largest` bytes.
+
+    It counts the bytes that are read, because a request with chunked encoding has no length.
+    """
+
+    def __init__(self, app: Any, largest: int) -> None:
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and count the bytes of its body."""
+        size = 0
+
+        async def count_and_receive() -> Any:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._largest:
+                raise BodyTooLargeError(self._largest)
+            return message
+
+        await self._app(scope, count_and_receive if scope["type"] == "http" else receive, send)
+
+
+def check_host(request: Request, options: ServerOptions) -> None:
+    """Raise ProblemError for a host name other than localhost, if the server needs no key."""
+    # Against DNS rebinding: a web site can let its own name resolve to 127.0.0.1, and would then
+    # read the memory in its visitor's browser.
     if options.needs_key:
         return
     name = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
     if not is_loopback(name):
-        raise ProblemError(403, "without keys the server answers as localhost alone")
+        raise ProblemError(
+            403, "without keys the server answers only requests to localhost or 127.0.0.1"
+        )
 
 
 def check_query(request: Request) -> None:
-    """Refuse parameters that the route doesn't know, as a body's are; raises ProblemError."""
+    """Raise ProblemError for a query parameter that the route doesn't have."""
+    # A mistyped filter would otherwise be ignored, and the list be longer than it should be.
     route, method = request.scope["route"], request.method.lower()
     operation = request.app.openapi()["paths"][route.path_format][method]
-    known = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
-    if unknown := sorted(request.query_params.keys() - known):
-        told = ", ".join(map(shorten, unknown))
-        meant = did_you_mean(unknown, sorted(known))
-        raise ProblemError(422, f"query: {told} is no parameter of this path{meant}")
+    names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
+    if unknown := sorted(request.query_params.keys() - names):
+        values = ", ".join(map(shorten, unknown))
+        hint = did_you_mean(unknown, sorted(names))
+        raise ProblemError(422, f"query: this path has no parameter {values}{hint}")
 
 
 def check_origin(request: Request) -> None:
-    """Refuse what another site lets its visitor's browser change here; raises ProblemError."""
-    if request.method in SAFE:
+    """Raise ProblemError for a request by which another web site would change something here."""
+    if request.method in READING_METHODS:
         return
     origin = request.headers.get("origin")
-    told = request.headers.get("sec-fetch-site", "same-origin")
+    fetch_site = request.headers.get("sec-fetch-site", "same-origin")
     is_other = origin is not None and urlsplit(origin).netloc != request.headers.get("host")
-    if is_other or told not in {"same-origin", "none"}:
-        raise ProblemError(403, "requests of other sites are not taken")
+    if is_other or fetch_site not in {"same-origin", "none"}:
+        raise ProblemError(403, "requests from other web sites are refused")

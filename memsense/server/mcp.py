@@ -1,7 +1,7 @@
-"""The MCP server at `/mcp?user=NAME`: the key says which tenant, the address which user of it.
+"""MCP server at `/mcp?user=NAME`: the key names the tenant, the address one of its users.
 
-A key of one user's says that, too. Both stand in the configuration of a host, where no model
-reaches them.
+A key of one user names both. Key and address stand in the host's configuration, out of a model's
+reach.
 """
 
 from fastapi import Request
@@ -13,7 +13,7 @@ from memsense.mcp import scope as mcp_scope
 from memsense.mcp.server import build_server
 from memsense.mcp.transports import PATH, build_app
 from memsense.server.callers import address_of, find_caller, state_of
-from memsense.server.problems import ProblemError, tell_problem
+from memsense.server.problems import ProblemError, problem_response
 
 __all__ = ["PATH", "KeyedMcp"]
 
@@ -23,7 +23,7 @@ _read_agent = Gate(Id | None, "agent")
 
 
 class KeyedMcp:
-    """An ASGI application that lets those in who show a key, each to the user that it names."""
+    """ASGI application that serves MCP to requests with a key."""
 
     def __init__(self) -> None:
         self._app = build_app(build_server(_find_access), asks_for_keys=True)
@@ -33,36 +33,37 @@ class KeyedMcp:
         """Answer one request."""
         request = Request(scope, receive)
         try:
-            request.state.mcp_access = await _admit(request)
+            # The SDK hands this request on to the tools: see _find_access.
+            request.state.mcp_access = await _authorize(request)
         except (ProblemError, MemSenseError) as error:
-            await tell_problem(error)(scope, receive, send)
+            await problem_response(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
 
-async def _admit(request: Request) -> mcp_scope.Access:
-    """What the request may work on; raises ProblemError, or InvalidInputError for a bad name."""
-    told = request.headers.get("authorization", "")
-    key = told[len(BEARER) :] if told.lower().startswith(BEARER) else None
+async def _authorize(request: Request) -> mcp_scope.Access:
+    """Return the memory that a request may use; raises ProblemError or InvalidInputError."""
+    header = request.headers.get("authorization", "")
+    key = header[len(BEARER) :] if header.lower().startswith(BEARER) else None
     state = state_of(request)
     caller = await find_caller(state, key, address_of(request))
     user = request.query_params.get("user", caller.user_id)
     if user is None:
-        raise ProblemError(422, f"whose memory is it? {PATH}?user=NAME")
+        raise ProblemError(422, f"name the user in the address: {PATH}?user=NAME")
     memory = caller.of_user(_read_user(user))
-    opened = mcp_scope.Scope(
+    mcp_access_scope = mcp_scope.Scope(
         user_id=memory.user_id,
         agent_id=_read_agent(request.query_params.get("agent")),
         may=[scope for scope in ("read", "write", "forget") if caller.may(scope)],
     )
     return mcp_scope.Access(
         memory=memory,
-        scope=opened,
+        scope=mcp_access_scope,
         namespace=state.tenants.settings.namespace,
     )
 
 
 async def _find_access(request: mcp_scope.Request) -> mcp_scope.Access:
-    given = request.request_context.request
-    assert given is not None, "over HTTP each call has a request"
-    return given.state.mcp_access
+    http_request = request.request_context.request
+    assert http_request is not None, "over HTTP each call has a request"
+    return http_request.state.mcp_access

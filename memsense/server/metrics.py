@@ -1,4 +1,4 @@
-"""Counters of the server in the text format of Prometheus, of no tenant and no key."""
+"""Counters of the server for Prometheus; no label names a tenant or a key."""
 
 from collections.abc import Callable, Mapping
 
@@ -11,7 +11,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics:
-    """Counts requests by route, and tells how the pool of connections does."""
+    """Counters of requests by route, and of the connection pool."""
 
     def __init__(self, pool_sizes: Callable[[], Mapping[str, int]]) -> None:
         self._registry = CollectorRegistry()
@@ -30,7 +30,7 @@ class Metrics:
         )
         connections = Gauge(
             "memsense_pool_connections",
-            "Connections of the pool: open, idle, waited for, allowed.",
+            "Connections of the pool: open, idle, waited for, and the largest number.",
             ["state"],
             registry=self._registry,
         )
@@ -38,10 +38,10 @@ class Metrics:
             connections.labels(state).set_function(lambda name=state: pool_sizes()[name])
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Count a request after its answer."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def text(self) -> bytes:
-        """All counters."""
+        """Return all counters in the text format of Prometheus."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""What `memsense serve` is told."""
+"""Options of `memsense serve`."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -14,11 +14,16 @@ LARGEST_BODY = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """Where the server listens, and what it lets a caller do.
+    """Address of the server, and limits of its callers.
 
-    `needs_key`: whether a request must show a key; without, whoever reaches it acts for the tenant
-    of the settings, with all scopes. `rate` is how many requests a second one key may send for
-    long, `burst` how many at once, `largest_body` bytes of a request.
+    Args:
+        host: The address to listen on.
+        port: The port; 0 takes any free one.
+        needs_key: Require a key with each request. Without keys, every request acts for the tenant
+            of the settings, with all scopes.
+        rate: Requests per second that one key may send in the long run.
+        burst: Requests that one key may send at once.
+        largest_body: Largest size of a request's body, in bytes.
     """
 
     host: str = DEFAULT_HOST
@@ -30,19 +35,19 @@ class ServerOptions:
 
     def __post_init__(self) -> None:
         if self.rate <= 0 or self.burst < 1 or self.largest_body < 1:
-            raise ConfigurationError("rate, burst and largest body must be positive")
+            raise ConfigurationError("--rate, --burst and --largest-body must be positive")
 
-    def check_place(self) -> None:
-        """Raise ConfigurationError where others than this machine would need no key."""
+    def check_address(self) -> None:
+        """Raise ConfigurationError if other machines could reach the server without a key."""
         if not self.needs_key and not is_loopback(self.host):
             raise ConfigurationError(
-                f"{self.host} is no loopback address, and without keys anybody would reach all of"
-                " the memory: make a key by 'memsense key create', or serve on 127.0.0.1"
+                f"{self.host} is not a loopback address, and without keys anybody could read and"
+                " change the memory: create a key by 'memsense key create', or serve on 127.0.0.1"
             )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Return whether only this machine can reach the address."""
     try:
         return host == "localhost" or ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): each with its status, its kind, and what is wrong."""
+"""Errors as problem details (RFC 9457), each with its status, title and detail."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from memsense import errors
 from memsense.config import tell_fault
 from memsense.inputs import shorten
-from memsense.server.limits import BodyTooLargeError
 
 logger = logging.getLogger("memsense.server")
 
@@ -23,14 +22,14 @@ RETRY_SECONDS = "1"
 
 TITLES: Mapping[int, str] = {
     400: "The request can't be read",
-    401: "No usable key was shown",
-    403: "The key does not open this",
-    404: "There is no such thing",
-    405: "The method is not one of this path",
-    409: "Something else was done under this Idempotency-Key",
+    401: "The request needs a valid key",
+    403: "The key does not allow this",
+    404: "Not found",
+    405: "The path does not have this method",
+    409: "The Idempotency-Key was used for another request",
     413: "The request is too large",
-    415: "The content type is not taken",
-    422: "What was given can't be used",
+    415: "The content type is not supported",
+    422: "An argument is not valid",
     429: "Too many requests",
     500: "The server failed",
     503: "The database or the embedder does not answer",
@@ -52,23 +51,23 @@ STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.EmbeddingError, 503),
     (errors.RerankerError, 503),
 )
-"""The status of each error; the first that fits."""
+"""The status of each class of errors; the first class that matches counts."""
 
 
 class Problem(BaseModel):
-    """What went wrong, as RFC 9457 has it."""
+    """An error, as RFC 9457 defines it."""
 
     type: str = Field(default="about:blank", description="always about:blank")
-    title: str = Field(description="the kind of problem", examples=["There is no such thing"])
+    title: str = Field(description="the kind of problem", examples=["Not found"])
     status: int = Field(description="the status code", examples=[404])
     detail: str = Field(
-        description="what is wrong, and what would be right",
+        description="what is wrong, and what to do",
         examples=["no chunk 42 in this namespace"],
     )
 
 
 class ProblemError(Exception):
-    """Ends a request with a problem."""
+    """An error that ends a request with a problem."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -77,8 +76,15 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
 
 
+class BodyTooLargeError(Exception):
+    """A request's body is larger than the server accepts."""
+
+    def __init__(self, largest: int) -> None:
+        super().__init__(f"the body is larger than {largest:,} bytes")
+
+
 def respond(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer that tells a problem."""
+    """Return the response for a problem."""
     title = TITLES.get(status, "The request failed")
     return JSONResponse(
         Problem(title=title, status=status, detail=detail).model_dump(),
@@ -89,7 +95,7 @@ def respond(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The problems of a route, for the OpenAPI text; those that every route has are added."""
+    """Return the problems of a route for OpenAPI: these, and those that every route has."""
     every = sorted({400, 401, 403, 413, 422, 429, 500, 503, *statuses})
     return {
         status: {
@@ -101,47 +107,50 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def status_of(error: errors.MemSenseError) -> int:
-    """The status that tells the error."""
+    """Return the HTTP status for an error."""
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
 def describe(error: Exception) -> tuple[int, str, dict[str, str]]:
-    """Status, text and headers that tell an error of memsense's or of the request's."""
+    """Return status, detail and headers for any error that a request raises."""
     if isinstance(error, ProblemError):
         return error.status, error.detail, error.headers
     if isinstance(error, errors.MemSenseError):
         status = status_of(error)
         return status, str(error), {"Retry-After": RETRY_SECONDS} if status == UNAVAILABLE else {}
-    if isinstance(error.__cause__, BodyTooLargeError):  # met while a body was read
+    # FastAPI raises its own error for whatever fails while it reads a body.
+    if isinstance(error.__cause__, BodyTooLargeError):
         error = error.__cause__
     if isinstance(error, BodyTooLargeError):
         return 413, str(error), {}
     if isinstance(error, RequestValidationError):
-        return 422, tell_validation(error), {}
+        return 422, describe_validation(error), {}
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail), dict(error.headers or {})
+    # The text of an unknown error may hold a memory or an address: it goes into the log alone.
     logger.error("a request failed", exc_info=error)
-    return 500, "the server's log tells why", {}
+    return 500, "see the server's log for the reason", {}
 
 
-def tell_validation(error: RequestValidationError) -> str:
-    """What is wrong with a request, its first fault."""
-    found = error.errors()[0]
-    place = ".".join(str(item) for item in found["loc"][1:]) or str(found["loc"][0])
-    message = tell_fault(found["msg"])
-    given = found.get("input")
-    told = "" if found["type"] in {"missing", "value_error"} else f", not {shorten(given)}"
-    return f"{place}: {message}{told}"
+def describe_validation(error: RequestValidationError) -> str:
+    """Return the first fault of a request: the argument, what it must be, and its value."""
+    fault = error.errors()[0]
+    place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
+    message = tell_fault(fault["msg"])
+    # A missing argument has no value, and the message of a value error names it already.
+    has_value = fault["type"] not in {"missing", "value_error"}
+    value = f", not {shorten(fault.get('input'))}" if has_value else ""
+    return f"{place}: {message}{value}"
 
 
-def tell_problem(error: Exception) -> Response:
-    """The answer that tells an error to a program."""
+def problem_response(error: Exception) -> Response:
+    """Return the response to a program for an error."""
     status, detail, headers = describe(error)
     return respond(status, detail, headers)
 
 
-def add_handlers(app: FastAPI, tell: Callable[[Request, Exception], Response]) -> None:
-    """Let every error of the app be told by this function."""
+def add_handlers(app: FastAPI, handler: Callable[[Request, Exception], Response]) -> None:
+    """Make the function answer every error of the app."""
     kinds = (
         ProblemError,
         errors.MemSenseError,
@@ -151,4 +160,4 @@ def add_handlers(app: FastAPI, tell: Callable[[Request, Exception], Response]) -
         Exception,
     )
     for kind in kinds:
-        app.add_exception_handler(kind, tell)
+        app.add_exception_handler(kind, handler)

@@ -1,10 +1,10 @@
-"""Runs the server until it is interrupted."""
+"""Entry point that runs the server until it is interrupted."""
 
 import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -26,56 +26,70 @@ def serve(
     on_start: Callable[[str], object] = lambda _: None,
     opens: str | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `on_start` is told the address once it listens.
+    """Serve until SIGINT or SIGTERM.
 
-    Keys are asked for as soon as the tenant of the settings has any. `opens` is the path of a page
-    to show in a browser. Raises ConfigurationError where the address is taken, or unsafe.
+    Keys are required if the tenant of the settings has any.
+
+    Args:
+        settings: The settings of the memory.
+        options: The address and the limits.
+        on_start: Called with the server's address once it listens.
+        opens: Path of a page to show in a browser.
+
+    Raises:
+        ConfigurationError: If the address is in use, or other machines could reach it without key.
     """
     import uvicorn
 
     with Tenants.open(settings) as tenants:
         if any(not key.revoked_at for key in tenants.own.access_keys.list()):
             options = replace(options, needs_key=True)
+        mounts: dict[str, Any] = {}
+        if find_spec("mcp") is not None:
+            from memsense.server.mcp import PATH, KeyedMcp
+
+            mounts[PATH] = KeyedMcp()
         config = uvicorn.Config(
-            create_app(tenants, options, mounts=_mounts()),
+            create_app(tenants, options, mounts=mounts),
             log_level="warning",
             access_log=False,
             server_header=False,
-            proxy_headers=True,  # of a proxy on this machine, or that FORWARDED_ALLOW_IPS names
+            # uvicorn trusts only a proxy on this machine, or one that FORWARDED_ALLOW_IPS names.
+            proxy_headers=True,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        with _listen(options) as listening:
-            address = _address(listening, options)
+        with _listen(options) as listener:
+            # Port 0 means any free port: ask the socket which one it is.
+            port = listener.getsockname()[1]
+            host = f"[{options.host}]" if ":" in options.host else options.host
+            address = f"http://{host}:{port}"
             on_start(address)
             if opens is not None:
-                shown = f"{address}{opens}"
-                threading.Thread(target=webbrowser.open, args=(shown,), daemon=True).start()
-            with _signals_afterwards():
-                uvicorn.Server(config).run([listening])
+                # In a thread, because some browsers keep the caller waiting until they end.
+                url = f"{address}{opens}"
+                threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+            with _delayed_signals():
+                uvicorn.Server(config).run([listener])
 
 
 @contextmanager
-def _signals_afterwards() -> Generator[None]:
-    """Raise the signal that ends the server once it has ended, not in the midst of its ending."""
-    noted: list[int] = []
-    heeded = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda it, _: noted.append(it)) for number in heeded}
+def _delayed_signals() -> Generator[None]:
+    """Raise a signal that ended the server again, but only after the server has shut down.
+
+    uvicorn raises it itself, in the middle of its shutdown.
+    """
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = {
+        number: signal.signal(number, lambda it, _: received.append(it)) for number in numbers
+    }
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
-    if noted:
-        signal.raise_signal(noted[-1])
-
-
-def _mounts() -> Mapping[str, Any]:
-    """MCP, where its library is installed."""
-    if find_spec("mcp") is None:
-        return {}
-    from memsense.server.mcp import PATH, KeyedMcp
-
-    return {PATH: KeyedMcp()}
+    if received:
+        signal.raise_signal(received[-1])
 
 
 def _listen(options: ServerOptions) -> socket.socket:
@@ -87,10 +101,3 @@ def _listen(options: ServerOptions) -> socket.socket:
             f"can't listen on {options.host}, port {options.port}: {error.strerror};"
             " choose another --port or --host"
         ) from error
-
-
-def _address(listening: socket.socket, options: ServerOptions) -> str:
-    """Where it listens, with the port that port 0 became."""
-    port = listening.getsockname()[1]
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    return f"http://{host}:{port}"

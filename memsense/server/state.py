@@ -1,4 +1,4 @@
-"""What all requests share: memories by tenant, threads, limits and counters."""
+"""State that all requests share: memories by tenant, threads, rate limits and counters."""
 
 import logging
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from memsense.client.aio import AsyncMemSense
 from memsense.client.facade import Threads
 from memsense.client.tenants import Tenants
 from memsense.errors import DatabaseError
-from memsense.server.limits import Buckets
+from memsense.server.guards import Buckets
 from memsense.server.metrics import Metrics
 from memsense.server.options import ServerOptions
 from memsense.store.access import AccessKey
@@ -16,11 +16,14 @@ logger = logging.getLogger("memsense.server")
 
 WRONG_KEYS_RATE = 1.0
 WRONG_KEYS_BURST = 20
-"""How many wrong keys one address may show a second, and at once."""
+"""Wrong keys that one address may send per second, and at once."""
 
 
 class ServerState:
-    """The open memories, and as many threads for all of them as the pool has connections."""
+    """Open memories of all tenants, with as many threads as the pool has connections.
+
+    More threads would only wait for a connection.
+    """
 
     def __init__(self, tenants: Tenants, options: ServerOptions) -> None:
         self.tenants = tenants
@@ -31,16 +34,16 @@ class ServerState:
         self.metrics = Metrics(self.pool_sizes)
 
     async def verify(self, text: str) -> AccessKey | None:
-        """The key that was shown; None for any that opens nothing."""
+        """Return the access key, or None if the text isn't a valid one."""
         return await self.threads.run(self.tenants.verify, text)
 
     async def memory(self, tenant: str) -> AsyncMemSense:
-        """A tenant's memory, as users of the Python API have it."""
+        """Return a tenant's memory."""
         sync = await self.threads.run(self.tenants.memory, tenant)
         return AsyncMemSense.over(sync, self.threads)
 
     async def find_fault(self) -> str | None:
-        """Why no request can be answered now, None if they can."""
+        """Return why the database can't be reached, or None if it can."""
         try:
             await self.threads.run(self.tenants.ping)
         except DatabaseError as error:
@@ -49,5 +52,5 @@ class ServerState:
         return None
 
     def pool_sizes(self) -> Mapping[str, int]:
-        """Connections that are open, idle, waited for, and allowed."""
+        """Return the connections that are open, idle, waited for, and the largest number."""
         return self.tenants.pool_sizes()

@@ -68,7 +68,7 @@ def test_asking_shows_bars_whose_parts_add_up_and_why_not(page: "Page", pictures
 
 def test_filters_and_a_profile_change_the_answer(page: "Page") -> None:
     page.goto("/ui/")
-    page.get_by_text("Whose memory, filters, profile").click()
+    page.get_by_text("User, filters, profile").click()
     page.get_by_label("Question").fill("tea")
     page.get_by_label("User").fill("ada")
     page.get_by_label("Session").fill("tuesday")
@@ -168,7 +168,7 @@ def test_signing_in_and_out(chromium: "Browser", site: Site) -> None:
     page.goto("/ui/memories?user=ada")
     page.get_by_label("Key").fill("ms_1_0123456789ab_" + "a" * 43)
     page.get_by_role("button", name="Sign in").click()
-    assert "opens nothing" in (page.get_by_role("alert").text_content() or "")
+    assert "wrong, expired or revoked" in (page.get_by_role("alert").text_content() or "")
     page.get_by_label("Key").fill(site.keys["viewer"])
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="Memories").wait_for()

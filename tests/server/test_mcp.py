@@ -92,7 +92,7 @@ def test_who_shows_no_key_or_names_no_user_is_told(database_url: str) -> None:
         nobody = httpx.post(f"{address}/mcp", json=PING, headers=headers)
         assert (nobody.status_code, nobody.json()["detail"]) == (
             422,
-            "whose memory is it? /mcp?user=NAME",
+            "name the user in the address: /mcp?user=NAME",
         )
         assert httpx.post(f"{address}/mcp?user=", json=PING, headers=headers).status_code == 422
         other = {**headers, "Origin": "http://evil.example"}

@@ -7,8 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 from serving import Serve, Served, add
 
+from memsense.server.page.ask import list_words, mark_words
 from memsense.server.page.bars import draw_bars
-from memsense.server.page.marks import list_words, mark_words
 
 PAGES = ("/ui/", "/ui/memories", "/ui/traces", "/ui/health")
 BASE = "http://localhost:8321"
@@ -57,7 +57,7 @@ def test_a_wrong_key_is_told_and_starts_no_session(served: Served) -> None:
     browser = TestClient(served.app, base_url=BASE, follow_redirects=False)
     answer = browser.post("/ui/sign-in", data={"key": "ms_1_0123456789ab_" + "a" * 43})
     assert answer.status_code == 401
-    assert "This key opens nothing." in answer.text
+    assert "This key is wrong, expired or revoked." in answer.text
     assert "set-cookie" not in answer.headers
     assert browser.get("/ui/").status_code == 303
 
@@ -173,7 +173,7 @@ def test_a_form_without_its_token_does_nothing(served: Served) -> None:
             data = {"token": token, "user": "ada", "confirmed": "ada"}
             answer = browser.post(path, data=data)
             assert answer.status_code == 403, path
-            assert "stale or came from elsewhere" in answer.text
+            assert "out of date, or came from another site" in answer.text
     assert served.tenants.memory("acme").get(chunk_id).status == "active"
 
 

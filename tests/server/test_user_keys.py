@@ -388,7 +388,7 @@ def test_what_is_the_whole_tenant_s_is_refused_and_says_why(
             answer = send(acting, method, route, given)
             assert answer.status_code == 403, (name, answer.text)
             told = unescape(answer.text)
-            why = "about the whole tenant, and the key opens|which no key of one user's has"
+            why = "concerns the whole tenant, but|which a key of one user can't have"
             assert re.search(why, told), (name, told)
             check_tells_nothing(answer, name, *given.values())
     assert of_bob(database_url) == before
@@ -423,7 +423,7 @@ def test_no_route_shows_or_changes_what_is_another_user_s(
             elif parameter in {"user_id", "user", "all_users"}:
                 sent.remove(value)
                 assert answer.status_code == 403, (told, answer.text)
-                assert "the key opens the memory of " in answer.text
+                assert "the key opens only the memory of " in answer.text
             elif parameter == "idempotency-key":
                 assert answer.status_code < 300, (told, answer.text)
             else:
@@ -440,7 +440,7 @@ def test_no_route_shows_or_changes_what_is_another_user_s(
 def test_every_action_of_the_page_spares_another_user_s_memory(
     acting: Acting, database_url: str
 ) -> None:
-    from memsense.server.page.browsing import ACTIONS
+    from memsense.server.page.memories import ACTIONS
 
     before = of_bob(database_url)
     for action in ACTIONS:
@@ -507,7 +507,7 @@ def test_the_key_s_user_holds_whatever_the_address_says(acting: Acting) -> None:
         else:
             assert answer.status_code == 403
             assert answer.json()["detail"] == (
-                f"'{BOB}' is another user, and the key opens the memory of 'ada' alone"
+                f"'{BOB}' is another user, but the key opens only the memory of 'ada'"
             )
 
 

@@ -1,5 +1,5 @@
-"""The page under /ui: look into a memory, ask it, and see why.
+"""Web page under /ui: browse a memory, ask it, and see why it answers as it does.
 
-Everything is written by the server and can be read and done without JavaScript; htmx, of which a
-copy stands in `static/`, only spares reloading while sliders move.
+The server renders all of it, and it works without JavaScript. htmx, of which a copy is in
+`static/`, only avoids reloading the page while sliders move.
 """

@@ -1,4 +1,4 @@
-"""A hit's score as a bar: parts that add up to it, drawn on one scale for all hits."""
+"""Bars of scores: parts that add up to each score, on one scale for all hits of a page."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from memsense.search.explanation import (
 
 COLOURS = 16
 WIDTH = 1000
-"""Units that a bar's picture is wide."""
+"""Width of a bar's picture, in units of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarPart:
-    """One summand: its printed value, how it came about, and its place in the picture."""
+    """A term of a score: its rounded value, its derivation, and its position in the picture."""
 
     name: str
     value: float
@@ -29,36 +29,36 @@ class BarPart:
 
     @property
     def text(self) -> str:
-        """The value as it is printed, with its sign."""
+        """The value as the page shows it, with its sign."""
         return f"{self.value:+.4f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """The parts of a score, which is their sum as printed, to the last digit."""
+    """Parts of a score. As the page shows them, they add up to it to the last digit."""
 
     total: str
     parts: Sequence[BarPart]
     zero: float
 
     @property
-    def drawn(self) -> Sequence[BarPart]:
-        """The parts that show in the picture."""
+    def visible_parts(self) -> Sequence[BarPart]:
+        """The parts that are not zero."""
         return [part for part in self.parts if part.value]
 
     @property
-    def told(self) -> str:
-        """The bar in words."""
-        parts = ", ".join(f"{part.name} {part.text}" for part in self.drawn)
+    def text(self) -> str:
+        """The bar in words, for screen readers."""
+        parts = ", ".join(f"{part.name} {part.text}" for part in self.visible_parts)
         return f"score {self.total}: {parts}"
 
 
 Parts = Sequence[tuple[str, float, str]]
-"""Name, value and how it came about of each summand."""
+"""Name, value and derivation of each term."""
 
 
 def explained_parts(explanation: Explanation) -> Parts:
-    """The summands of a hit."""
+    """Return the terms of a hit's score."""
     return [
         (part.name, part.contribution, part.describe().removeprefix(f"{part.name}: "))
         for part in arithmetic_parts(explanation)
@@ -66,37 +66,35 @@ def explained_parts(explanation: Explanation) -> Parts:
 
 
 def named_parts(parts: Mapping[str, float]) -> Parts:
-    """Summands of which only the name is known."""
+    """Return terms without a derivation, as recorded searches keep them."""
     return [(name, value, "") for name, value in parts.items()]
 
 
 def draw_bars(scores: Sequence[tuple[float, Parts]]) -> list[Bar]:
-    """A bar for each score with its summands; the longest fills the picture."""
+    """Return a bar for each score with its terms; the longest one fills the picture."""
+    # Rounded so that the digits on the page add up: rounding each part alone would not.
     rounded = [round_to_total([value for _, value, _ in parts], score) for score, parts in scores]
     up = max((math.fsum(v for v in values if v > 0) for values in rounded), default=0.0)
     down = max((math.fsum(-v for v in values if v < 0) for values in rounded), default=0.0)
     unit = WIDTH / (up + down or 1.0)
-    colours = _choose_colours([parts for _, parts in scores])
+    names = dict.fromkeys(name for _, parts in scores for name, value, _ in parts if value)
+    colours = {name: number % COLOURS for number, name in enumerate(names)}
     return [
-        _draw(values, parts, unit, down * unit, colours)
+        _draw_bar(values, parts, unit, down * unit, colours)
         for values, (_, parts) in zip(rounded, scores, strict=True)
     ]
 
 
-def _choose_colours(every: Sequence[Parts]) -> Mapping[str, int]:
-    names = dict.fromkeys(name for parts in every for name, value, _ in parts if value)
-    return {name: number % COLOURS for number, name in enumerate(names)}
-
-
-def _draw(
+def _draw_bar(
     values: Sequence[float], parts: Parts, unit: float, zero: float, colours: Mapping[str, int]
 ) -> Bar:
-    right, left, drawn = zero, zero, list[BarPart]()
+    # Positive parts grow to the right of zero, negative ones to the left.
+    right, left, bar_parts = zero, zero, list[BarPart]()
     for value, (name, _, how) in zip(values, parts, strict=True):
         width = abs(value) * unit
         start = right if value >= 0 else left - width
         right, left = (right + width, left) if value >= 0 else (right, left - width)
-        drawn.append(
+        bar_parts.append(
             BarPart(
                 name=name,
                 value=value,
@@ -106,4 +104,4 @@ def _draw(
                 colour=colours.get(name, 0),
             )
         )
-    return Bar(total=score_text(math.fsum(values)), parts=drawn, zero=round(zero, 2))
+    return Bar(total=score_text(math.fsum(values)), parts=bar_parts, zero=round(zero, 2))

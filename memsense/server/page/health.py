@@ -1,4 +1,4 @@
-"""The page *Health*: counts, growth, jobs, latency; for admins the findings of the doctor, too."""
+"""Page *Health*: counts, growth, jobs and latency; with the scope `admin` the doctor's findings."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -8,8 +8,15 @@ from fastapi.responses import Response
 
 from memsense.doctor.sizes import in_units
 from memsense.doctor.tenant import examine_tenant, list_sizes
+from memsense.inputs import shorten
 from memsense.server.callers import state_of
-from memsense.server.page.visiting import Reading, Visitor, find_visitor, read_form, see_other
+from memsense.server.page.visitors import (
+    ReadingVisitor,
+    Visitor,
+    find_visitor,
+    read_form,
+    redirect_after_post,
+)
 from memsense.server.problems import ProblemError
 
 router = APIRouter(prefix="/ui/health", include_in_schema=False)
@@ -20,9 +27,23 @@ DAYS = 30
 
 
 @router.get("")
-async def show_health(visitor: Reading) -> Response:
-    """How the memory does."""
+async def show_health(visitor: ReadingVisitor) -> Response:
+    """Show the state of the tenant's memory."""
     memory = visitor.caller.whole()
+    # Sizes are those of the whole database, which is not every reader's business.
+    report, sizes = None, []
+    if visitor.caller.may("admin"):
+        state, tenant = state_of(visitor.request), visitor.caller.tenant
+        pool = state.tenants.pool(tenant)
+        settings = state.tenants.settings.model_copy(update={"tenant": tenant})
+
+        def examine() -> Any:
+            embedder = state.tenants.memory(tenant).embedder
+            return examine_tenant(pool, settings, embedder)
+
+        report = await state.threads.run(examine)
+        rows = await state.threads.run(partial(list_sizes, pool))
+        sizes = [{**row, "size": in_units(row["bytes"])} for row in rows]
     growth = await memory.growth(days=DAYS)
     most = max((day.exchanges for day in growth), default=1)
     return visitor.page(
@@ -32,41 +53,22 @@ async def show_health(visitor: Reading) -> Response:
         jobs=await memory.jobs.count(),
         dead=await memory.jobs.list("dead", limit=DEAD_JOBS),
         latency=await memory.traces.statistics(),
-        **await _examine(visitor),
+        report=report,
+        sizes=sizes,
     )
-
-
-async def _examine(visitor: Visitor) -> dict[str, Any]:
-    """What the doctor finds and how large the database is; None for who may not know."""
-    if not visitor.caller.may("admin"):
-        return {"report": None, "sizes": []}
-    state, tenant = state_of(visitor.request), visitor.caller.tenant
-    pool = state.tenants.pool(tenant)
-    settings = state.tenants.settings.model_copy(update={"tenant": tenant})
-
-    def examine() -> Any:
-        embedder = state.tenants.memory(tenant).embedder
-        return examine_tenant(pool, settings, embedder)
-
-    report = await state.threads.run(examine)
-    sizes = await state.threads.run(partial(list_sizes, pool))
-    return {
-        "report": report,
-        "sizes": [{**row, "size": in_units(row["bytes"])} for row in sizes],
-    }
 
 
 @router.post("/jobs/{action}")
 async def change_jobs(action: str, visitor: Annotated[Visitor, Depends(find_visitor)]) -> Response:
-    """Retry or drop what is dead."""
+    """Retry or drop a dead job, or all of them."""
     form = await read_form(visitor, "admin")
-    given = form.get("job", "")
+    job_id = form.get("job", "")
     jobs = visitor.caller.whole().jobs
-    chosen = [int(given)] if given.isdecimal() else None
+    job_ids = [int(job_id)] if job_id.isdecimal() else None
     if action == "retry":
-        await jobs.retry(chosen)
+        await jobs.retry(job_ids)
     elif action == "drop":
-        await jobs.drop(chosen)
+        await jobs.drop(job_ids)
     else:
-        raise ProblemError(404, "there is no such action")
-    return see_other("/ui/health")
+        raise ProblemError(404, f"a job has no action {shorten(action)}; it has retry and drop")
+    return redirect_after_post("/ui/health")

@@ -1,4 +1,4 @@
-"""Writes pages from templates; nothing in them runs that is not the server's own."""
+"""Renderer of pages from templates; only the server's own scripts run in them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import memsense
 from memsense.search.explanation import score_text
+from memsense.server.problems import TITLES, describe
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -28,34 +29,43 @@ HEADERS = {
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(HERE / "templates"),
+        # Memories are shown as text, whatever markup they hold.
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
-        "when": show_time,
+    environment.filters |= {
+        "when": format_time,
         "score": score_text,
         "segment": lambda text: quote(str(text), safe=""),
-        "query": write_query,
+        "query": encode_query,
     }
-    made.globals["version"] = memsense.__version__  # pyright: ignore[reportArgumentType]
-    return made
+    environment.globals["version"] = memsense.__version__  # pyright: ignore[reportArgumentType]
+    return environment
 
 
-def write_page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """The template of that name, filled."""
+def render(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return the page of a template with these values."""
     text = _environment().get_template(name).render(**values)
     return HTMLResponse(text, status_code=status, headers=HEADERS)
 
 
-def write_query(values: Mapping[str, str]) -> str:
-    """The values as an address has them behind its question mark."""
+def render_error(error: Exception) -> Response:
+    """Return the page for an error."""
+    status, detail, headers = describe(error)
+    response = render("error.html", status, title=TITLES.get(status, "This failed"), detail=detail)
+    response.headers.update(headers)
+    return response
+
+
+def encode_query(values: Mapping[str, str]) -> str:
+    """Return the values as the query of an address."""
     return urlencode(values)
 
 
-def show_time(moment: datetime | None) -> str:
-    """The moment to the minute, in UTC."""
+def format_time(moment: datetime | None) -> str:
+    """Return a time to the minute, in UTC."""
     return "no date" if moment is None else f"{moment:%Y-%m-%d %H:%M}"

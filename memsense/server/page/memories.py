@@ -1,4 +1,4 @@
-"""The page *Memories*: sessions, their exchanges, single memories, and what is done with them."""
+"""Page *Memories*: sessions, their exchanges, single memories, and the actions on them."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, get_args
@@ -8,14 +8,14 @@ from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
 from fastapi.responses import Response
 
-from memsense.inputs import LARGEST_BIGINT
+from memsense.inputs import LARGEST_BIGINT, shorten
 from memsense.server.cursors import check_cursor
-from memsense.server.page.visiting import (
-    Reading,
+from memsense.server.page.visitors import (
+    ReadingVisitor,
     Visitor,
     find_visitor,
     read_form,
-    see_other,
+    redirect_after_post,
 )
 from memsense.server.problems import ProblemError
 from memsense.store.access import KeyScope
@@ -23,12 +23,12 @@ from memsense.types import MemoryKind, ScopeStatistics
 
 router = APIRouter(prefix="/ui/memories", include_in_schema=False)
 
-SESSIONS = 30
-EXCHANGES = 100
-USERS = 200
+SESSIONS_PER_PAGE = 30
+EXCHANGES_PER_PAGE = 100
+OFFERED_USERS = 200
 
 ChunkId = Annotated[int, PathParameter(ge=1, le=LARGEST_BIGINT)]
-Visiting = Annotated[Visitor, Depends(find_visitor)]
+AnyVisitor = Annotated[Visitor, Depends(find_visitor)]
 
 ACTIONS: dict[str, KeyScope] = {
     "forget": "forget",
@@ -38,12 +38,12 @@ ACTIONS: dict[str, KeyScope] = {
     "helpful": "write",
     "unhelpful": "write",
 }
-"""What may be done with a memory, and what its key must open."""
+"""The actions on a memory, with the scope that each needs."""
 
 
 @router.get("")
 async def list_sessions(
-    visitor: Reading,
+    visitor: ReadingVisitor,
     *,
     user: str = "",
     since: str = "",
@@ -53,21 +53,25 @@ async def list_sessions(
     project: str = "",
     cursor: Annotated[str | None, Query()] = None,
 ) -> Response:
-    """Sessions as a timeline, the latest first."""
+    """Show sessions as a timeline, latest first."""
     memory = visitor.caller.memory
     if cursor is not None:
         check_cursor("sessions", cursor)
-    found = await memory.sessions(
+    sessions = await memory.sessions(
         **visitor.whose(user),
         since=since or None,
         until=until or None,
         tags=[tag] if tag else None,
         kinds=[kind] if kind else None,
         project=project or None,
-        limit=SESSIONS,
+        limit=SESSIONS_PER_PAGE,
         cursor=cursor,
     )
-    asked = {
+    # To a key of one user the form offers no choice of users.
+    users: Sequence[ScopeStatistics] = []
+    if visitor.caller.user_id is None:
+        users = await visitor.caller.whole().users(limit=OFFERED_USERS)
+    fields = {
         "user": user,
         "since": since,
         "until": until,
@@ -75,59 +79,51 @@ async def list_sessions(
         "kind": kind,
         "project": project,
     }
-    following = following_page("/ui/memories", asked, found.next_cursor)
     return visitor.page(
         "memories.html",
-        sessions=found,
-        users=await _list_users(visitor),
-        asked=asked,
+        sessions=sessions,
+        users=users,
+        asked=fields,
         kinds=get_args(MemoryKind),
-        following=following,
+        following=next_page_path("/ui/memories", fields, sessions.next_cursor),
     )
-
-
-async def _list_users(visitor: Visitor) -> Sequence[ScopeStatistics]:
-    """Those whom the form offers; to one user, nobody."""
-    if visitor.caller.user_id is not None:
-        return []
-    return await visitor.caller.whole().users(limit=USERS)
 
 
 @router.get("/session")
 async def show_session(
-    visitor: Reading,
+    visitor: ReadingVisitor,
     session: str,
     user: str = "",
     tag: str = "",
     cursor: Annotated[str | None, Query()] = None,
 ) -> Response:
-    """One session's exchanges in order, with those that are forgotten."""
+    """Show a session's exchanges in order, forgotten ones included."""
     if cursor is not None:
         check_cursor("oldest", cursor)
     user = user or visitor.caller.user_id or ""
-    found = await visitor.caller.memory.list(
+    exchanges = await visitor.caller.memory.list(
         **visitor.caller.whose(user),
         session_ids=[session],
         tags=[tag] if tag else None,
         statuses=["active", "archived", "deleted"],
         order="oldest",
-        limit=EXCHANGES,
+        limit=EXCHANGES_PER_PAGE,
         cursor=cursor,
     )
-    asked = {"user": user, "session": session, "tag": tag}
-    following = following_page("/ui/memories/session", asked, found.next_cursor)
-    return visitor.page("session.html", exchanges=found, asked=asked, following=following)
+    fields = {"user": user, "session": session, "tag": tag}
+    following = next_page_path("/ui/memories/session", fields, exchanges.next_cursor)
+    return visitor.page("session.html", exchanges=exchanges, asked=fields, following=following)
 
 
-def following_page(path: str, asked: dict[str, str], cursor: str | None) -> str | None:
-    """The address of the next page."""
-    given = {name: value for name, value in asked.items() if value}
-    return None if cursor is None else f"{path}?{urlencode({**given, 'cursor': cursor})}"
+def next_page_path(path: str, fields: dict[str, str], cursor: str | None) -> str | None:
+    """Return the address of a list's next page, or None after the last one."""
+    query = {name: value for name, value in fields.items() if value}
+    return None if cursor is None else f"{path}?{urlencode({**query, 'cursor': cursor})}"
 
 
 @router.get("/{chunk_id}")
-async def show_memory(chunk_id: ChunkId, visitor: Reading) -> Response:
-    """One memory with everything known of it."""
+async def show_memory(chunk_id: ChunkId, visitor: ReadingVisitor) -> Response:
+    """Show one memory with its attributes and its history."""
     memory = visitor.caller.memory
     chunk = await memory.get(chunk_id)
     history = await memory.history(chunk_id)
@@ -135,10 +131,10 @@ async def show_memory(chunk_id: ChunkId, visitor: Reading) -> Response:
 
 
 @router.post("/{chunk_id}/{action}")
-async def change_memory(chunk_id: ChunkId, action: str, visitor: Visiting) -> Response:
-    """Do what a button of a memory says, and show it again."""
+async def change_memory(chunk_id: ChunkId, action: str, visitor: AnyVisitor) -> Response:
+    """Run the action of a memory's button, and show the memory again."""
     if action not in ACTIONS:
-        raise ProblemError(404, "there is no such action")
+        raise ProblemError(404, f"a memory has no action {shorten(action)}")
     form = await read_form(visitor, ACTIONS[action])
     memory: Any = visitor.caller.memory
     if action in {"helpful", "unhelpful"}:
@@ -147,16 +143,18 @@ async def change_memory(chunk_id: ChunkId, action: str, visitor: Visiting) -> Re
         await getattr(memory, action)(chunk_id, reason=form.get("reason") or None)
     else:
         await getattr(memory, action)(chunk_id)
-    return see_other(f"/ui/memories/{chunk_id}")
+    return redirect_after_post(f"/ui/memories/{chunk_id}")
 
 
 @router.post("/erase")
-async def erase(visitor: Visiting) -> Response:
+async def erase(visitor: AnyVisitor) -> Response:
     """Erase a user's memory for good, and show the receipt."""
     form = await read_form(visitor, "admin")
     user, session = form.get("user", ""), form.get("session", "")
     if form.get("confirmed") != (session or user):
-        raise ProblemError(422, "nothing was erased: type the id of what is to be erased")
+        raise ProblemError(
+            422, "nothing was erased: type the id of the user or session to confirm it"
+        )
     memory = visitor.caller.of_user(user)
     receipt = await memory.erase(session_id=session or None, by=visitor.caller.name)
     return visitor.page("receipt.html", receipt=receipt.as_dict())

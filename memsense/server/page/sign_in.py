@@ -1,4 +1,4 @@
-"""Signing in and out, and what is served beside the pages."""
+"""Sign-in, sign-out, and the static files of the page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,14 +7,14 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import FileResponse, Response
 
 from memsense.server.callers import address_of, find_caller, state_of
-from memsense.server.page.render import STATIC, write_page
-from memsense.server.page.sessions import COOKIE, is_token
-from memsense.server.page.visiting import (
+from memsense.server.page.render import STATIC, render
+from memsense.server.page.visitors import (
+    COOKIE,
     HOME,
     SIGN_IN,
-    STALE,
+    STALE_FORM,
     local_path,
-    see_other,
+    redirect_after_post,
     sessions_of,
     set_cookie,
 )
@@ -22,32 +22,33 @@ from memsense.server.problems import ProblemError
 
 router = APIRouter(include_in_schema=False)
 
-KINDS = {
+STATIC_FILES = {
     "htmx.min.js": "text/javascript",
     "style.css": "text/css",
     "favicon.svg": "image/svg+xml",
 }
-FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
+CACHE_FOR_A_DAY = {"Cache-Control": "public, max-age=86400"}
 
 
 @router.get("/")
 @router.get("/ui")
 async def go_home() -> Response:
-    """The page begins at /ui/."""
-    return see_other(HOME)
+    """Redirect to the page's home."""
+    return redirect_after_post(HOME)
 
 
 @router.get("/ui/static/{name}")
 async def get_static(name: str) -> Response:
-    """The style, the script and the icon."""
-    if name not in KINDS:
+    """Return the style sheet, the script or the icon."""
+    # Only names of the table, so that no path leads out of the folder.
+    if name not in STATIC_FILES:
         raise ProblemError(404, "no such file")
-    return FileResponse(Path(STATIC / name), media_type=KINDS[name], headers=FOR_A_DAY)
+    return FileResponse(Path(STATIC / name), media_type=STATIC_FILES[name], headers=CACHE_FOR_A_DAY)
 
 
 @router.get("/favicon.ico")
 async def get_icon() -> Response:
-    """The icon where browsers look for one."""
+    """Return the icon at the path where browsers look for one."""
     return await get_static("favicon.svg")
 
 
@@ -55,10 +56,10 @@ async def get_icon() -> Response:
 async def show_sign_in(
     request: Request, next_path: Annotated[str, Query(alias="next")] = HOME
 ) -> Response:
-    """The form that takes a key."""
+    """Show the form that asks for a key."""
     if not state_of(request).options.needs_key:
-        return see_other(HOME)
-    return write_page("sign_in.html", next_path=local_path(next_path), problem=None)
+        return redirect_after_post(HOME)
+    return render("sign_in.html", next_path=local_path(next_path), problem=None)
 
 
 @router.post(SIGN_IN)
@@ -67,18 +68,20 @@ async def sign_in(
     key: Annotated[str, Form(max_length=200)] = "",
     next_path: Annotated[str, Form(alias="next")] = HOME,
 ) -> Response:
-    """Start a session with the key; a wrong one is told."""
+    """Start a session with the key, or show the form again with what is wrong."""
     key = key.strip()
     try:
         await find_caller(state_of(request), key, address_of(request))
     except ProblemError as error:
-        told = "This key opens nothing." if error.status == 401 else error.detail  # noqa: PLR2004
-        values = {"next_path": local_path(next_path), "problem": told}
-        return write_page("sign_in.html", error.status, **values)
+        is_wrong = error.status == 401  # noqa: PLR2004
+        problem = "This key is wrong, expired or revoked." if is_wrong else error.detail
+        values = {"next_path": local_path(next_path), "problem": problem}
+        return render("sign_in.html", error.status, **values)
     sessions = sessions_of(request)
+    # A new cookie at each sign-in, so that nobody can plant one in advance (session fixation).
     sessions.end(request.cookies.get(COOKIE))
     cookie, _ = sessions.start(key)
-    response = see_other(next_path)
+    response = redirect_after_post(next_path)
     set_cookie(request, response, cookie)
     return response
 
@@ -89,9 +92,9 @@ async def sign_out(request: Request, token: Annotated[str, Form()] = "") -> Resp
     cookie = request.cookies.get(COOKIE)
     session = sessions_of(request).find(cookie)
     if session is not None:
-        if not is_token(session, token):
-            raise ProblemError(403, STALE)
+        if not session.has_token(token):
+            raise ProblemError(403, STALE_FORM)
         sessions_of(request).end(cookie)
-    response = see_other(HOME)
+    response = redirect_after_post(HOME)
     response.delete_cookie(COOKIE, path="/ui")
     return response
