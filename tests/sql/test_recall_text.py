@@ -31,7 +31,6 @@ from memsense.search.recall.statement import (
     Indexed,
     Shape,
     Whose,
-    answer_of,
     compose,
     recall_statement,
     recall_text,
@@ -260,8 +259,10 @@ def golden_texts() -> dict[str, str]:
     shown_in: dict[str, str] = {}
     texts: dict[str, str] = {}
     for name, shape in SHOWN.items():
-        steps = [*compose(shape), f"answer AS (\n{answer_of(shape)}\n)"]
-        assert recall_text(shape).endswith(",\n".join(steps[:-1]) + "\n" + answer_of(shape))
+        text, steps = recall_text(shape), list(compose(shape))
+        before, _, answer = text.partition(",\n".join(steps))
+        assert before == "/* recall */ WITH "
+        steps.append(f"answer AS (\n{answer.strip()}\n)")
         parts = [
             step if (first := shown_in.setdefault(step, name)) == name
             # A line for each step keeps their order under review, too.
