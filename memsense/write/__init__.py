@@ -1,1 +1,1 @@
-"""A conversation in, a draft out: messages, exchanges, chunks, facets, vectors."""
+"""Writing of conversations: messages, exchanges, chunks, facets, vectors, ready for the store."""

@@ -132,7 +132,7 @@ def test_a_quote_that_its_side_does_not_contain_is_left_out(endpoint: str) -> No
 )
 def test_an_answer_that_is_not_the_wanted_json_is_an_error(endpoint: str, content: object) -> None:
     reply(content)
-    with pytest.raises(ConfigurationError, match="did not answer the JSON"):
+    with pytest.raises(ConfigurationError, match="did not answer with the JSON"):
         tag(endpoint, "I love tea.")
 
 

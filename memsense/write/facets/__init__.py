@@ -1,4 +1,4 @@
-"""Facets of an exchange: who the speaker is, what they prefer, what happened; by rules."""
+"""Facets of an exchange: personal information, preferences and events, found by rules."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

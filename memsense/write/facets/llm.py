@@ -1,6 +1,6 @@
-"""Tags facets with a language model behind an OpenAI-compatible /chat/completions endpoint.
+"""Tagger of facets by a language model behind an OpenAI-compatible /chat/completions endpoint.
 
-Not imported by `memsense.facets`: it needs the `llm` extra, and no search ever calls it.
+`memsense.write.facets` does not import it: it needs the `llm` extra, and no search ever calls it.
 """
 
 from typing import Self
@@ -40,26 +40,19 @@ class _Answer(BaseModel):
     events: list[_Quote]
     memory_kind: MemoryKind
 
-    def quotes_of(self, facet: Facet) -> list[_Quote]:
-        by_facet: dict[Facet, list[_Quote]] = {
-            "personal_info": self.personal_info,
-            "preferences": self.preferences,
-            "events": self.events,
-        }
-        return by_facet[facet]
-
 
 class LLMTagger:
-    """Asks a language model for the facets of an exchange, one request per exchange.
+    """Tagger that asks a language model for the facets, one request for each exchange.
 
         with LLMTagger(base_url="http://localhost:11434/v1", model="qwen3:8b") as tagger:
             facets = tagger.tag("I moved to Connewitz in April.", "Congratulations!")
 
-    A quote that does not stand word for word on its side is left out: a facet without a
-    source could not be shown. `timeout_seconds` is per request; `max_retries` counts the
-    client's repetitions after lost connections, timeouts, 429 and 5xx. `tag` raises
-    `ConfigurationError` when the endpoint still fails then, or answers something else than
-    the JSON it was asked for.
+    Args:
+        base_url: Address of the endpoint, without `/chat/completions`.
+        model: Name of the model; it must support JSON schemas.
+        api_key: Key of the endpoint, if it needs one.
+        timeout_seconds: Limit of each request.
+        max_retries: Further attempts after lost connections, timeouts, 429 and 5xx.
     """
 
     def __init__(
@@ -76,6 +69,7 @@ class LLMTagger:
         self._api_key = api_key
         self._client = OpenAI(
             base_url=base_url,
+            # Without any key the client would send the user's OPENAI_API_KEY to this server.
             api_key=api_key or "none",
             timeout=timeout_seconds,
             max_retries=max_retries,
@@ -93,22 +87,42 @@ class LLMTagger:
 
     @property
     def name(self) -> str:
-        """The tagger's name, as stored beside what it found."""
+        """Name of the tagger, stored beside the facets that it finds."""
         return f"llm:{self._model}"
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets that the model quotes from either side of one exchange."""
-        answer = self._parse(self._complete(_Exchange(user=user_text, assistant=assistant_text)))
-        texts: dict[Side, str] = {"user": user_text, "assistant": assistant_text}
-        spans = tuple(
-            span
-            for facet in FACETS
-            for quote in answer.quotes_of(facet)
-            if (span := self._locate(facet, quote, texts[quote.side])) is not None
-        )
-        return build_facets(spans, answer.memory_kind)
+        """Return the facets that the model quotes from either side of one exchange.
 
-    def _complete(self, exchange: "_Exchange") -> str:
+        Raises:
+            ConfigurationError: If the endpoint fails in every attempt, or does not answer with
+                the JSON of the schema.
+        """
+        answer = self._request_quotes(_Exchange(user=user_text, assistant=assistant_text))
+        quotes: dict[Facet, list[_Quote]] = {
+            "personal_info": answer.personal_info,
+            "preferences": answer.preferences,
+            "events": answer.events,
+        }
+        texts: dict[Side, str] = {"user": user_text, "assistant": assistant_text}
+        spans: list[FacetSpan] = []
+        for facet in FACETS:
+            for quote in quotes[facet]:
+                # Models rephrase. A quote that is not on its side word for word is left out: a
+                # facet without a source could not be shown.
+                start = texts[quote.side].find(quote.quote) if quote.quote.strip() else -1
+                if start >= 0:
+                    span = FacetSpan(
+                        facet=facet,
+                        rule=self.name,
+                        text=quote.quote,
+                        start=start,
+                        end=start + len(quote.quote),
+                        side=quote.side,
+                    )
+                    spans.append(span)
+        return build_facets(tuple(spans), answer.memory_kind)
+
+    def _request_quotes(self, exchange: "_Exchange") -> _Answer:
         try:
             completion = self._client.chat.completions.create(
                 model=self._model,
@@ -132,29 +146,14 @@ class LLMTagger:
                 f" {hide_secrets(error, self._api_key, self._base_url)};"
                 " check the URL, the key and the model, or use the rule tagger"
             ) from error
-        return (completion.choices[0].message.content or "") if completion.choices else ""
-
-    def _parse(self, content: str) -> _Answer:
+        content = (completion.choices[0].message.content or "") if completion.choices else ""
         try:
             return _Answer.model_validate_json(content)
         except ValidationError as error:
             raise ConfigurationError(
-                f"the facet model {self._model} did not answer the JSON it was asked for"
+                f"the facet model {self._model} did not answer with the JSON it was asked for"
                 f" ({error.error_count()} faults); choose a model that supports JSON schemas"
             ) from error
-
-    def _locate(self, facet: Facet, quote: _Quote, text: str) -> FacetSpan | None:
-        start = text.find(quote.quote) if quote.quote.strip() else -1
-        if start < 0:
-            return None
-        return FacetSpan(
-            facet=facet,
-            rule=self.name,
-            text=quote.quote,
-            start=start,
-            end=start + len(quote.quote),
-            side=quote.side,
-        )
 
 
 class _Exchange(BaseModel):

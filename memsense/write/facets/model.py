@@ -1,4 +1,4 @@
-"""What a facet tagger returns: short texts per facet, the spans they came from, a memory kind."""
+"""Result of a facet tagger: a short text for each facet, its spans, and a memory kind."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ Side = Literal["user", "assistant"]
 
 FACETS: tuple[Facet, ...] = ("personal_info", "preferences", "events")
 MAX_FACET_TEXT = 300
-"""A facet's text is at most this many characters long."""
+"""Characters of a facet's text. It gets a vector of its own, so it must stay short."""
 
 _KINDS: dict[Facet, MemoryKind] = {
     "personal_info": "stable",
@@ -21,10 +21,15 @@ _KINDS: dict[Facet, MemoryKind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FacetSpan:
-    """One sentence that states a facet, and the rule that found it.
+    """Sentence that states a facet, and the rule that found it.
 
-    `start` and `end` are character offsets into the text of `side`:
-    `text == side_text[start:end]`.
+    Attributes:
+        facet: The facet that the sentence states.
+        rule: Name of the rule, or of the model as `llm:MODEL`.
+        text: The sentence, word for word: `text == side_text[start:end]`.
+        start: Offset of its first character in the text of `side`.
+        end: Offset behind its last character.
+        side: "user" or "assistant".
     """
 
     facet: Facet
@@ -37,7 +42,15 @@ class FacetSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """The facets of one exchange: a short text each (None where nothing states it)."""
+    """Facets of one exchange.
+
+    Attributes:
+        personal_info: Who a speaker is, at most 300 characters; None if nothing states it.
+        preferences: Their lasting likes, dislikes and habits, likewise.
+        events: What happened to them or is planned, likewise.
+        spans: The sentences that the three texts are made of, in the order of the exchange.
+        memory_kind: The kind of the facet that most sentences state; else "ephemeral".
+    """
 
     personal_info: str | None = None
     preferences: str | None = None
@@ -47,11 +60,11 @@ class Facets:
 
 
 class FacetTagger(Protocol):
-    """Finds the facets of an exchange."""
+    """Protocol of a facet tagger."""
 
     @property
     def name(self) -> str:
-        """The tagger's name, as stored beside what it found."""
+        """Name of the tagger, stored beside the facets that it finds."""
         ...
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
@@ -60,7 +73,7 @@ class FacetTagger(Protocol):
 
 
 def build_facets(spans: tuple[FacetSpan, ...], memory_kind: MemoryKind) -> Facets:
-    """Return `spans` with the text per facet: their distinct sentences, in order, joined."""
+    """Return `spans` with a text for each facet: its distinct sentences, in order, joined."""
     return Facets(
         personal_info=_join_texts(spans, "personal_info"),
         preferences=_join_texts(spans, "preferences"),
@@ -70,17 +83,18 @@ def build_facets(spans: tuple[FacetSpan, ...], memory_kind: MemoryKind) -> Facet
     )
 
 
-def kind_of(facet: Facet) -> MemoryKind:
-    """Return the memory kind of an exchange that states `facet` above all."""
+def get_kind(facet: Facet) -> MemoryKind:
+    """Return the memory kind of an exchange that states mostly this facet."""
     return _KINDS[facet]
 
 
 def _join_texts(spans: tuple[FacetSpan, ...], facet: Facet) -> str | None:
     texts = dict.fromkeys(span.text for span in spans if span.facet == facet)
-    kept: list[str] = []
+    sentences: list[str] = []
     room = MAX_FACET_TEXT
+    # A sentence that has no room is left out as a whole: half a sentence may state the opposite.
     for text in texts:
         if len(text) <= room:
-            kept.append(text)
+            sentences.append(text)
             room -= len(text) + 1
-    return " ".join(kept) or None
+    return " ".join(sentences) or None

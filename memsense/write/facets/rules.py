@@ -1,4 +1,8 @@
-"""The table of facet rules: patterns over one English sentence, each with a name and a note."""
+"""Table of the facet rules: patterns over one English sentence, each with a name and an example.
+
+Precision goes before recall: a wrong facet would rank and be shown as a fact about a person.
+tests/quality measures both on labelled sentences.
+"""
 
 import re
 from dataclasses import dataclass
@@ -6,6 +10,8 @@ from typing import Literal
 
 from memsense.write.facets.model import Facet
 
+# Parts of the patterns. All repetitions have small limits, so that no sentence makes a pattern
+# backtrack for long: tests/unit/test_linear_patterns.py and test_facets.py attack them.
 _ADVERB = (
     r"(?:(?:really|also|just|still|always|absolutely|do|especially|particularly|personally"
     r"|definitely|truly|actually|finally|recently|already|even|now|both|all|then|once|only"
@@ -60,6 +66,7 @@ _PARTICIPLE = (
     r"|become"
     r"|chosen|started|moved)"
 )
+# Verbs whose past states a wish or an opinion, and no event: "we wanted", "I liked".
 _STATIVE_ED = (
     r"(?:need|want|expect|lik|lov|hop|wish|seem|believ|suppos|wonder|appreciat|realiz|realis"
     r"|enjoy|car|us"
@@ -74,13 +81,20 @@ Anchor = Literal["speaker", "anywhere", "start"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A pattern that makes a sentence state a facet.
+    """Pattern by which a sentence states a facet.
 
-    `anchor` says where the pattern is tried: at each first-person word ("speaker"), anywhere
-    in a sentence that has one ("anywhere"), or at the start of any sentence, with or without
-    a first person ("start"). `in_questions` says whether a question may match. `mention` marks
-    a hint in passing ("my sister"), which yields to any other rule when the memory kind is
-    chosen. `user_only` keeps the rule away from an assistant's side.
+    Attributes:
+        name: Name by which the rule can be disabled.
+        facet: The facet that a matching sentence states.
+        pattern: The pattern; upper and lower case are alike.
+        note: An example of a match.
+        anchor: Where the pattern is tried: at each first-person word ("speaker"), anywhere in a
+            sentence that has one ("anywhere"), or at the start of any sentence, with or without
+            a first person ("start").
+        in_questions: Whether a question may match.
+        mention: Whether a match is only a mention ("my sister"); any other rule then wins when
+            the memory kind is chosen.
+        user_only: Whether the rule is not applied to the assistant's side.
     """
 
     name: str
@@ -97,6 +111,8 @@ def _re(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+# Most rules skip questions, since "am I a nurse?" states nothing. "health" and "relation" don't:
+# "what can I cook, I'm allergic to nuts?" still does.
 _PERSONAL_INFO: tuple[Rule, ...] = (
     Rule(
         name="name",
@@ -108,6 +124,7 @@ _PERSONAL_INFO: tuple[Rule, ...] = (
         note="my name is Ines; I'm Ines, ...",
     ),
     Rule(
+        # "I'm a bit tired" and "I'm a big fan" are moods and likes, no identities.
         name="identity",
         facet="personal_info",
         pattern=_re(
@@ -221,6 +238,7 @@ _PERSONAL_INFO: tuple[Rule, ...] = (
 
 _PREFERENCES: tuple[Rule, ...] = (
     Rule(
+        # "I love it!" and "I like that idea" answer the other speaker, and state no lasting like.
         name="like",
         facet="preferences",
         pattern=_re(
@@ -269,6 +287,7 @@ _PREFERENCES: tuple[Rule, ...] = (
         note="I prefer; I'd rather swim",
     ),
     Rule(
+        # "I always wanted" and "I never knew" tell of the past or of an opinion.
         name="habit",
         facet="preferences",
         pattern=_re(
@@ -295,6 +314,7 @@ _PREFERENCES: tuple[Rule, ...] = (
         anchor="anywhere",
     ),
     Rule(
+        # "I use it to ..." names no tool; "I've used to" is another verb.
         name="tool",
         facet="preferences",
         pattern=_re(
@@ -335,6 +355,8 @@ _PREFERENCES: tuple[Rule, ...] = (
         note="I play the piano",
     ),
     Rule(
+        # A wish about the answers. Assistants use the same words for what they will do, so only the
+        # user's side counts.
         name="instruction",
         facet="preferences",
         pattern=_re(
@@ -351,6 +373,7 @@ _PREFERENCES: tuple[Rule, ...] = (
 
 _EVENTS: tuple[Rule, ...] = (
     Rule(
+        # Wishes and conditions did not happen, and "I last talked to you" is about the chat itself.
         name="past",
         facet="events",
         pattern=_re(
@@ -380,6 +403,7 @@ _EVENTS: tuple[Rule, ...] = (
         note="I was tired and went home",
     ),
     Rule(
+        # "I've been thinking" and "I've been so happy" are states of mind, no events.
         name="perfect",
         facet="events",
         pattern=_re(
@@ -398,6 +422,7 @@ _EVENTS: tuple[Rule, ...] = (
         anchor="anywhere",
     ),
     Rule(
+        # "I'm going to need" and "I'm getting better" are no plans.
         name="plan",
         facet="events",
         pattern=_re(
@@ -421,6 +446,8 @@ _EVENTS: tuple[Rule, ...] = (
         note="I'm reading a novel; I'm still looking for a flat",
     ),
     Rule(
+        # Messages often leave the "I" out. Assistants do so for their own work ("Fixed the test"),
+        # so only the user's side counts.
         name="elided",
         facet="events",
         pattern=_re(
@@ -446,12 +473,12 @@ _EVENTS: tuple[Rule, ...] = (
 )
 
 RULES: tuple[Rule, ...] = _PERSONAL_INFO + _PREFERENCES + _EVENTS
-"""Every rule, in the order in which a sentence is tried against them."""
+"""All rules, in the order in which they are tried on a sentence."""
 
 FIRST_PERSON = re.compile(
     r"[Ii]\b(?<!\w.)|(?:[Ww][Ee]|[Mm][YyEe]|[Uu][Ss])\b(?<!\w..)|[Oo][Uu][Rr]\b(?<!\w...)"
 )
-"""The words at which a rule anchored to the speaker is tried."""
+"""First-person words, at which rules with the anchor "speaker" are tried."""
 
 ASSISTANT_PHRASE = _re(
     r"\b(?:as an ai\b|(?:large )?language model|ai assistant"
@@ -477,4 +504,4 @@ ASSISTANT_PHRASE = _re(
     r"|helping)\b"
     r"|we (?:can|could|need|use|call|define|iterate|should)\b)"
 )
-"""What assistants say of themselves: such a sentence on their side states no facet."""
+"""Phrases of assistants about themselves; a sentence with one states no facet on their side."""

@@ -1,11 +1,11 @@
-"""Tags the facets of an exchange by the rules of `facets.rules`; no model, no I/O."""
+"""Tagger of facets by the rules of `facets.rules`; no model, no I/O."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 
 from memsense.errors import ConfigurationError
 from memsense.types import MemoryKind
-from memsense.write.facets.model import FACETS, Facets, FacetSpan, Side, build_facets, kind_of
+from memsense.write.facets.model import FACETS, Facets, FacetSpan, Side, build_facets, get_kind
 from memsense.write.facets.rules import (
     ASSISTANT_PHRASE,
     FIRST_PERSON,
@@ -19,24 +19,30 @@ _QUESTION_MARKS = ("?", "\N{FULLWIDTH QUESTION MARK}")
 
 
 class RuleTagger:
-    """Finds facets by rules over the sentences of both sides.
+    """Tagger that applies rules to the sentences of both sides.
 
-    The rules are English, and read statements that a person makes about themselves. On the
-    assistant's side, sentences that assistants say of themselves are passed over, so that
-    "I can help" becomes no preference.
+    The rules are English, and match statements that a person makes about themselves. On the
+    assistant's side, sentences that assistants say of themselves are skipped, so that "I can help"
+    becomes no preference.
 
         tagger = RuleTagger(disabled=("relation",))
         facets = tagger.tag("I live in Leipzig.", "Nice!")
         assert facets.personal_info == "I live in Leipzig."
 
-    Raises `ConfigurationError` when `disabled` names a rule that does not exist.
+    Args:
+        disabled: Names of rules to leave out; `memsense.write.facets.RULES` lists them.
+
+    Raises:
+        ConfigurationError: If `disabled` names a rule that does not exist.
     """
 
     def __init__(self, *, disabled: Collection[str] = ()) -> None:
         unknown = set(disabled) - {rule.name for rule in RULES}
         if unknown:
             names = ", ".join(sorted(unknown))
-            raise ConfigurationError(f"no facet rule is named {names}; see memsense.facets.RULES")
+            raise ConfigurationError(
+                f"no facet rule is named {names}; see memsense.write.facets.RULES"
+            )
         rules = [rule for rule in RULES if rule.name not in disabled]
         self._rules: dict[Side, list[Rule]] = {
             "user": rules,
@@ -46,7 +52,7 @@ class RuleTagger:
 
     @property
     def name(self) -> str:
-        """The tagger's name, as stored beside what it found."""
+        """Name of the tagger, stored beside the facets that it finds."""
         return "rules"
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
@@ -55,51 +61,49 @@ class RuleTagger:
         return build_facets(spans, _choose_kind(spans)) if spans else Facets()
 
     def _tag_side(self, text: str, side: Side) -> Iterator[FacetSpan]:
+        # Phones write the typographic apostrophe. The replacement has one character, too, so that
+        # offsets stay those of the text.
         plain = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
         for start, end in split_sentences(plain):
-            for rule in self._match_sentence(plain[start:end], side):
-                yield FacetSpan(
-                    facet=rule.facet,
-                    rule=rule.name,
-                    text=text[start:end],
-                    start=start,
-                    end=end,
-                    side=side,
-                )
-
-    def _match_sentence(self, sentence: str, side: Side) -> Iterator[Rule]:
-        speakers = [found.start() for found in FIRST_PERSON.finditer(sentence)]
-        if side == "assistant" and (not speakers or ASSISTANT_PHRASE.search(sentence)):
-            return
-        open_gates = [
-            anchor
-            for anchor, gate in self._gates[side].items()
-            if _find(gate, anchor, sentence, speakers)
-        ]
-        if not open_gates:
-            return
-        is_question = sentence.endswith(_QUESTION_MARKS)
-        for rule in self._rules[side]:
-            if (
-                rule.anchor in open_gates
-                and (rule.in_questions or not is_question)
-                and _find(rule.pattern, rule.anchor, sentence, speakers)
-            ):
-                yield rule
+            sentence = plain[start:end]
+            speakers = [word.start() for word in FIRST_PERSON.finditer(sentence)]
+            if side == "assistant" and (not speakers or ASSISTANT_PHRASE.search(sentence)):
+                continue
+            # Most sentences state nothing, and one pattern for each anchor finds that out faster
+            # than thirty rules.
+            anchors = [
+                anchor
+                for anchor, gate in self._gates[side].items()
+                if _matches(gate, anchor, sentence, speakers)
+            ]
+            if not anchors:
+                continue
+            is_question = sentence.endswith(_QUESTION_MARKS)
+            for rule in self._rules[side]:
+                if (
+                    rule.anchor in anchors
+                    and (rule.in_questions or not is_question)
+                    and _matches(rule.pattern, rule.anchor, sentence, speakers)
+                ):
+                    yield FacetSpan(
+                        facet=rule.facet,
+                        rule=rule.name,
+                        text=text[start:end],
+                        start=start,
+                        end=end,
+                        side=side,
+                    )
 
 
 def _compile_gates(rules: Sequence[Rule]) -> dict[Anchor, re.Pattern[str]]:
-    """Return per anchor one pattern that matches wherever one of its rules does.
-
-    Most sentences state nothing, and one pattern tells so faster than thirty.
-    """
+    """Return for each anchor one pattern that matches wherever one of its rules does."""
     patterns: dict[Anchor, list[str]] = {}
     for rule in rules:
         patterns.setdefault(rule.anchor, []).append(f"(?:{rule.pattern.pattern})")
     return {anchor: re.compile("|".join(some), re.IGNORECASE) for anchor, some in patterns.items()}
 
 
-def _find(pattern: re.Pattern[str], anchor: Anchor, sentence: str, speakers: list[int]) -> bool:
+def _matches(pattern: re.Pattern[str], anchor: Anchor, sentence: str, speakers: list[int]) -> bool:
     if anchor == "start":
         return pattern.match(sentence) is not None
     if anchor == "anywhere":
@@ -108,12 +112,11 @@ def _find(pattern: re.Pattern[str], anchor: Anchor, sentence: str, speakers: lis
 
 
 def _choose_kind(spans: tuple[FacetSpan, ...]) -> MemoryKind:
-    """Return the kind of the facet that most sentences state; a tie goes in order of FACETS.
-
-    Rules that only mention something in passing count when there is nothing else.
-    """
+    """Return the kind of the facet that most sentences state; a tie goes in order of FACETS."""
+    # "my sister" in passing says less than any other match, and counts only if there is no other.
     mentions = {rule.name for rule in RULES if rule.mention}
-    firm = [span for span in spans if span.rule not in mentions] or spans
-    sentences = {(span.facet, span.side, span.start) for span in firm}
+    counted = [span for span in spans if span.rule not in mentions] or spans
+    # A sentence that several rules of one facet match counts once.
+    sentences = {(span.facet, span.side, span.start) for span in counted}
     counts = [sum(facet == stated for stated, *_ in sentences) for facet in FACETS]
-    return kind_of(FACETS[counts.index(max(counts))])
+    return get_kind(FACETS[counts.index(max(counts))])
