@@ -1,4 +1,4 @@
-"""Text in, unit vectors out: the embedders, one protocol for all, opened by name."""
+"""Embedders: unit vectors of texts, by one protocol, opened by name."""
 
 import inspect
 from typing import Any
@@ -53,15 +53,22 @@ EMBEDDERS = {"onnx": OnnxEmbedder, "openai": OpenAIEmbedder}
 
 
 def open_embedder(name: str = "onnx", **settings: Any) -> Embedder:
-    """The embedder of that name (`onnx` or `openai`), built with the settings it takes.
+    """Open the embedder of this name.
 
         open_embedder("openai", model="nomic-embed-text", base_url="http://localhost:11434/v1")
 
-    Raises ConfigurationError for an unknown name or setting.
+    Args:
+        name: "onnx" or "openai".
+        **settings: The arguments of `OnnxEmbedder` or `OpenAIEmbedder`.
+
+    Raises:
+        ConfigurationError: If the name or a setting is unknown, or a required setting is missing.
     """
     if name not in EMBEDDERS:
         raise ConfigurationError(f"no embedder {name!r}; there are {', '.join(sorted(EMBEDDERS))}")
     embedder = EMBEDDERS[name]
+    # Bound before the call, so that a TypeError from within the constructor is not taken for a
+    # wrong setting.
     try:
         inspect.signature(embedder).bind(**settings)
     except TypeError as error:

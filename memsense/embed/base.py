@@ -1,4 +1,4 @@
-"""What an embedder is, and what holds for every one: the checks, the query cache, no text twice."""
+"""Protocol of embedders, checks of their vectors, and the cache of questions."""
 
 import textwrap
 import unicodedata
@@ -17,43 +17,52 @@ from memsense.types import EmbeddingModel
 Vectors: TypeAlias = NDArray[np.float32]
 
 UNIT_TOLERANCE = 1e-5
-"""How far a unit vector's squared length may be from 1: what rounding to float32 makes of it."""
+"""Largest distance of a unit vector's squared length from 1: the rounding of float32."""
 
 LARGEST_DIMENSION = 16_000
-"""What pgvector's half-precision vectors can have."""
+"""Limit of pgvector's half-precision vectors."""
 
 LONGEST_FAILURE = 300
-"""Characters that are told of an error that an embedder raises."""
+"""Characters of an embedder's own error that EmbeddingError quotes."""
 
-# Unicode's controls, format characters, separators and marks. Unassigned ones may be new symbols.
+# Unicode's controls, format characters, separators and marks. Unassigned characters count as
+# visible: they may be symbols newer than this Python's Unicode.
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp", "Mn", "Mc", "Me"})
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `model` names the space they live in.
+    """Protocol of an embedder, which turns texts into unit vectors.
 
     Vectors of two embedders may be compared only if `model` and `dimension` are equal.
     """
 
     @property
     def model(self) -> str:
-        """The model's name, as it is recorded with the vectors."""
+        """Name of the model, stored with its vectors."""
         ...
 
     @property
     def dimension(self) -> int:
-        """The length of each vector."""
+        """Length of each vector, from 1 to 16,000."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The unit vectors of the texts, in their order: (n, dimension) float32.
+        """Return the unit vectors of the texts.
 
-        Raises InvalidInputError for a blank text, EmbeddingError if the model fails.
+        Args:
+            texts: Texts, none of them blank.
+
+        Returns:
+            (n, dimension) float32, in the order of the texts.
+
+        Raises:
+            InvalidInputError: If a text is blank.
+            EmbeddingError: If the model fails.
         """
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of one question: (dimension,) float32; raises as `embed` does."""
+        """Return the unit vector of one question, (dimension,) float32; raises as `embed` does."""
         ...
 
 
@@ -63,8 +72,10 @@ _read_dimension = Gate(
 )
 
 
-class _FailingAsEmbedder:
-    """Of a class, since a search enters it nine times, and a generator takes thrice as long."""
+class _WrapErrors:
+    """Context manager that turns any exception of an embedder into EmbeddingError."""
+
+    # A class, since a search enters it nine times, and a generator takes three times as long.
 
     def __enter__(self) -> None:
         return
@@ -72,83 +83,89 @@ class _FailingAsEmbedder:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if not isinstance(error, Exception) or isinstance(error, MemSenseError):
             return
-        told = textwrap.shorten(str(error), LONGEST_FAILURE, placeholder=" …")
+        text = textwrap.shorten(str(error), LONGEST_FAILURE, placeholder=" …")
         raise EmbeddingError(
-            f"the embedder failed: {type(error).__name__}{': ' if told else ''}{told}"
+            f"the embedder failed: {type(error).__name__}{': ' if text else ''}{text}"
         ) from error
 
 
-_FAILING_AS_EMBEDDER = _FailingAsEmbedder()
+_WRAP_ERRORS = _WrapErrors()
 
 
-def failing_as_embedder() -> AbstractContextManager[None]:
-    """Raise EmbeddingError for whatever the embedder within raises; memsense's own errors stay.
+def wrap_embedder_errors() -> AbstractContextManager[None]:
+    """Raise EmbeddingError for any exception of an embedder; memsense's own errors pass through.
 
-    Whose code it is decides, not the kind of error: libraries of HTTP have kinds of their own.
+    Its type doesn't matter: an embedder of a user's own may raise the errors of any HTTP library.
     """
-    return _FAILING_AS_EMBEDDER
+    return _WRAP_ERRORS
 
 
-class _Remembered:
-    """Reads a value through a gate, and the very same one again without: searches ask often."""
+class _CheckedOnce:
+    """Gate that remembers its last value, since each search reads model and dimension often."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
         self._last: tuple[object, Any] | None = None
 
-    def read(self, given: object) -> Any:
-        """What the gate makes of the value."""
+    def read(self, value: object) -> Any:
+        """Return the checked value; checks the very same object only once."""
         last = self._last
-        if last is None or last[0] is not given:
-            self._last = last = (given, self._gate(given))
+        if last is None or last[0] is not value:
+            self._last = last = (value, self._gate(value))
         return last[1]
 
 
 class CheckedEmbedder:
-    """An embedder of anybody's making, whose answers are checked: what memsense works with.
+    """Embedder whose results are checked; memsense wraps every embedder in one.
 
-    It may return lists, and vectors that are not of unit length. Raises EmbeddingError for what
-    `check_vectors` refuses and for whatever the embedder raises itself, InvalidInputError for an
-    unusable model or dimension.
+    The embedder inside may return lists, and vectors that are not of unit length.
+
+    Args:
+        embedder: Any embedder.
+
+    Raises:
+        EmbeddingError: In each call, if `check_vectors` refuses the vectors, or the embedder
+            inside raises anything.
+        InvalidInputError: In each call, if its model or dimension is unusable.
     """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._model = _Remembered(_read_model)
-        self._dimension = _Remembered(_read_dimension)
+        self._model = _CheckedOnce(_read_model)
+        self._dimension = _CheckedOnce(_read_dimension)
 
     @property
     def model(self) -> str:
-        """The model of the embedder within."""
-        with failing_as_embedder():
+        """Model of the embedder inside."""
+        with wrap_embedder_errors():
             return self._model.read(self._embedder.model)
 
     @property
     def dimension(self) -> int:
-        """The dimension of the embedder within."""
-        with failing_as_embedder():
+        """Dimension of the embedder inside."""
+        with wrap_embedder_errors():
             return self._dimension.read(self._embedder.dimension)
 
     @property
     def known_dimension(self) -> int | None:
-        """The dimension, None where it is to be asked for."""
+        """The dimension, or None if the embedder would have to ask a server for it."""
         return None if known_dimension(self._embedder) is None else self.dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The texts' unit vectors in their order: (n, dimension) float32."""
-        with failing_as_embedder():
-            given = self._embedder.embed(texts)
-        return check_vectors(given, len(texts), self.dimension)
+        """Return the texts' unit vectors in their order, (n, dimension) float32."""
+        with wrap_embedder_errors():
+            vectors = self._embedder.embed(texts)
+        return check_vectors(vectors, len(texts), self.dimension)
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of one question: (dimension,) float32."""
-        with failing_as_embedder():
-            given = self._embedder.embed_query(text)
-        return check_vectors([given], 1, self.dimension)[0]
+        """Return the unit vector of one question, (dimension,) float32."""
+        with wrap_embedder_errors():
+            vector = self._embedder.embed_query(text)
+        return check_vectors([vector], 1, self.dimension)[0]
 
 
 class CacheInfo(Protocol):
-    """What is used of functools' own."""
+    """The part of functools' cache information that is used."""
 
     @property
     def hits(self) -> int: ...  # noqa: D102
@@ -157,26 +174,37 @@ class CacheInfo(Protocol):
 
 
 def known_dimension(embedder: Embedder) -> int | None:
-    """The length of the embedder's vectors; None where a server would have to be asked first."""
+    """Return the embedding dimension; None if the embedder would have to ask a server for it."""
+    # The class is looked at: an attribute of the object might ask the server.
     if hasattr(type(embedder), "known_dimension"):
         return getattr(embedder, "known_dimension")  # noqa: B009 (not every embedder has it)
     return embedder.dimension
 
 
 def is_embedder_of(embedder: Embedder, model: EmbeddingModel) -> bool:
-    """Whether the embedder makes vectors of the model, as far as it can say without a server."""
+    """Return whether the embedder makes vectors of the model, as far as is known without a server.
+
+    An embedder whose dimension is unknown counts as one of the model if the names are equal.
+    """
     if embedder.model != model.name:
         return False
     return known_dimension(embedder) in (None, model.dimension)
 
 
 class CachedQueries:
-    """An embedder that remembers the vectors of its last `size` questions. Thread-safe.
+    """Embedder with a cache of the vectors of its last questions. Thread-safe.
 
         embedder = CachedQueries(OnnxEmbedder())
         vector = embedder.embed_query("Where does Anna live?")
 
-    Vectors of questions are read-only, because callers share them. A failure is not remembered.
+    Vectors of questions are read-only, because callers share them. A failure is not cached.
+
+    Args:
+        embedder: The embedder to call for other questions, and for all texts to store.
+        size: Number of questions to keep, at least 1; the least recently used one goes first.
+
+    Raises:
+        InvalidInputError: If `size` is below 1.
     """
 
     def __init__(self, embedder: Embedder, size: int = 1024) -> None:
@@ -187,44 +215,44 @@ class CachedQueries:
 
     @property
     def within(self) -> Embedder:
-        """The embedder that remembers nothing."""
+        """The embedder inside, without a cache."""
         return self._embedder
 
     @property
     def model(self) -> str:
-        """The model of the embedder within."""
+        """Model of the embedder inside."""
         return self._embedder.model
 
     @property
     def dimension(self) -> int:
-        """The dimension of the embedder within."""
+        """Dimension of the embedder inside."""
         return self._embedder.dimension
 
     @property
     def known_dimension(self) -> int | None:
-        """The dimension, None where it is to be asked for."""
+        """The dimension, or None if the embedder would have to ask a server for it."""
         return known_dimension(self._embedder)
 
     @property
     def hits(self) -> int:
-        """How many questions were answered from the cache."""
+        """Number of questions that the cache answered."""
         return self._info().hits
 
     @property
     def misses(self) -> int:
-        """How many questions had to be embedded."""
+        """Number of questions that had to be embedded."""
         return self._info().misses
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As the embedder within, uncached."""
+        """Return the texts' unit vectors, (n, dimension) float32, without the cache."""
         return self._embedder.embed(texts)
 
     def embed_query(self, text: str) -> Vectors:
-        """The question's vector, (dimension,) float32, read-only; embedded if not remembered."""
+        """Return the question's unit vector, (dimension,) float32, read-only."""
         return self._cached(text)
 
     def forget(self) -> None:
-        """Remember no question any more."""
+        """Empty the cache."""
         self._cached.cache_clear()
 
     def _info(self) -> CacheInfo:
@@ -232,18 +260,20 @@ class CachedQueries:
 
     def _embed_read_only(self, text: str) -> Vectors:
         vector = self._embedder.embed_query(text)
+        # One caller's change would otherwise change the question for all others.
         vector.setflags(write=False)
         return vector
 
 
 def is_embeddable(text: str) -> bool:
-    """Whether the text has anything to embed: one character that is no blank, mark or control."""
+    """Return whether a text has a character that is no blank, mark or control."""
     return any(unicodedata.category(char) not in INVISIBLE_CATEGORIES for char in text)
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """Raise InvalidInputError if one of the texts has nothing to embed or is no Unicode text."""
+    """Raise InvalidInputError if a text is blank, or no valid Unicode; names its position."""
     for position, text in enumerate(texts):
+        # Half a surrogate pair, as JSON escapes may hold it, would make the tokenizer fail.
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -256,54 +286,46 @@ def check_texts(texts: Sequence[str]) -> None:
             )
 
 
-def check_vectors(given: object, n: int, dimension: int) -> Vectors:
-    """What an embedder returned, an array or lists, as (n, dimension) float32 of unit length.
+def check_vectors(vectors: object, n: int, dimension: int) -> Vectors:
+    """Return an embedder's vectors, an array or lists, as (n, dimension) float32 of unit length.
 
     A vector of another length is divided by it. Raises EmbeddingError for another shape, for NaN
     and infinite components, and for a vector of length zero.
     """
-    vectors = _as_array(given)
-    if vectors.shape != (n, dimension):
+    # float32 stays as it is; all else goes through float64, so that large integers and lists lose
+    # nothing before they are divided by their length.
+    is_float32 = getattr(vectors, "dtype", None) == np.float32
+    try:
+        array: NDArray[np.floating] = np.asarray(vectors, dtype=None if is_float32 else np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise EmbeddingError(
-            f"expected vectors of shape {(n, dimension)}, the embedder returned {vectors.shape}"
+            f"the embedder returned no vectors of one length, but {shorten(vectors)}"
+        ) from error
+    if array.shape != (n, dimension):
+        raise EmbeddingError(
+            f"expected vectors of shape {(n, dimension)}, the embedder returned {array.shape}"
         )
-    squares = _squares(vectors)
+    # A square that is too large for a number becomes infinite, and is refused like NaN.
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", array, array, dtype=np.float64)
     if not np.isfinite(squares).all():
         raise EmbeddingError("the embedder returned a vector with NaN or infinite components")
     if not squares.all():
         raise EmbeddingError("the embedder returned a vector of length zero")
+    # Unit vectors are returned bit for bit: dividing them again would change their last bits.
     if (np.abs(squares - 1) > UNIT_TOLERANCE).any():
-        return normalise(vectors)
-    return vectors.astype(np.float32, copy=False)
-
-
-def _as_array(given: object) -> NDArray[np.floating]:
-    try:
-        return np.asarray(given, dtype=None if _is_float32(given) else np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise EmbeddingError(
-            f"the embedder returned no vectors of one length, but {shorten(given)}"
-        ) from error
-
-
-def _is_float32(given: object) -> bool:
-    return getattr(given, "dtype", None) == np.float32
-
-
-def _squares(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Each row's length, squared: infinite where it is too large for a number."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+        return normalise(array)
+    return array.astype(np.float32, copy=False)
 
 
 def normalise(vectors: NDArray[np.floating]) -> Vectors:
-    """Each row divided by its length; the rows are finite and not zero."""
+    """Return each row divided by its length; the rows must be finite and not zero."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     return (vectors / lengths).astype(np.float32)
 
 
 def embed_distinct(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """As `embedder.embed(texts)`, with each distinct text embedded once: (n, dimension) float32."""
+    """Return the texts' unit vectors, (n, dimension) float32, embedding equal texts only once."""
     row_of = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     vectors = embedder.embed(list(row_of))
     return vectors[np.fromiter((row_of[text] for text in texts), dtype=np.intp, count=len(texts))]

@@ -1,4 +1,4 @@
-"""The embedder for any server with OpenAI's /embeddings endpoint, through the openai client."""
+"""Embedder of servers with OpenAI's /embeddings endpoint, through the openai client."""
 
 import json
 import random
@@ -15,24 +15,41 @@ from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
 from memsense.errors import ConfigurationError, EmbeddingError
 
 if TYPE_CHECKING:
-    from openai import APIError, OpenAI
+    from openai import APIError
 
 NO_KEY = "none"
 
-_PASSING = frozenset({408, 409, 429})
+_TRANSIENT = frozenset({408, 409, 429})
 _SERVER_FAULT = 500
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
 
 
 class OpenAIEmbedder:
-    """Embeds texts by an OpenAI-compatible server: OpenAI, Ollama, vLLM, LM Studio and others.
+    """Embedder by an OpenAI-compatible server: OpenAI, Ollama, vLLM, LM Studio and others.
 
         embedder = OpenAIEmbedder("nomic-embed-text", base_url="http://localhost:11434/v1")
         vectors = embedder.embed(["I moved to Lisbon."])
 
-    Needs the extra `memsense[openai]`. A text that is longer than the model's limit is the server's
-    to cut or to refuse. Safe to use from several threads.
+    Needs the extra `memsense[openai]`. The server cuts or refuses a text that is longer than the
+    model's limit. Nothing is sent before the first text. Safe to use from several threads.
+
+    Args:
+        model: Name of the model, as the server knows it.
+        base_url: Address of the server. By default the client's own environment variables count
+            (OPENAI_BASE_URL, OPENAI_API_KEY); with an address, only `api_key` is ever sent there.
+        api_key: Key of the server, if it needs one.
+        dimension: Length of the vectors; by default that of the first response. Each further
+            response is checked against it.
+        timeout: Seconds that a server may be silent before an attempt fails.
+        attempts: Number of attempts for each batch; further ones follow a lost connection, a
+            timeout, or a response of 408, 409, 429 or 5xx.
+        limit: Seconds for all attempts of a batch together.
+        batch_size: Texts of one request, at least 1.
+        requests: Requests of one call that may be under way at a time, at least 1.
+
+    Raises:
+        ConfigurationError: If a setting is out of range, or the openai package is missing.
     """
 
     def __init__(
@@ -48,16 +65,6 @@ class OpenAIEmbedder:
         batch_size: int = 128,
         requests: int = 4,
     ) -> None:
-        """Set up the client; nothing is sent yet.
-
-        Without `base_url` the client's own environment variables hold (OPENAI_BASE_URL,
-        OPENAI_API_KEY); with it, only `api_key` is ever sent there. `dimension` is checked against
-        each answer; without it the first answer decides. An attempt fails when the server is
-        silent for `timeout` seconds; after it, a lost connection, or an answer of 408, 409, 429 or
-        5xx, another one follows: `attempts` in all, within `limit` seconds for each batch. At most
-        `requests` batches of one call are under way at a time.
-        Raises ConfigurationError if a setting is unusable or the openai package is missing.
-        """
         if min(batch_size, attempts, requests) < 1:
             raise ConfigurationError("batch_size, attempts and requests must be at least 1")
         if timeout <= 0 or limit <= 0:
@@ -69,25 +76,45 @@ class OpenAIEmbedder:
         self._timeout = timeout
         self._attempts = attempts
         self._limit = limit
-        self._client = _open_client(base_url=base_url, api_key=api_key)
+        try:
+            from openai import OpenAI, OpenAIError
+        except ImportError as error:
+            raise ConfigurationError(
+                "the embedder 'openai' needs the openai package: pip install 'memsense[openai]'"
+            ) from error
+        if base_url is not None and api_key is None:
+            # Without any key the client would send the user's OPENAI_API_KEY to that server.
+            api_key = NO_KEY
+        # No retries of the client's own: they have no limit for all attempts of a batch together.
+        try:
+            self._client = OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+        except OpenAIError as error:
+            raise ConfigurationError(f"the embedder 'openai' can't be set up: {error}") from error
 
     @property
     def dimension(self) -> int:
-        """The vectors' length; asks the server by one short text if nobody has said it yet."""
+        """Length of the vectors; embeds a short text if it is unknown yet."""
         if self._dimension is None:
             return self.embed_query("dimension").shape[0]
         return self._dimension
 
     @property
     def known_dimension(self) -> int | None:
-        """The vectors' length, None before anybody has said it."""
+        """Length of the vectors, or None before the first response."""
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The texts' unit vectors in their order: (n, dimension) float32.
+        """Return the texts' unit vectors.
 
-        Raises InvalidInputError for a blank text, EmbeddingError if the server fails for good or
-        answers something unusable.
+        Args:
+            texts: Texts, none of them blank.
+
+        Returns:
+            (n, dimension) float32, in the order of the texts.
+
+        Raises:
+            InvalidInputError: If a text is blank.
+            EmbeddingError: If the server fails in every attempt, or its response is unusable.
         """
         check_texts(texts)
         starts = range(0, len(texts), self._batch_size)
@@ -95,21 +122,23 @@ class OpenAIEmbedder:
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of one question: (dimension,) float32; raises as `embed` does."""
+        """Return the unit vector of one question, (dimension,) float32; raises as `embed` does."""
         return self.embed([text])[0]
 
     def _embed_each(self, batches: Sequence[Sequence[str]]) -> list[Vectors]:
-        """The vectors of each batch, several at a time once the vectors' length is known; after
-        one has failed for good, none is begun."""
-        known = [self._embed_batch(batches[0])] if batches and self._dimension is None else []
-        left = batches[len(known) :]
-        if len(left) < 2 or self._requests == 1:  # noqa: PLR2004
-            return known + [self._embed_batch(batch) for batch in left]
+        """Return the vectors of each batch; several requests are under way at a time."""
+        # The first batch goes alone while the dimension is unknown: of several first responses,
+        # each would set it.
+        done = [self._embed_batch(batches[0])] if batches and self._dimension is None else []
+        rest = batches[len(done) :]
+        if len(rest) < 2 or self._requests == 1:  # noqa: PLR2004
+            return done + [self._embed_batch(batch) for batch in rest]
         with ThreadPoolExecutor(self._requests, thread_name_prefix="memsense-embed") as pool:
-            under_way = [pool.submit(self._embed_batch, batch) for batch in left]
+            under_way = [pool.submit(self._embed_batch, batch) for batch in rest]
             try:
-                return known + [batch.result() for batch in under_way]
+                return done + [batch.result() for batch in under_way]
             except BaseException:
+                # A batch has failed in every attempt, so that the others need not be begun.
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
@@ -121,76 +150,64 @@ class OpenAIEmbedder:
         return normalise(vectors)
 
     def _request(self, texts: Sequence[str]) -> str:
-        from openai import APIError, OpenAIError
+        """Return the body of the response; raises EmbeddingError if no attempt succeeds."""
+        from openai import APIConnectionError, APIError, APIStatusError, OpenAIError
 
         began = time.monotonic()
         for attempt in range(1, self._attempts + 1):
-            left = self._limit - (time.monotonic() - began)
+            remaining = self._limit - (time.monotonic() - began)
             try:
-                return self._send(texts, min(self._timeout, left))
+                # "float", since the client would ask for base64, which not every server knows.
+                response = self._client.embeddings.with_raw_response.create(
+                    model=self.model,
+                    input=list(texts),
+                    encoding_format="float",
+                    timeout=min(self._timeout, remaining),
+                )
             except APIError as error:
-                pause = _pause_after(error, attempt)
-                taken = time.monotonic() - began
-                is_last = attempt == self._attempts or taken + pause >= self._limit
-                if is_last or not _may_pass(error):
-                    raise EmbeddingError(self._explain(error, attempt, taken)) from error
+                # Another attempt may succeed if no response came, or one that blames the moment.
+                is_transient = (
+                    error.status_code in _TRANSIENT or error.status_code >= _SERVER_FAULT
+                    if isinstance(error, APIStatusError)
+                    else isinstance(error, APIConnectionError)
+                )
+                pause = _choose_pause(error, attempt)
+                elapsed = time.monotonic() - began
+                is_last = attempt == self._attempts or elapsed + pause >= self._limit
+                if is_last or not is_transient:
+                    raise EmbeddingError(self._explain(error, attempt, elapsed)) from error
                 time.sleep(pause)
             except OpenAIError as error:
                 raise EmbeddingError(self._explain(error, attempt, 0)) from error
+            else:
+                return response.text
         raise AssertionError  # the last attempt returns or raises
 
-    def _send(self, texts: Sequence[str], timeout: float) -> str:
-        response = self._client.embeddings.with_raw_response.create(
-            model=self.model, input=list(texts), encoding_format="float", timeout=timeout
-        )
-        return response.text
-
     def _explain(self, error: Exception, attempt: int, seconds: float) -> str:
-        tried = f" {attempt} times in {seconds:.1f} s" if attempt > 1 else ""
+        attempts = f" {attempt} times in {seconds:.1f} s" if attempt > 1 else ""
         address = shown_url(str(self._client.base_url))
-        told = hide_secrets(error, self._client.api_key)
-        return f"the embedding server at {address} failed{tried}: {told}"
+        # Some servers quote the key that they refuse.
+        message = hide_secrets(error, self._client.api_key)
+        return f"the embedding server at {address} failed{attempts}: {message}"
 
 
-def _may_pass(error: "APIError") -> bool:
-    """Whether another attempt may succeed: no answer came, or one that blames the moment."""
-    from openai import APIConnectionError, APIStatusError
-
-    if isinstance(error, APIStatusError):
-        return error.status_code in _PASSING or error.status_code >= _SERVER_FAULT
-    return isinstance(error, APIConnectionError)
-
-
-def _pause_after(error: "APIError", attempt: int) -> float:
-    """Seconds until the next attempt: what the server asks for, else twice as long each time."""
+def _choose_pause(error: "APIError", attempt: int) -> float:
+    """Return the seconds until the next attempt: as the server asks, else doubled each time."""
     from openai import APIStatusError
 
     if isinstance(error, APIStatusError):
         for header, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-            asked = error.response.headers.get(header, "")
-            if asked.isdecimal():
-                return float(asked) / unit
+            value = error.response.headers.get(header, "")
+            if value.isdecimal():
+                return float(value) / unit
+    # Shortened by chance, so that clients that failed together don't come back together.
     return random.uniform(0.75, 1) * min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE)  # noqa: S311
 
 
-def _open_client(*, base_url: str | None, api_key: str | None) -> "OpenAI":
-    try:
-        from openai import OpenAI, OpenAIError
-    except ImportError as error:
-        raise ConfigurationError(
-            "the embedder 'openai' needs the openai package: pip install 'memsense[openai]'"
-        ) from error
-    if base_url is not None and api_key is None:
-        api_key = NO_KEY  # else the client would send the user's OPENAI_API_KEY to that server
-    try:
-        return OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
-    except OpenAIError as error:
-        raise ConfigurationError(f"the embedder 'openai' can't be set up: {error}") from error
-
-
 def _parse_vectors(body: str, n: int) -> NDArray[np.float64]:
-    """The n vectors of an answer in the order of their indexes, not yet checked: (n, length)."""
+    """Return the n vectors of a response in the order of their indexes, unchecked: (n, length)."""
     try:
+        # Servers may answer in any order; the index says which text a vector belongs to.
         rows = {item["index"]: item["embedding"] for item in json.loads(body)["data"]}
         vectors = np.array([rows[index] for index in sorted(rows)], dtype=np.float64)
     except (ValueError, KeyError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Runs models of a known file on this machine, by onnxruntime."""
+"""Sessions of onnxruntime for model files with a known checksum."""
 
 import hashlib
 import importlib
@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 from memsense.errors import ConfigurationError, EmbeddingError, MemSenseError
 
 CPU = "cpu"
-"""The provider that is always there."""
+"""Short name of the provider that every onnxruntime has."""
 
 _PROVIDER = "ExecutionProvider"
 
 
 class Session(Protocol):
-    """What is used of onnxruntime.InferenceSession, which has no types."""
+    """The part of onnxruntime.InferenceSession that is used; the library has no types."""
 
     def run(
         self, output_names: None, input_feed: Mapping[str, NDArray[np.int64]]
     ) -> Sequence[NDArray[np.float32]]:
-        """The model's outputs for one batch."""
+        """Return the model's outputs for one batch."""
         ...
 
 
 def import_untyped(name: str) -> Any:
-    """A package without types, loaded only now: importing memsense.embed stays cheap."""
+    """Import a package without types, at its first use: importing memsense.embed stays cheap."""
     return importlib.import_module(name)
 
 
@@ -41,9 +41,9 @@ def check_file(
     package: str,
     failure: type[MemSenseError] = EmbeddingError,
 ) -> Path:
-    """The path, if the file is the known model; hashing 23 MB takes about 20 ms.
+    """Return the path if the file's SHA-256 is the known one; hashing 23 MB takes about 20 ms.
 
-    Raises `failure`, which names the package to install anew.
+    Raises `failure`, which names the package to reinstall.
     """
     try:
         with path.open("rb") as file:
@@ -61,43 +61,46 @@ def check_file(
 def open_session(
     path: Path, threads: int | None = None, *, for_few: bool = False, provider: str = CPU
 ) -> Session:
-    """The model of the file, to be run by `threads` (default: one a usable core).
+    """Open the model of a file.
 
-    `for_few` runs loads in a sixth of the time and takes 50 ms more for each. `provider` is what
-    runs it, by the first part of onnxruntime's name for it, in any case: "cuda" is
-    CUDAExecutionProvider. Raises ConfigurationError for one that is not there.
+    Args:
+        path: The model file.
+        threads: Threads of each run; by default one for each usable core.
+        for_few: Load in a sixth of the time, and take 50 ms more for each run.
+        provider: Where it runs, by the first part of onnxruntime's name in any case: "cuda" is
+            CUDAExecutionProvider.
+
+    Raises:
+        ConfigurationError: If onnxruntime has no such provider here.
     """
     onnxruntime = import_untyped("onnxruntime")
     options = onnxruntime.SessionOptions()
     levels = onnxruntime.GraphOptimizationLevel
-    # Measured: BASIC takes 240 ms to turn the int8 weights into floats once and for all; else each
-    # run does it again (50 ms). The further optimisations take longer and gain no speed.
+    # Measured: BASIC takes 240 ms to turn the int8 weights into floats once and for all; without it
+    # each run does so again (50 ms). The further optimisations take longer and gain no speed.
     options.graph_optimization_level = (
         levels.ORT_DISABLE_ALL if for_few else levels.ORT_ENABLE_BASIC
     )
     options.log_severity_level = 3
     # Measured: threads that spin while they wait double the processor time and gain nothing.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # A number of its own keeps onnxruntime from pinning threads, which containers refuse.
+    # An explicit number keeps onnxruntime from pinning threads, which containers refuse.
     options.intra_op_num_threads = threads or usable_cores()
-    chosen = _find_provider(onnxruntime.get_available_providers(), provider)
-    providers = list(dict.fromkeys((chosen, f"{CPU.upper()}{_PROVIDER}")))
+    available = {
+        name.removesuffix(_PROVIDER).lower(): name for name in onnxruntime.get_available_providers()
+    }
+    if provider.lower() not in available:
+        raise ConfigurationError(
+            f"onnxruntime has no provider {provider!r} here, but {', '.join(sorted(available))}; a"
+            " graphics card needs a package of its own in its place, such as onnxruntime-gpu"
+        )
+    # The processor stands behind it, for operations that the provider lacks.
+    providers = list(dict.fromkeys((available[provider.lower()], f"{CPU.upper()}{_PROVIDER}")))
     return onnxruntime.InferenceSession(str(path), options, providers=providers)
 
 
-def _find_provider(available: Sequence[str], wanted: str) -> str:
-    """onnxruntime's name of a provider; raises ConfigurationError if it has none such."""
-    known = {name.removesuffix(_PROVIDER).lower(): name for name in available}
-    if wanted.lower() not in known:
-        raise ConfigurationError(
-            f"onnxruntime has no provider {wanted!r} here, but {', '.join(sorted(known))}; a"
-            " graphics card needs a package of its own in its place, such as onnxruntime-gpu"
-        )
-    return known[wanted.lower()]
-
-
 def usable_cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use, by its affinity where the system has one."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Token vectors: what an embedder that has them gives for a text's tokens, one bit a dimension."""
+"""Token vectors of embedders that have them, stored as one bit for each dimension."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from memsense.embed.base import (
     Embedder,
     Vectors,
     check_vectors,
-    failing_as_embedder,
+    wrap_embedder_errors,
 )
 from memsense.errors import EmbeddingError
 
@@ -23,15 +23,17 @@ Pieces: TypeAlias = NDArray[np.uint16]
 Signs: TypeAlias = NDArray[np.uint8]
 
 LARGEST_VOCABULARY = 1 << 16
-"""A piece's number takes two bytes."""
+"""Limit of a vocabulary: a piece's number takes two bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tokens:
-    """The first n tokens of a text.
+    """First n tokens of a text.
 
-    `pieces` are their numbers in the vocabulary, (n,); `starts` where each begins in the text,
-    (n,); `signs` the signs of their vectors, (n, ⌈d / 8⌉), as `pack_signs` packs them.
+    Attributes:
+        pieces: Their numbers in the vocabulary, (n,) uint16.
+        starts: The offset of each in the text, (n,) int64.
+        signs: The signs of their vectors, (n, ⌈d / 8⌉) uint8, as `pack_signs` packs them.
     """
 
     pieces: Pieces
@@ -40,7 +42,14 @@ class Tokens:
 
 
 class Vocabulary(Sequence[str]):
-    """A model's at most 65,536 pieces by their numbers; what continues a word begins with ##."""
+    """Pieces of a model by their numbers; a piece that continues a word begins with `##`.
+
+    Args:
+        pieces: At most 65,536 pieces.
+
+    Raises:
+        EmbeddingError: If there are more.
+    """
 
     def __init__(self, pieces: Sequence[str]) -> None:
         if len(pieces) > LARGEST_VOCABULARY:
@@ -61,18 +70,25 @@ class Vocabulary(Sequence[str]):
         return self._pieces[index]
 
     def mask(self, words: frozenset[str]) -> NDArray[np.bool_]:
-        """Which pieces are one of the words, by number; remembered."""
-        known = self._masks.get(words)
-        if known is None:
-            known = np.array([piece in words for piece in self._pieces], dtype=bool)
-            self._masks[words] = known
-        return known
+        """Return for each piece whether it is one of the words, (pieces,) bool."""
+        # Cached: searches ask again and again for the same few sets of words.
+        mask = self._masks.get(words)
+        if mask is None:
+            mask = np.array([piece in words for piece in self._pieces], dtype=bool)
+            self._masks[words] = mask
+        return mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuestionTokens:
-    """A question's tokens: `words` are the pieces of its text, `vectors` (n, d) float32 unit
-    vectors without the model's mean, `weights` (n,) how much each counts."""
+    """Tokens of a question.
+
+    Attributes:
+        vocabulary: The model's vocabulary.
+        words: The pieces of its text.
+        vectors: Their unit vectors less the model's mean, (n, d) float32.
+        weights: The weight of each, (n,) float64.
+    """
 
     vocabulary: Vocabulary
     words: Sequence[str]
@@ -81,53 +97,56 @@ class QuestionTokens:
 
 
 class TokenEmbedder(Embedder, Protocol):
-    """An embedder whose vectors are made of token vectors, which it gives too.
+    """Protocol of an embedder that also returns the vectors of a text's tokens.
 
-    The signs of two of them may be compared only if their `model` is equal: what it takes away
-    from each vector before the sign, the model's mean, is as fixed as the model.
+    Signs of two embedders may be compared only if their `model` is equal: the mean that is taken
+    from each vector before its signs are is as fixed as the model.
     """
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Every piece by its number."""
+        """All pieces of the model, by their numbers."""
         ...
 
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, Sequence[Tokens]]:
-        """As `embed`, and each text's tokens as they are read behind the end of its context.
+        """Return the texts' unit vectors, and each text's tokens, read behind its context.
 
-        A context is what was said right before the text, empty for nothing. It changes the
-        tokens, never the texts' vectors, and has no tokens itself.
+        Args:
+            texts: Texts, none of them blank.
+            contexts: For each text the text before it; empty if there is none. A context changes
+                the tokens, never the texts' vectors, and has no tokens in the result.
+
+        Returns:
+            (n, dimension) float32, as `embed` returns them, and the tokens of each text.
         """
         ...
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """As `embed_query`, and the question's tokens."""
+        """Return the question's unit vector, as `embed_query` does, and its tokens."""
         ...
 
 
 def find_token_embedder(embedder: Embedder) -> TokenEmbedder | None:
-    """The embedder, if it gives tokens.
-
-    Its class is looked at, not the embedder: what it has may have to be asked of a server.
-    """
+    """Return the embedder if it has token vectors, else None."""
+    # The class is looked at: an attribute of the object might ask a server.
     has_tokens = hasattr(type(embedder), "embed_with_tokens")
     return cast("TokenEmbedder", embedder) if has_tokens else None
 
 
 def pack_signs(vectors: Vectors, mean: Vectors) -> Signs:
-    """A bit for each component: 1 where it is above the mean's; (n, d) -> (n, ⌈d / 8⌉)."""
+    """Return a bit for each component, 1 if it is above the mean's: (n, ⌈d / 8⌉) from (n, d)."""
     return np.packbits(vectors > mean, axis=1)
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Each row at unit length."""
+    """Return each row divided by its length."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 class CheckedTokenEmbedder(CheckedEmbedder):
-    """As `CheckedEmbedder`, of an embedder that gives tokens, which are passed on as they are."""
+    """`CheckedEmbedder` of an embedder with token vectors, which are passed on unchecked."""
 
     def __init__(self, embedder: TokenEmbedder) -> None:
         super().__init__(embedder)
@@ -135,33 +154,33 @@ class CheckedTokenEmbedder(CheckedEmbedder):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of the embedder within."""
-        with failing_as_embedder():
+        """Vocabulary of the embedder inside."""
+        with wrap_embedder_errors():
             return self._token_embedder.vocabulary
 
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, Sequence[Tokens]]:
-        """The texts' unit vectors, and their tokens."""
-        with failing_as_embedder():
+        """Return the texts' unit vectors, (n, dimension) float32, and their tokens."""
+        with wrap_embedder_errors():
             vectors, tokens = self._token_embedder.embed_with_tokens(texts, contexts)
         return check_vectors(vectors, len(texts), self.dimension), tokens
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """The unit vector of one question, and its tokens."""
-        with failing_as_embedder():
+        """Return the unit vector of one question, (dimension,) float32, and its tokens."""
+        with wrap_embedder_errors():
             vector, tokens = self._token_embedder.embed_question(text)
         return check_vectors([vector], 1, self.dimension)[0], tokens
 
 
 def check_embedder(embedder: Embedder) -> CheckedEmbedder:
-    """The embedder with its answers checked, which gives tokens if the embedder does."""
-    giving = find_token_embedder(embedder)
-    return CheckedTokenEmbedder(giving) if giving else CheckedEmbedder(embedder)
+    """Return the embedder with checks of its results; with token vectors if it has them."""
+    token_embedder = find_token_embedder(embedder)
+    return CheckedTokenEmbedder(token_embedder) if token_embedder else CheckedEmbedder(embedder)
 
 
 class CachedTokenQueries(CachedQueries):
-    """As `CachedQueries`, of an embedder that gives tokens; a question's are remembered with it."""
+    """`CachedQueries` of an embedder with token vectors; a question's tokens are cached, too."""
 
     def __init__(self, embedder: TokenEmbedder, size: int = 1024) -> None:
         super().__init__(embedder, size)
@@ -170,25 +189,26 @@ class CachedTokenQueries(CachedQueries):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of the embedder within."""
+        """Vocabulary of the embedder inside."""
         return self._token_embedder.vocabulary
 
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, Sequence[Tokens]]:
-        """As the embedder within, uncached."""
+        """Return the texts' unit vectors and tokens, without the cache."""
         return self._token_embedder.embed_with_tokens(texts, contexts)
 
     def embed_query(self, text: str) -> Vectors:
-        """The question's vector alone."""
+        """Return the question's unit vector, (dimension,) float32, read-only."""
+        # From the cache of tokens, so that a question is embedded once for both calls.
         return self.embed_question(text)[0]
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """The question's vector and tokens, read-only; embedded if not remembered."""
+        """Return the question's unit vector and tokens, read-only."""
         return self._cached_tokens(text)
 
     def forget(self) -> None:
-        """Remember no question any more."""
+        """Empty the cache."""
         super().forget()
         self._cached_tokens.cache_clear()
 
@@ -203,6 +223,8 @@ class CachedTokenQueries(CachedQueries):
 
 
 def cache_queries(embedder: Embedder, size: int) -> CachedQueries:
-    """The embedder with a cache of questions, which gives tokens if the embedder does."""
-    giving = find_token_embedder(embedder)
-    return CachedTokenQueries(giving, size) if giving else CachedQueries(embedder, size)
+    """Return the embedder with a cache of `size` questions; with token vectors if it has them."""
+    token_embedder = find_token_embedder(embedder)
+    if token_embedder is None:
+        return CachedQueries(embedder, size)
+    return CachedTokenQueries(token_embedder, size)
