@@ -1,7 +1,14 @@
-"""Measures recall on gold sets, by public names only; nothing of it is in the search path."""
+"""Measurement of recall on gold sets, by the public API; no search imports it."""
 
-from memsense.evaluation.baselines import BASELINES, BM25, COSINE, FUSION
 from memsense.evaluation.beam import RETRIEVAL, read_beam
+from memsense.evaluation.comparison import (
+    ProfileRow,
+    ProfileRun,
+    compare_models,
+    evaluate_profiles,
+    sweep,
+    tabulate,
+)
 from memsense.evaluation.gold import GoldQuestion, GoldSet
 from memsense.evaluation.jsonl import (
     GoldConversation,
@@ -11,14 +18,6 @@ from memsense.evaluation.jsonl import (
     read_gold,
 )
 from memsense.evaluation.locomo import read_locomo
-from memsense.evaluation.model_runs import compare_models
-from memsense.evaluation.profile_runs import (
-    ProfileRow,
-    ProfileRun,
-    evaluate_profiles,
-    sweep,
-    tabulate,
-)
 from memsense.evaluation.results import read_results, write_results
 from memsense.evaluation.run import QuestionResult, evaluate, summarise
 from memsense.evaluation.statistics import (
@@ -29,7 +28,17 @@ from memsense.evaluation.statistics import (
     intervals,
     intervals_by_split,
 )
-from memsense.evaluation.variants import PARTS, ablations, grid_profiles, parse_grid, without
+from memsense.evaluation.variants import (
+    BASELINES,
+    BM25,
+    COSINE,
+    FUSION,
+    PARTS,
+    ablations,
+    grid_profiles,
+    parse_grid,
+    without,
+)
 
 __all__ = [
     "BASELINES",

@@ -1,15 +1,50 @@
-"""Profiles made from one: a part left out (ablation), or constants tried in turn (sweep)."""
+"""Profiles to evaluate: plain baselines, one without a part (ablation), constants tried (sweep)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
 from memsense.errors import ConfigurationError, NotFoundError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile
 from memsense.text.nearest import did_you_mean
+
+# Plain rankings: one list as it is, or two fused ------------------------------------------------
+
+# Plain fusion reads 400 of each list (docs/evaluation.md), more than a profile needs: a baseline
+# must not lose by short lists.
+PLAIN: Mapping[str, Any] = {
+    "least_candidates": 200,
+    "least_route_limit": 200,
+    "session_scoring": "best_turns",
+    "memory_alpha": 0.0,
+    "weight_context": 0.0,
+    "weight_tag": 0.0,
+    "tag_redundancy": 0.0,
+    "mmr_lambda": 1.0,
+    "duplicate_threshold": 2.0,
+}
+"""Constants of a plain ranking: no blend, no context, no diversity."""
+
+COSINE = Profile(name="cosine", weights={"vec_full": 1.0}, **PLAIN)
+BM25 = Profile(name="bm25", weights={"lexical": 1.0}, **PLAIN)
+
+FUSION = Profile(
+    name="plain fusion", weights={"vec_full": 1.0, "lexical": 1.0}, rrf_k=60.0, **PLAIN
+)
+"""Reciprocal rank fusion of BM25 and cosine, with the constant of Cormack et al. (2009)."""
+
+# The further parts of a long exchange take the places of other exchanges, so the baseline is also
+# measured without them.
+FUSION_OF_EXCHANGES = FUSION.override(name="plain fusion, one an exchange", one_per_exchange=True)
+
+BASELINES: Sequence[Profile] = (FUSION, FUSION_OF_EXCHANGES)
+"""The profiles that another profile has to beat."""
+
+
+# Variants of a profile ---------------------------------------------------------------------------
 
 PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
@@ -55,11 +90,19 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "mmr": {"mmr_lambda": 1.0, "duplicate_threshold": 2.0},
     }
 )
-"""Every route, group of routes and signal that can be left out, with the constants it takes."""
+"""Routes, groups of routes and signals that can be left out, with the constants that do so."""
 
 
 def without(profile: Profile, part: str) -> Profile:
-    """The profile without a route or signal; raises NotFoundError listing the parts there are."""
+    """Return the profile without a route or a signal.
+
+    Args:
+        profile: The profile to change.
+        part: A key of `PARTS`.
+
+    Raises:
+        NotFoundError: If there is no such part; lists all parts.
+    """
     if part not in PARTS:
         raise NotFoundError(
             f"no route or signal named {part!r}; there are {', '.join(PARTS)}"
@@ -69,50 +112,62 @@ def without(profile: Profile, part: str) -> Profile:
 
 
 def ablations(profile: Profile, parts: Sequence[str] | None = None) -> list[Profile]:
-    """The profile without each of the parts, by default of all.
+    """Return the profile without each of the parts in turn.
 
-    Left out are those that would change nothing, and those without which no route is left.
+    Args:
+        profile: The profile to change.
+        parts: Keys of `PARTS`; by default all.
+
+    Returns:
+        One profile for each part. Parts that the profile doesn't use, and parts without which no
+        route remains, are skipped.
     """
+    own = profile.as_dict() | {"name": ""}
     variants = [without(profile, part) for part in parts or PARTS]
-    return [variant for variant in variants if _differs(variant, profile) and _has_routes(variant)]
-
-
-def _differs(variant: Profile, profile: Profile) -> bool:
-    return variant.as_dict() | {"name": ""} != profile.as_dict() | {"name": ""}
-
-
-def _has_routes(profile: Profile) -> bool:
-    return any(profile.weights.values())
+    return [
+        variant
+        for variant in variants
+        if variant.as_dict() | {"name": ""} != own and any(variant.weights.values())
+    ]
 
 
 def parse_grid(settings: Iterable[str]) -> dict[str, list[object]]:
-    """The values to try from texts such as `rrf_k=5,15,60`; several texts are combined.
+    """Read the values to try from texts such as `rrf_k=5,15,60`.
 
-    Raises ConfigurationError for an unknown constant or a value of the wrong type.
+    Args:
+        settings: A text for each constant or route weight.
+
+    Raises:
+        ConfigurationError: If a constant is unknown, or a value has the wrong type.
     """
+    hints = {**get_type_hints(Profile), **dict.fromkeys(ROUTES, float)}
     grid: dict[str, list[object]] = {}
     for setting in settings:
         name, equals, values = setting.partition("=")
         if not equals or not values:
             raise ConfigurationError(f"{setting!r} is no grid; write e.g. rrf_k=5,15,60")
-        grid[name.strip()] = [_parse_value(name.strip(), text) for text in values.split(",")]
+        name = name.strip()
+        # `weights` holds all routes together; a grid names a route by itself.
+        if name in ("name", "weights") or name not in hints:
+            raise ConfigurationError(f"no constant or route named {name!r} to try values of")
+        grid[name] = []
+        for text in values.split(","):
+            value = text.strip()
+            try:
+                grid[name].append(TypeAdapter[object](hints[name]).validate_python(value))
+            except ValidationError as error:
+                message = error.errors(include_url=False)[0]["msg"]
+                raise ConfigurationError(f"{name} can't be {value!r}: {message}") from error
     return grid
 
 
-def _parse_value(name: str, text: str) -> object:
-    hints = {**get_type_hints(Profile), **dict.fromkeys(ROUTES, float)}
-    if name in ("name", "weights") or name not in hints:
-        raise ConfigurationError(f"no constant or route named {name!r} to try values of")
-    value = text.strip()
-    try:
-        return TypeAdapter[object](hints[name]).validate_python(value)
-    except ValidationError as error:
-        message = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"{name} can't be {value!r}: {message}") from error
-
-
 def grid_profiles(base: Profile, grid: Mapping[str, Sequence[object]]) -> list[Profile]:
-    """The base with every combination of the grid's values, each named after its values."""
+    """Return the base with every combination of the grid's values, each named after its values.
+
+    Args:
+        base: The profile to change.
+        grid: Values to try, by constant or route.
+    """
     return [
         base.override(
             name=f"{base.name} {' '.join(f'{name}={value}' for name, value in pairs)}",
