@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.search.explanation import RouteContribution, Selection, SessionSupport, Term
-from memsense.search.rank.ranking import Ranking, contributions, fused_scores
+from memsense.search.rank.choose import Ranking, contributions, fused_scores
 from memsense.search.recall.candidates import Candidate
 from memsense.search.search import Search
 

@@ -18,8 +18,8 @@ from memsense.db.connection import Connection
 from memsense.errors import MemSenseError
 from memsense.explain.outcomes import Fates, judge_candidates
 from memsense.search.profiles import ROUTES, Route
-from memsense.search.rank.ranking import Ranking
-from memsense.search.rank.signals import ScoreTerms
+from memsense.search.rank.choose import Ranking
+from memsense.search.rank.score import ScoreTerms
 from memsense.search.search import Search, describe_question
 from memsense.store.traces import PackedCandidates, Trace, write_trace
 
@@ -239,9 +239,9 @@ def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidate
 def term_shares(terms: ScoreTerms) -> dict[str, NDArray[np.float64]]:
     """What each term added to each candidate's score, (n,); NaN where there is no such term."""
     shares = {
-        signal.name: np.where(signal.shown, signal.contributions(), np.nan)
+        signal.name: np.where(signal.applies, signal.contributions(), np.nan)
         for signal in terms.signals
-        if signal.shown.any()
+        if signal.applies.any()
     }
     for row, chunk_id in enumerate(terms.chunk_ids if terms.added else ()):
         if further := terms.added.get(chunk_id):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from memsense.search.explanation import ExchangePart
 from memsense.search.hits import BestExchange, Hit, Neighbor
-from memsense.search.rank.ranking import Ranked
+from memsense.search.rank.choose import Ranked
 from memsense.search.recall.candidates import Candidates
 from memsense.search.shown import Piece, fit_session, fit_text
 from memsense.store import FoundExchange, FoundHit

@@ -23,8 +23,7 @@ from memsense.search.hits import SearchResult
 from memsense.search.presenting import HitMaker
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
-from memsense.search.rank.duplicates import find_differing
-from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
+from memsense.search.rank.choose import Ranked, Ranking, find_differing, rank_candidates
 from memsense.search.rank.reranker import Reranker, weigh_scores
 from memsense.search.recall.candidates import Candidates
 from memsense.search.recall.optional import ask_optional

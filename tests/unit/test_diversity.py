@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memsense.search.explanation import Selection
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
-from memsense.search.rank.ranking import Ranked, Ranking, rank_candidates
+from memsense.search.rank.choose import Ranked, Ranking, rank_candidates
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 
 LIMITS = st.tuples(st.integers(0, 4), st.integers(0, 4))

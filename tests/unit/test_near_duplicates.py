@@ -7,8 +7,8 @@ import pytest
 from test_rerank import make_candidate
 
 from memsense.search.profiles import BALANCED
-from memsense.search.rank import products
-from memsense.search.rank.duplicates import find_differing
+from memsense.search.rank import score
+from memsense.search.rank.choose import find_differing
 from memsense.search.recall.candidates import Candidates
 
 APART = BALANCED.override(name="apart", one_per_exchange=False)
@@ -52,6 +52,6 @@ def test_no_text_is_read_before_somebody_asks_and_then_once() -> None:
 
 
 def test_a_product_is_left_to_one_thread_and_never_empty() -> None:
-    assert products.rows_alone(100, 384) * 100 * 384 <= products.MOST_ALONE
-    assert products.rows_alone(10_000, 1536) == 1
-    assert products.rows_alone(0, 384) >= 1
+    assert score.rows_alone(100, 384) * 100 * 384 <= score.MOST_ALONE
+    assert score.rows_alone(10_000, 1536) == 1
+    assert score.rows_alone(0, 384) >= 1

@@ -14,7 +14,7 @@ from memsense.embed import QuestionTokens, Vocabulary
 from memsense.embed.tokens import pack_signs
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
-from memsense.search.rank.signals import ScoreTerms, score_terms
+from memsense.search.rank.score import ScoreTerms, score_terms
 from memsense.search.recall.candidates import (
     Candidate,
     Candidates,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memsense.search.profiles import PROFILES, ROUTES, Profile
 from memsense.search.question import Question, analyse_question
-from memsense.search.rank.ranking import Ranked, rank_candidates
+from memsense.search.rank.choose import Ranked, rank_candidates
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit
 from memsense.types import Granularity
 

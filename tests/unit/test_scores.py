@@ -6,7 +6,7 @@ from typing import get_args
 
 from memsense.search.explanation import Explanation, RouteContribution
 from memsense.search.profiles import PROFILES, Route
-from memsense.search.rank.ranking import contributions
+from memsense.search.rank.choose import contributions
 from memsense.search.recall.candidates import RouteHit
 from memsense.search.score_kinds import SCORE_KINDS, describe_scores, score_below
 

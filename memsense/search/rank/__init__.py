@@ -1,1 +1,1 @@
-"""What Python does after fusion: signals, sessions, a reranker, the choice of hits."""
+"""The score and choose phases, which rank candidates and choose hits, and rerankers."""

