@@ -1,5 +1,5 @@
-"""The MCP server: seven tools by which a model recalls, remembers and asks why.
+"""MCP server: seven tools with which a model recalls, remembers, and asks why.
 
-Each tool is a method of a user's memory as Python has it (`memory.for_user`), and each answer names
-what was searched. Whose memory it is, who starts the server says, or a key: never the model.
+Each tool calls a method of one user's memory (`memory.for_user`), and each answer names the user
+and the namespace. The command line or a key chooses the user, never the model.
 """

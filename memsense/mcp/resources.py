@@ -1,4 +1,4 @@
-"""What a host may read by its address: a memory, and a recorded search with its arithmetic."""
+"""Resources that a host can read by their address: a memory, and a recorded search."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ P = ParamSpec("P")
 JSON = "application/json"
 
 
-def tell_errors(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
-    """Let the host read what memsense says of a failure."""
+def pass_errors_on(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
+    """Turn a MemSenseError into the SDK's errors, whose text the host shows."""
 
     @wraps(function)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> str:
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> str:
         try:
             return await function(*args, **kwargs)
         except (NotFoundError, InvalidInputError) as error:
@@ -27,32 +27,32 @@ def tell_errors(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[
         except MemSenseError as error:
             raise ResourceError(str(error)) from error
 
-    return told
+    return wrapper
 
 
 class Resources:
-    """The resources over what `find` says that a call may read."""
+    """Resources of the memory that `find` returns for a call."""
 
     def __init__(self, find: FindAccess) -> None:
         self._find = find
 
-    @tell_errors
+    @pass_errors_on
     async def chunk(self, chunk_id: str, request: Request) -> str:
-        """One memory, whole: its text, time, session, tags, facets and status."""
+        """One memory in full: its text, time, session, tags, facets and status."""
         access = (await self._find(request)).require("read")
         if not chunk_id.isdecimal():
-            raise InvalidInputError(f"a chunk's id is a whole number, not {chunk_id!r}")
+            raise InvalidInputError(f"the id of a chunk must be a whole number, not {chunk_id!r}")
         return _as_json((await access.memory.get(int(chunk_id))).as_dict())
 
-    @tell_errors
+    @pass_errors_on
     async def trace(self, trace_id: str, request: Request) -> str:
-        """A recorded recall: every candidate with its ranks, scores and what became of it."""
+        """A recorded recall: every candidate with its ranks, scores and outcome."""
         access = (await self._find(request)).require("read")
         return _as_json((await access.memory.traces.get(trace_id)).as_dict())
 
 
 def add_resources(server: MCPServer[Any], find: FindAccess) -> None:
-    """Give the server its resources."""
+    """Add the resources to the server."""
     resources = Resources(find)
     server.resource("memsense://chunk/{chunk_id}", name="chunk", title="A memory", mime_type=JSON)(
         resources.chunk

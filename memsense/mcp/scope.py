@@ -1,4 +1,4 @@
-"""Whose memory a call works on: said by who starts the server, or by a key; never by the model."""
+"""Scope of a call: the user whose memory it works on, chosen by the command line or by a key."""
 
 import secrets
 from collections.abc import Collection
@@ -13,7 +13,8 @@ from mcp.server.mcpserver import Context
 from memsense.config import Settings
 from memsense.errors import ConfigurationError
 
-if TYPE_CHECKING:  # the memory takes as long to import as the protocol: a host has its tools first
+# Importing the memory takes as long as importing the protocol. A host gets the list of tools first.
+if TYPE_CHECKING:
     from memsense.client.aio import AsyncMemSense, AsyncUserMemory
     from memsense.store.access import KeyScope
 
@@ -22,10 +23,14 @@ Request = Context[Any, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a call may see, and under which names it remembers.
+    """User, agent and session of a call, and what it may do.
 
-    Without a `session_id`, what is remembered goes to a session a day. `trace` records each recall
-    (None: the share of them that the setting trace_sample says). `may` is what a key opens.
+    Args:
+        user_id: Whose memory it is.
+        agent_id: The agent that new memories are stored under.
+        session_id: The session of new memories; by default one session for each day.
+        trace: Record each recall; None records the share that the setting `trace_sample` says.
+        may: The scopes of the key.
     """
 
     user_id: str
@@ -35,58 +40,63 @@ class Scope:
     may: "Collection[KeyScope]" = ("read", "write", "forget")
 
     def session_now(self) -> str:
-        """The session that what is remembered now belongs to."""
+        """Return the session for a memory that is stored now."""
         return self.session_id or f"mcp-{datetime.now(UTC):%Y-%m-%d}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """A user's memory as one call has it."""
+    """A user's memory, with the scope of one call."""
 
     memory: "AsyncUserMemory"
     scope: Scope
     namespace: str
 
     def require(self, needed: "KeyScope") -> Self:
-        """This, if it may be used so; raises ConfigurationError."""
+        """Return the access itself; raises ConfigurationError if the key lacks a scope."""
         if needed not in self.scope.may:
             raise ConfigurationError(
-                f"this needs a key that opens {needed!r}, and the one at hand opens"
-                f" {', '.join(self.scope.may) or 'nothing'}"
+                f"this tool needs a key with the scope {needed!r}; yours has"
+                f" {', '.join(self.scope.may) or 'none'}"
             )
         return self
 
 
 class FindAccess(Protocol):
-    """Says what a call may work on; raises a MemSenseError, which the model is told.
+    """Function that returns the memory for a call, or raises a MemSenseError for the model.
 
-    `request.request_context.request` is the request of HTTP, whose headers may hold a key.
+    Over HTTP, `request.request_context.request` has the headers, which may hold a key.
     """
 
     async def __call__(self, request: Request) -> Access:
-        """The access of this call."""
+        """Return the access of the call."""
         ...
 
 
 class OneScope:
-    """The same access for every call, to a memory that is opened at the first of them.
+    """The same access for every call, to a memory that the first call opens.
 
-    A host has its list of tools at once, then, and a database that is down is an answer that says
-    so, until it is up.
+    So a host gets the list of tools at once. While the database is down, each call fails with a
+    message that says so, and the next one tries again.
+
+    Args:
+        settings: The settings of the memory.
+        scope: User and rights of all calls.
+        memory: An open memory to use instead; it is closed with this object.
     """
 
     def __init__(self, settings: Settings, scope: Scope, memory: "AsyncMemSense | None" = None):
-        """A memory of your own is closed with this, too."""
         self._memory = memory
         self._settings = settings
         self._scope = scope
         self._opening = anyio.Lock()
 
     async def __call__(self, request: Request | None = None) -> Access:  # noqa: ARG002
-        """The access of any call; raises the errors of `AsyncMemSense.open`."""
+        """Return the access; raises the errors of `AsyncMemSense.open`."""
         async with self._opening:
             if self._memory is None:
-                self._memory = await to_thread.run_sync(_unopened, self._settings)
+                # In a thread: importing the memory would hold up the protocol's messages.
+                self._memory = await to_thread.run_sync(_create_memory, self._settings)
             memory = await self._memory
         return Access(
             memory=memory.for_user(self._scope.user_id),
@@ -106,12 +116,12 @@ class OneScope:
             await self._memory.close()
 
 
-def _unopened(settings: Settings) -> "AsyncMemSense":
+def _create_memory(settings: Settings) -> "AsyncMemSense":
     from memsense.client.aio import AsyncMemSense
 
     return AsyncMemSense.open(settings=settings)
 
 
 def new_session_id() -> str:
-    """A session for what one process is told: a host starts one for each conversation."""
+    """Return a new session id, for one process: a host starts one for each conversation."""
     return f"mcp-{datetime.now(UTC):%Y-%m-%d-%H%M}-{secrets.token_hex(3)}"

@@ -1,4 +1,4 @@
-"""Where the server listens: the standard streams of its process, or HTTP."""
+"""Transports of the MCP server: the standard streams of its process, or HTTP."""
 
 import ipaddress
 import signal
@@ -17,8 +17,10 @@ from memsense.errors import ConfigurationError, MemSenseError
 from memsense.mcp.scope import OneScope
 
 PATH = "/mcp"
-_ENDING = [getattr(signal, it) for it in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, it)]
-_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
+_END_SIGNALS = [
+    getattr(signal, it) for it in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, it)
+]
+_LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def serve_stdio(
@@ -27,81 +29,86 @@ def serve_stdio(
     on_error: Callable[[MemSenseError], object],
     leave: Callable[[int], NoReturn],
 ) -> None:
-    """Serve until stdin ends; the memory is opened meanwhile.
+    """Serve until stdin ends, and open the memory in the background.
 
-    `on_error` gets what opening it raises: the next call tries again. At a signal that ends
-    processes the memory is closed, and `leave` gets the signal's number.
+    Args:
+        server: The server.
+        find: Opens the memory.
+        on_error: Called with the error of opening the memory. The next call tries again.
+        leave: Called with a signal's number, after it has ended the server and the memory is
+            closed.
     """
+
+    async def open_memory() -> None:
+        try:
+            await find()
+        except MemSenseError as error:
+            on_error(error)
+
+    async def close_at_signal() -> None:
+        if sys.platform == "win32":  # its event loops can't wait for signals
+            return
+        # A signal that is ignored, as by nohup, stays ignored.
+        numbers = [it for it in _END_SIGNALS if signal.getsignal(it) != signal.SIG_IGN]
+        with anyio.open_signal_receiver(*numbers) as signals:
+            async for number in signals:
+                await find.close()
+                leave(number)
 
     async def serve() -> None:
         async with find, anyio.create_task_group() as tasks:
-            tasks.start_soon(_open, find, on_error)
-            tasks.start_soon(_wait_for_signal, find, leave)
+            tasks.start_soon(open_memory)
+            tasks.start_soon(close_at_signal)
             await server.run_stdio_async()
             tasks.cancel_scope.cancel()
 
     anyio.run(serve)
 
 
-async def _open(find: OneScope, on_error: Callable[[MemSenseError], object]) -> None:
-    try:
-        await find()
-    except MemSenseError as error:
-        on_error(error)
-
-
-async def _wait_for_signal(find: OneScope, leave: Callable[[int], NoReturn]) -> None:
-    if sys.platform == "win32":  # no loop can wait for one there
-        return
-    heeded = [it for it in _ENDING if signal.getsignal(it) != signal.SIG_IGN]
-    with anyio.open_signal_receiver(*heeded) as signals:
-        async for number in signals:
-            await find.close()
-            leave(number)
-
-
 def serve_http(
     server: MCPServer[Any],
     find: OneScope,
-    listening: socket.socket,
+    listener: socket.socket,
     on_ready: Callable[[], object],
 ) -> None:
-    """Serve at `/mcp` of a socket that listens, until the process is told to end.
+    """Serve at `/mcp` of a listening socket, until the process is told to end.
 
     `on_ready` is called once the memory is open. Raises the errors of `AsyncMemSense.open`.
     """
-    app = build_app(server, listening.getsockname()[0])
+    app = build_app(server, listener.getsockname()[0])
     config = uvicorn.Config(app, log_level="warning", lifespan="on", server_header=False)
 
     async def serve() -> None:
         async with find:
             await find()
             on_ready()
-            await uvicorn.Server(config).serve([listening])
+            await uvicorn.Server(config).serve([listener])
 
     anyio.run(serve)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on this machine alone, at port 0 on any that is free.
+    """Return a socket that only this machine can reach; port 0 means any free port.
 
-    Raises ConfigurationError: whoever reaches the server has the memory, for it asks for no key.
+    Raises ConfigurationError for another address: the server needs no key, so that anybody who
+    could reach it could read the memory.
     """
     if not is_loopback(host):
         raise ConfigurationError(
-            f"--host {host}: without keys the server listens on this machine alone (127.0.0.1, ::1)"
+            f"--host {host}: without keys the server listens only on 127.0.0.1 or ::1; for other"
+            " machines use 'memsense serve', which has keys"
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         raise ConfigurationError(
-            f"can't listen on {host}, port {port}: {error.strerror}; --port takes another"
+            f"can't listen on {host}, port {port}: {error.strerror}; choose another --port"
         ) from error
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Return whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -109,17 +116,21 @@ def is_loopback(host: str) -> bool:
 
 
 def build_app(server: MCPServer[Any], *names: str, asks_for_keys: bool = False) -> Starlette:
-    """The server as an ASGI application, without sessions: any process may answer any request.
+    """Return the server as an ASGI application, which keeps no sessions.
 
-    It answers under the names of this machine and those given, so that no web page reaches it by a
-    name of its own; under any name where each request shows a key. An application that takes its
-    routes in must enter its lifespan:
+    An application that includes it must enter its lifespan in its own:
 
         app = build_app(server)
-        async with app.router.lifespan_context(app):  # in the lifespan of the other
+        async with app.router.lifespan_context(app):
             ...
+
+    Args:
+        server: The server.
+        names: Host names that it answers to, besides those of this machine. A web page can't reach
+            it under a name of its own.
+        asks_for_keys: Each request has a key: answer to any host name.
     """
-    hosts = [*_THIS_MACHINE, *(f"[{name}]" if ":" in name else name for name in names)]
+    hosts = [*_LOCAL_NAMES, *(f"[{name}]" if ":" in name else name for name in names)]
     return server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,

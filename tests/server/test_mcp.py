@@ -61,13 +61,13 @@ def test_a_key_opens_its_tenant_and_the_address_one_user_of_it(database_url: str
         assert (refused, answer["memories"]) == (False, [])
         refused, told, _ = await ask(client, "forget", chunk_id=1)
         assert refused
-        assert "needs a key that opens 'forget'" in told
+        assert "needs a key with the scope 'forget'" in told
 
     async def only_read(client: Client) -> None:
         await find(client)
         refused, told, _ = await ask(client, "remember", text="I drink milk.")
         assert refused
-        assert "needs a key that opens 'write', and the one at hand opens read" in told
+        assert "needs a key with the scope 'write'; yours has read" in told
 
     with serving(database_url, "--require-keys") as address:
         for mode in MODES:

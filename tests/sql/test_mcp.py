@@ -502,13 +502,11 @@ def test_a_request_of_http_says_by_its_key_whose_memory_it_is_about(
         ):
             found = await call(client, tool, **arguments)
             assert found.is_error
-            assert f"needs a key that opens '{needed}', and the one at hand opens read" in (
-                text_of(found)
-            )
+            assert f"needs a key with the scope '{needed}'; yours has read" in (text_of(found))
 
     async def as_nobody(client: Client) -> None:
         assert (await call(client, "recall", question="tea")).is_error
-        with pytest.raises(MCPError, match="needs a key that opens 'read'"):
+        with pytest.raises(MCPError, match="needs a key with the scope 'read'"):
             await client.read_resource("memsense://chunk/1")
 
     async def work(address: str) -> None:
