@@ -31,8 +31,8 @@ RUN_DIR = "MEMSENSE_TEST_RUN_DIR"
 class RunDirectory:
     """A directory for everything temporary of one run, and the process that removes it.
 
-    That process is told by the end of its input, so that it also cleans up after a run that was
-    killed: a server started by a fixture would outlive it otherwise.
+    That process reacts to the end of its input, so it also cleans up after a run that was
+    killed: otherwise a server started by a fixture would outlive the run.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ def new_database(server_url: str, template: str) -> Generator[str]:
 
 @pytest.fixture(scope="module")
 def cluster_dir() -> Generator[Path]:
-    """An empty directory for an embedded server of one module."""
+    """Yield an empty directory for an embedded server of one module."""
     # Not pytest's own directory: run by root, the server's user couldn't pass through it.
     path = Path(tempfile.mkdtemp(prefix="memsense-server-"))
     yield path
@@ -147,7 +147,7 @@ def cluster_dir() -> Generator[Path]:
 
 @pytest.fixture(scope="session")
 def server_url() -> Generator[str]:
-    """A database to connect to when creating others; tests write nothing into it."""
+    """Yield the URL of the database from which others are created. Don't write into it."""
     run_dir = Path(os.environ[RUN_DIR])
     if url := os.environ.get("MEMSENSE_TEST_DATABASE_URL"):
         yield url
@@ -160,14 +160,14 @@ def server_url() -> Generator[str]:
 
 @pytest.fixture(scope="session")
 def empty_template(server_url: str) -> str:  # noqa: ARG001 (started first)
-    """The database that an empty one is copied from, with the locale that memsense gets there."""
+    """Return the template of empty databases and the locale of memsense in it."""
     embedded = (Path(os.environ[RUN_DIR]) / "postgres").exists()
     return "memsense" if embedded else "template1"
 
 
 @pytest.fixture(scope="session")
 def template_database(server_url: str, empty_template: str) -> Generator[str]:
-    """The name of a migrated database that nobody is connected to."""
+    """Yield the name of a migrated database without connections."""
     with new_database(server_url, empty_template) as url:
         upgrade(url)
         make_roles(url)
@@ -176,35 +176,35 @@ def template_database(server_url: str, empty_template: str) -> Generator[str]:
 
 @pytest.fixture
 def empty_database_url(server_url: str, empty_template: str) -> Generator[str]:
-    """The URL of a database without memsense in it, for this test alone."""
+    """Yield the URL of an empty database, without memsense, for one test."""
     with new_database(server_url, empty_template) as url:
         yield url
 
 
 @pytest.fixture
 def database_url(server_url: str, template_database: str) -> Generator[str]:
-    """The URL of a migrated database for this test alone, which may commit."""
+    """Yield the URL of a migrated database for one test, which may commit."""
     with new_database(server_url, template_database) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def module_database_url(server_url: str, template_database: str) -> Generator[str]:
-    """The URL of a migrated database for the tests of one module."""
+    """Yield the URL of a migrated database for the tests of one module."""
     with new_database(server_url, template_database) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def shared_database_url(server_url: str, template_database: str) -> Generator[str]:
-    """The URL of a migrated database that stays empty: its tests roll back."""
+    """Yield the URL of a migrated database that stays empty: its tests roll back."""
     with new_database(server_url, template_database) as url:
         yield url
 
 
 @pytest.fixture
 def conn(shared_database_url: str) -> Generator[psycopg.Connection]:
-    """A connection to a migrated database; what the test writes is rolled back."""
+    """Yield a connection to a migrated database; the test's writes are rolled back."""
     with psycopg.connect(shared_database_url) as connection:
         yield connection
         connection.rollback()

@@ -1,4 +1,4 @@
-"""A memory over an empty database, with a quick embedder."""
+"""Memory over an empty database, with a fast embedder."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -22,9 +22,9 @@ OpenMemory = Callable[..., MemSense]
 
 @pytest.fixture
 def database_url(shared_database_url: str) -> Generator[str]:
-    """The URL of a migrated, empty database, which may be written to: it is emptied afterwards.
+    """Yield the URL of a migrated, empty database. Tests may write: it is emptied afterwards.
 
-    A tenth of the time of a database of one's own.
+    It takes a tenth of the time of a new database.
     """
     yield shared_database_url
     with psycopg.connect(shared_database_url, autocommit=True) as conn:
@@ -45,7 +45,7 @@ def database_url(shared_database_url: str) -> Generator[str]:
 
 @pytest.fixture
 def open_memory(database_url: str) -> Generator[OpenMemory]:
-    """Opens memories over the test's database; all are closed at the end."""
+    """Yield a function that opens memories over the test's database; all are closed at the end."""
     from embedders import HashingEmbedder
 
     with ExitStack() as stack:
@@ -59,5 +59,5 @@ def open_memory(database_url: str) -> Generator[OpenMemory]:
 
 @pytest.fixture
 def memory(open_memory: OpenMemory) -> MemSense:
-    """One memory over the test's database."""
+    """Return a memory over the test's database."""
     return open_memory()

@@ -1,4 +1,4 @@
-"""Recounts from the chunks what the write path keeps by addition and subtraction."""
+"""Second count of the statistics that the write path keeps by addition and subtraction."""
 
 from collections import Counter
 from typing import Any
@@ -12,7 +12,7 @@ Frequencies = dict[tuple[int, str, str], int]
 
 
 def kept_statistics(conn: psycopg.Connection[Any]) -> Statistics:
-    """scope_statistics as stored, rows of nothing left out."""
+    """Return scope_statistics as stored, without rows of zeros."""
     rows = conn.execute(
         "SELECT scope_id, granularity, chunk_count, user_length, assistant_length, tag_length,"
         " context_length FROM memsense.scope_statistics"
@@ -25,7 +25,7 @@ def kept_statistics(conn: psycopg.Connection[Any]) -> Statistics:
 
 
 def kept_frequencies(conn: psycopg.Connection[Any]) -> Frequencies:
-    """The document frequencies as stored."""
+    """Return the document frequencies as stored."""
     rows = conn.execute(
         "SELECT scope_id, granularity, lexeme, document_frequency FROM memsense.lexemes"
     ).fetchall()
@@ -33,7 +33,7 @@ def kept_frequencies(conn: psycopg.Connection[Any]) -> Frequencies:
 
 
 def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
-    """The same two, from the texts of the active chunks."""
+    """Count both again from the texts of the active chunks."""
     statistics: dict[tuple[int, str], Counter[str]] = {}
     frequencies: Counter[tuple[int, str, str]] = Counter()
     rows = conn.execute(
@@ -63,7 +63,7 @@ def recount(conn: psycopg.Connection[Any]) -> tuple[Statistics, Frequencies]:
 
 
 def assert_counted(conn: psycopg.Connection[Any]) -> None:
-    """Fail unless what is kept equals the recount, and links equal what stands around."""
+    """Fail unless the stored counts equal the recount, and links point to the neighbours."""
     statistics, frequencies = recount(conn)
     assert kept_statistics(conn) == statistics
     assert kept_frequencies(conn) == frequencies
@@ -73,7 +73,7 @@ def assert_counted(conn: psycopg.Connection[Any]) -> None:
 
 
 def stale_links(conn: psycopg.Connection[Any]) -> list[int]:
-    """Active turns whose next-user text or context is not what stands around them."""
+    """Return active turns whose next-user text or context doesn't match their neighbours."""
     rows = conn.execute(
         "SELECT chunk_id, scope_id, session_id, substr(user_text, opening_length + 1),"
         " assistant_text, next_user_text, context"
@@ -93,7 +93,9 @@ def stale_links(conn: psycopg.Connection[Any]) -> list[int]:
 
 
 def misplaced_embeddings(conn: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
-    """Vectors of inactive chunks, and user vectors whose previous chunk is not the link."""
+    """Return vectors of inactive chunks, and user vectors whose previous chunk is not the linked
+    one.
+    """
     return conn.execute(
         "SELECT e.chunk_id, e.route, c.status, e.previous_chunk_id, o.previous_chunk_id"
         " FROM memsense.embeddings AS e"

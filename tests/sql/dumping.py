@@ -1,4 +1,4 @@
-"""Looks for words in everything that the database holds of memsense, column by column."""
+"""Search for words in every column of memsense's tables."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ BASE_TABLES = (
 
 
 def list_tables(conn: psycopg.Connection[Any]) -> list[str]:
-    """Every table and partition of memsense's."""
+    """Return the names of memsense's tables and partitions."""
     return [name for (name,) in conn.execute(BASE_TABLES).fetchall()]
 
 
 def dump(conn: psycopg.Connection[Any]) -> dict[str, str]:
-    """Each table's rows as texts, numbers and bytes included."""
+    """Return each table's rows as texts, numbers and bytes included."""
     found: dict[str, str] = {}
     for table in list_tables(conn):
         text = sql.SQL("SELECT t::text FROM {} AS t").format(sql.Identifier("memsense", table))
@@ -27,7 +27,7 @@ def dump(conn: psycopg.Connection[Any]) -> dict[str, str]:
 
 
 def find_words(conn: psycopg.Connection[Any], *words: str) -> set[tuple[str, str]]:
-    """Where any of the words stands: (table, word)."""
+    """Return the places of the words: (table, word)."""
     return {
         (table, word)
         for table, text in dump(conn).items()
@@ -37,7 +37,7 @@ def find_words(conn: psycopg.Connection[Any], *words: str) -> set[tuple[str, str
 
 
 def count_rows(conn: psycopg.Connection[Any]) -> dict[str, int]:
-    """The number of rows of each table, partitions counted as the one table that they are."""
+    """Return the number of rows of each table, its partitions together."""
     counts: dict[str, int] = {}
     for table in list_tables(conn):
         text = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("memsense", table))

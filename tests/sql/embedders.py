@@ -1,4 +1,4 @@
-"""Embedders for tests: quick, deterministic, and real implementations of the protocol."""
+"""Embedders for tests: fast, deterministic, and real implementations of the protocol."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ Vectors = NDArray[np.float32]
 
 @cache
 def word_vector(word: str, dimension: int) -> NDArray[np.float64]:
-    """A direction of the word's own, the same in every process."""
+    """Return the random direction of a word, the same in every process."""
     seed = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
     return np.random.default_rng(seed).standard_normal(dimension)
 
 
 class HashingEmbedder:
-    """The normalised sum of random directions, one a word: texts that share words are close."""
+    """Embedder by random directions, one per word: texts that share words are close."""
 
     def __init__(self, dimension: int = 48, model: str = "hashing") -> None:
         self.model = model
@@ -31,12 +31,12 @@ class HashingEmbedder:
         self.embedded: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The unit vectors of the texts, (n, dimension) float32."""
+        """Return the unit vectors of the texts, (n, dimension) float32."""
         self.embedded += texts
         return np.stack([self._embed(text) for text in texts])
 
     def embed_query(self, text: str) -> Vectors:
-        """The unit vector of a question, (dimension,) float32."""
+        """Return the unit vector of a question, (dimension,) float32."""
         return self._embed(text)
 
     def _embed(self, text: str) -> Vectors:
@@ -46,8 +46,8 @@ class HashingEmbedder:
 
 
 class TokenHashingEmbedder(HashingEmbedder):
-    """As HashingEmbedder, with a token for each word: its direction, and a tenth of that of the
-    word before it, which may be the context's last."""
+    """HashingEmbedder with a token for each word: its direction, plus a tenth of the direction of
+    the previous word, which may be the last word of the context."""
 
     vocabulary = Vocabulary([f"w{number}" for number in range(1000)])
 
@@ -58,14 +58,14 @@ class TokenHashingEmbedder(HashingEmbedder):
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, list[Tokens]]:
-        """The texts' vectors and tokens."""
+        """Return the texts' vectors and tokens."""
         self.read += zip(texts, contexts, strict=True)
         return super().embed(texts), [
             self._tokens(text, context) for text, context in zip(texts, contexts, strict=True)
         ]
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """The question's vector and tokens, which count alike."""
+        """Return the question's vector and tokens, all of the same weight."""
         words = re.findall(r"\w+", text.lower())
         return self._embed(text), QuestionTokens(
             vocabulary=self.vocabulary,
@@ -95,16 +95,16 @@ class TokenHashingEmbedder(HashingEmbedder):
 
 
 class BrokenEmbedder(HashingEmbedder):
-    """A hashing embedder whose vectors go through `spoil` before they are returned."""
+    """Hashing embedder that applies `spoil` to the vectors before it returns them."""
 
     def __init__(self, spoil: Callable[[Vectors], Vectors]) -> None:
         super().__init__()
         self._spoil = spoil
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The spoilt vectors."""
+        """Return the spoilt vectors."""
         return self._spoil(super().embed(texts))
 
     def embed_query(self, text: str) -> Vectors:
-        """The spoilt vector."""
+        """Return the spoilt vector."""
         return self._spoil(super().embed_query(text)[np.newaxis, :])[0]

@@ -1,4 +1,4 @@
-"""A memory filled at random, and random filters of which some of its chunks pass."""
+"""Randomly filled memory, and random filters that some of its chunks pass."""
 
 import random
 from collections.abc import Collection, Generator, Mapping
@@ -28,7 +28,7 @@ MODES: Mapping[int, IngestMode] = {4: "turn", 5: "session"}
 
 @dataclass(frozen=True, repr=False)
 class Store:
-    """A memory that nobody changes, and what its chunks hold."""
+    """A memory that tests only read, and the contents of its chunks."""
 
     memory: MemSense
     chunks: Mapping[int, Mapping[str, Any]]
@@ -39,7 +39,7 @@ class Store:
 def open_store(
     database_url: str, seed: int, tenant: str = "default", *, index_threshold: int = 10_000
 ) -> Generator[Store]:
-    """`database_url` is a superuser's, who sees the chunks of all tenants."""
+    """Fill a store. The user of `database_url` must be a superuser, to see all tenants."""
     with closing(
         MemSense.open(
             database_url,
@@ -103,8 +103,7 @@ SEEDS = st.integers(0, 2**32)
 def filters_at_random(
     store: Store, source: random.Random, names: Collection[str] | None = None
 ) -> Filters:
-    """Each filter set or not, or these and no others, with values of which some chunks pass and
-    some don't."""
+    """Return random filters, or the named ones, with values that some chunks match, others not."""
 
     def some(*values: Any) -> Any:
         return source.sample(values, source.randint(0, 3))

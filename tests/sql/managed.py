@@ -1,4 +1,4 @@
-"""A database on a server that gives nobody a superuser: its owner may make roles, and no more."""
+"""Database on a managed server without superusers: its owner may create roles, but no more."""
 
 import uuid
 from collections.abc import Generator
@@ -13,14 +13,14 @@ ROLES = ("memsense_owner", "memsense_app", "memsense_index")
 
 
 def as_user(url: str, user: str) -> str:
-    """The same database, for who logs in as that user."""
+    """Return the URL of the same database for another user."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
 
 
 @dataclass(frozen=True)
 class Managed:
-    """`url` is the owner's; `support_url` a superuser's, as the provider's support has."""
+    """Database with the `url` of its owner, and the `support_url` of the provider's superuser."""
 
     url: str
     support_url: str
@@ -29,9 +29,10 @@ class Managed:
 
 @contextmanager
 def open_managed(server_url: str, name: str | None = None) -> Generator[Managed]:
-    """An empty database of an owner of its own, both dropped at the end.
+    """Yield an empty database with its own owner; both are dropped at the end.
 
-    The roles are the cluster's, and may be made: their making is told by a cluster of its own.
+    Roles belong to the whole cluster, so they may exist already; a test of their creation needs its
+    own cluster.
     """
     owner = f"boss_{uuid.uuid4().hex[:8]}"
     name = name or f"memsense_{owner}"
@@ -52,7 +53,7 @@ def open_managed(server_url: str, name: str | None = None) -> Generator[Managed]
 
 
 def let_make_roles(connection: psycopg.Connection, owner: str) -> None:
-    """Let an owner take the roles that others have made, as if it had made them."""
+    """Grant existing roles to an owner, as if it had created them."""
     is_new = connection.info.server_version >= 160000
     option = sql.SQL("ADMIN TRUE, INHERIT FALSE, SET FALSE" if is_new else "ADMIN OPTION")
     for role in ROLES:

@@ -1,4 +1,4 @@
-"""Rows in which any two options meet: far fewer than all combinations.
+"""Rows in which every two options meet: far fewer than all combinations.
 
 Most faults show as soon as two options are combined in the wrong way.
 """

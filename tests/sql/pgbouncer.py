@@ -1,4 +1,4 @@
-"""A PgBouncer of a test's own, in transaction mode, with fewer server connections than clients."""
+"""PgBouncer for one test, in transaction mode, with fewer server connections than clients."""
 
 import os
 import pwd
@@ -37,7 +37,7 @@ _PLACES = f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin{os.pathsep}/usr/lo
 
 @contextmanager
 def open_pgbouncer(database_url: str, mode: str = "transaction") -> Generator[str]:
-    """The URL by which the database is reached through a PgBouncer; skips where there is none."""
+    """Yield the database's URL through a PgBouncer; skip the test if it is not installed."""
     program = shutil.which("pgbouncer", path=_PLACES)
     if program is None:
         pytest.skip("needs pgbouncer: apt-get install pgbouncer")
@@ -78,7 +78,9 @@ def _free_port() -> int:
 
 
 def _other_user() -> int | None:
-    """Whom root runs it as: PgBouncer refuses root. A server's own user passes to its socket."""
+    """Return the user to run PgBouncer as, which refuses root. The server's user may open its
+    socket.
+    """
     if os.geteuid() != 0:
         return None
     for name in ("pgserver", "postgres", "nobody"):

@@ -1,4 +1,4 @@
-"""The plan that PostgreSQL really runs recall by: the generic one of the prepared statement."""
+"""Plans that PostgreSQL really uses for recall: the generic ones of the prepared statement."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ Node = dict[str, Any]
 
 
 def explain_recall(conn: psycopg.Connection[Any], request: RecallRequest) -> Node:
-    """The root node of the analysed plan of this recall, as EXPLAIN (ANALYZE, FORMAT JSON) has it.
+    """Return the root node of a recall's plan, from EXPLAIN (ANALYZE, FORMAT JSON).
 
-    It runs as searches do: as memsense_app, whom policies hold. The connection must have run no
+    It runs like a search: as memsense_app, under the policies. The connection must not have run a
     recall before.
     """
     with conn.transaction():
@@ -56,13 +56,13 @@ def _find_prepared(conn: psycopg.Connection[Any]) -> tuple[str, Sequence[Any]]:
 
 
 def walk(node: Mapping[str, Any]) -> Iterator[Node]:
-    """The node and everything below it."""
+    """Yield the node and everything below it."""
     yield dict(node)
     for child in node.get("Plans", ()):
         yield from walk(child)
 
 
 def rows_read(node: Node) -> float:
-    """How many rows a scan looked at: those it gave on and those it threw away."""
+    """Return how many rows a scan read, including those that its filter removed."""
     removed = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
     return (node["Actual Rows"] + removed) * node["Actual Loops"]

@@ -1,4 +1,6 @@
-"""Recall computed again, in plain Python from the chunks' texts alone: BM25F, cosines, fusion."""
+"""Second computation of recall in plain Python, from the chunks' texts only: BM25F, cosines,
+fusion.
+"""
 
 import math
 from collections import Counter
@@ -19,7 +21,7 @@ Scores = dict[Route, dict[int, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A chunk as the reference sees it: the lexemes of each field, and the texts to embed."""
+    """A chunk of the reference: the lexemes of each field, and the texts to embed."""
 
     chunk_id: int
     granularity: str
@@ -27,12 +29,12 @@ class Document:
     texts: Mapping[Route, str]
 
     def length(self, field: str) -> int:
-        """The field's length in lexeme positions."""
+        """Return the length of a field in lexeme positions."""
         return sum(self.fields[field].values())
 
 
 def read_documents(conn: psycopg.Connection[Any]) -> list[Document]:
-    """The active chunks; what stands around each is worked out anew."""
+    """Return the active chunks, with their neighbours computed again."""
     rows = conn.execute(
         "SELECT chunk_id, granularity, session_id, user_text, assistant_text, session_text,"
         " concat_ws(' ', task_tag, array_to_string(tags, ' ')), personal_info, preferences, events"
@@ -84,7 +86,7 @@ def _document(
 
 
 def lexemes_of(conn: psycopg.Connection[Any], text: str) -> Counter[str]:
-    """How often each lexeme stands in the text, by PostgreSQL's own parser."""
+    """Count each lexeme of a text with PostgreSQL's own parser."""
     rows = conn.execute(
         "SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector('english', %s))", [text]
     ).fetchall()
@@ -94,7 +96,7 @@ def lexemes_of(conn: psycopg.Connection[Any], text: str) -> Counter[str]:
 def score_bm25f(
     documents: Sequence[Document], question: Iterable[str], profile: Profile
 ) -> dict[int, float]:
-    """BM25F of every document that has one of the question's lexemes, by chunk id."""
+    """Return the BM25F score of each document with one of the question's lexemes, by chunk id."""
     scores: dict[int, float] = {}
     for granularity in ("turn", "session"):
         group = [item for item in documents if item.granularity == granularity]
@@ -138,7 +140,7 @@ def _score_group(
 def score_cosine(
     documents: Sequence[Document], route: Route, embedder: HashingEmbedder, question: str
 ) -> dict[int, float]:
-    """The inner product of halfvec-rounded vectors, for every document with such a text."""
+    """Return inner products of halfvec-rounded vectors, for each document that has the text."""
     asked = _halved(embedder.embed_query(question))
     return {
         item.chunk_id: float(_halved(embedder.embed_query(item.texts[route])) @ asked)
@@ -152,6 +154,6 @@ def _halved(vector: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np
 
 
 def rank(documents: Sequence[Document], scores: Mapping[int, float], granularity: str) -> list[int]:
-    """The chunk ids of that granularity that have a score, best first, ties by id."""
+    """Return the ids of a granularity's chunks with a score, best first, ties by id."""
     ids = [item.chunk_id for item in documents if item.granularity == granularity]
     return sorted((i for i in ids if i in scores), key=lambda i: (-scores[i], i))

@@ -1,4 +1,4 @@
-"""What an empty answer says of names and times that nothing can have."""
+"""Notes of an empty result on names and times that no memory has."""
 
 from collections.abc import Generator
 

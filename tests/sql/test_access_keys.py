@@ -1,4 +1,4 @@
-"""Keys of a server: shown once, stored as hashes, found without knowing the tenant beforehand."""
+"""Access keys: shown once, stored as hashes, looked up without a tenant."""
 
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Adding exchanges: what counts as the same one, who may race, whose transaction it is."""
+"""Adding exchanges: repeats, races, and the caller's transaction."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""A message and its answer that are added in two calls are one exchange, as if added in one."""
+"""A message and its answer, added by two calls, become the same exchange as by one call."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""AsyncMemSense over a real server: what it does, how many at once, and what cancelling leaves."""
+"""AsyncMemSense over a real server: results, concurrency, and cancelled calls."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Phrases, quotations and identifiers in recall: what is found, what it adds, what it costs."""
+"""Phrases, quotations and identifiers in recall: hits, scores and cost."""
 
 import math
 import re
@@ -35,7 +35,7 @@ MUST = BALANCED.override(name="must", quoted="must")
 
 
 def add(memory: MemSense, *texts: str, user_id: str = "ada", session_id: str = "one") -> list[int]:
-    """One turn a text, a day after one another; their chunk ids."""
+    """Add one turn per text, a day apart; return their chunk ids."""
     messages = [
         {"role": "user", "content": text, "at": START + timedelta(days=day)}
         for day, text in enumerate(texts)
@@ -415,7 +415,7 @@ def test_boosts_may_be_set_for_one_search_or_for_all(memory: MemSense) -> None:
 
 @pytest.fixture
 def many(database_url: str, open_memory: OpenMemory, tmp_path: Path) -> str:
-    """Two thousand exchanges of one user, one in a hundred of which names a ticket or a lantern."""
+    """Store 2,000 exchanges of one user; one in a hundred mentions a ticket or a lantern."""
     source = Random(5)
     words = [f"word{n}" for n in range(500)]
     lines: list[str] = []

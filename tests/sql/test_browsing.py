@@ -1,4 +1,4 @@
-"""Traces page by page, the growth of a memory, and words to be marked in a text."""
+"""Pages of traces, the growth of a memory, and matching words in a text."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What Citus asks of the statements, read from their texts; and a cluster, where there is one."""
+"""Rules of Citus for statements, checked on their texts, and on a cluster if there is one."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ WRITE = re.compile(r"\b(INSERT INTO|UPDATE|DELETE FROM) memsense\.", re.IGNORECA
 
 
 def statements() -> Iterator[tuple[str, str]]:
-    """Every statement of sql/ under its file and name, without comments and quoted texts."""
+    """Yield every statement of sql/ under its file and name, without comments and quoted texts."""
     for path in sorted(SQL_ROOT.glob("*.sql")):
         parts = NAMED.split(path.read_text(encoding="utf-8"))
         for name, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -61,7 +61,7 @@ and which is not called on Citus."""
 
 @pytest.fixture(scope="module")
 def volatile(server_url: str) -> set[str]:
-    """Every function of the server's own that is volatile."""
+    """Return the names of the server's volatile functions."""
     with psycopg.connect(server_url) as connection:
         rows = connection.execute(
             "SELECT DISTINCT proname FROM pg_proc"
@@ -78,7 +78,7 @@ def test_the_statements_are_found() -> None:
 
 @pytest.mark.parametrize("name", sorted(LOCKING))
 def test_rows_are_locked_within_one_tenant(name: str) -> None:
-    """Across tenants: "could not run distributed query with FOR UPDATE"."""
+    """Citus fails otherwise: "could not run distributed query with FOR UPDATE"."""
     text = LOCKING[name]
     selects = [
         part for part in re.split(r"\bSELECT\b", text) if re.search(r"FOR (NO KEY )?UPDATE", part)
@@ -95,7 +95,7 @@ def test_no_write_calls_a_volatile_function(name: str, volatile: set[str]) -> No
 
 @pytest.mark.parametrize("name", sorted(WRITING))
 def test_no_row_is_inserted_with_what_a_subquery_finds(name: str) -> None:
-    """ "subqueries are not supported within INSERT queries"."""
+    """Citus fails otherwise: "subqueries are not supported within INSERT queries"."""
     for values in re.findall(r"\bVALUES\b(.*)", WRITING[name], re.DOTALL):
         assert "SELECT" not in values.split("ON CONFLICT")[0]
 
@@ -109,8 +109,9 @@ def test_every_statement_on_a_tenants_tables_names_the_tenant(name: str) -> None
 
 
 def test_functions_with_arguments_are_not_written_in_sql(conn: psycopg.Connection[Any]) -> None:
-    """Citus plans no SQL function's statement by its arguments; one of constants, or that reads no
-    table, it calls as it is."""
+    """Citus doesn't plan the statement of an SQL function with its arguments. Functions with
+    constant arguments, and those that read no table, are called unchanged.
+    """
     rows = conn.execute(
         "SELECT p.oid::regprocedure::text FROM pg_proc AS p"
         " JOIN pg_language AS l ON l.oid = p.prolang"
@@ -121,7 +122,7 @@ def test_functions_with_arguments_are_not_written_in_sql(conn: psycopg.Connectio
 
 
 def test_views_list_only_values_of_immutable_functions(conn: psycopg.Connection[Any]) -> None:
-    """ "VALUES with a non-immutable function"."""
+    """Citus fails otherwise: "VALUES with a non-immutable function"."""
     unsteady = {
         name
         for (name,) in conn.execute(
@@ -152,7 +153,7 @@ def test_tables_are_spread_behind_those_that_they_refer_to(conn: psycopg.Connect
 def test_every_table_but_the_shared_ones_can_be_spread_by_tenant(
     conn: psycopg.Connection[Any],
 ) -> None:
-    """Each key that must be unique, and each reference to such a table, begins with the tenant."""
+    """Unique keys, and references to such tables, begin with the tenant."""
     rows = conn.execute(
         "SELECT k.conrelid::regclass::text, k.conname FROM pg_constraint AS k"
         " JOIN pg_class AS c ON c.oid = k.conrelid"
@@ -168,7 +169,7 @@ def test_every_table_but_the_shared_ones_can_be_spread_by_tenant(
 
 @pytest.fixture
 def spread_tables(conn: psycopg.Connection[Any]) -> list[str]:
-    """What `init --citus` spreads of a database of which nothing is spread yet."""
+    """Return the tables that `init --citus` distributes in a new database."""
     conn.execute("CREATE TEMPORARY TABLE pg_dist_partition (logicalrelid regclass) ON COMMIT DROP")
     names = [name for (name,) in conn.execute(citus.query("list_local_tables", citus.FILE))]
     pairs = conn.execute(citus.query("list_references", citus.FILE)).fetchall()
@@ -178,7 +179,9 @@ def spread_tables(conn: psycopg.Connection[Any]) -> list[str]:
 def test_every_table_of_the_catalogue_is_spread(
     conn: psycopg.Connection[Any], spread_tables: list[str]
 ) -> None:
-    """All there are but Alembic's and partitions, which follow their table: a new one, too."""
+    """Only Alembic's table and partitions, which follow their table, are exempt. A new table is
+    not.
+    """
     tables = conn.execute(
         "SELECT table_name::text FROM information_schema.tables"
         " WHERE table_schema = 'memsense' AND table_type = 'BASE TABLE'"
@@ -193,8 +196,8 @@ def test_every_table_of_the_catalogue_is_spread(
 def test_every_spread_table_has_what_spreading_by_tenant_takes(
     conn: psycopg.Connection[Any], spread_tables: list[str]
 ) -> None:
-    """A tenant that is never null, in every unique index and, of the same place, in every reference
-    to another such table; shared tables refer to none of them."""
+    """The tenant is not null, and a part of every unique index and of every reference to another
+    distributed table, in the same position. Shared tables don't reference distributed ones."""
     by_tenant = sorted(set(spread_tables) - set(citus.EVERYWHERE))
     asked = {"names": by_tenant, "everywhere": list(citus.EVERYWHERE)}
     with_tenant = conn.execute(

@@ -14,7 +14,7 @@ CLOSE = {"mmr_lambda": 1.0, "duplicate_threshold": 2.0}
 
 @pytest.fixture
 def memory(memory: MemSense) -> MemSense:
-    """One session that is all about tea, and three others that mention it."""
+    """Return a memory with one session all about tea, and three others that mention it."""
     for session, texts in {
         "tea": [f"I drink green tea with {n} biscuits." for n in range(8)],
         "trip": ["We took green tea along.", "Porto was lovely."],

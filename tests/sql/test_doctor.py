@@ -1,4 +1,4 @@
-"""The doctor finds each planted fault and nothing on a healthy store; repair mends a recount."""
+"""The doctor finds each planted fault, and none in a healthy store; repair corrects the counts."""
 
 import json
 import re
@@ -42,7 +42,7 @@ EXPECTED = Expected(
 
 @pytest.fixture
 def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
-    """A filled store over a connection as memsense opens it; what tests do is rolled back."""
+    """Yield a filled store over a connection that memsense opened; tests are rolled back."""
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
     with open_pool(database_url, min_size=1, max_size=1, timeout=10) as pool:
@@ -63,7 +63,7 @@ def examine(store: psycopg.Connection[Any], expected: Expected = EXPECTED) -> li
 
 
 def only(findings: list[Finding], check: str) -> Finding:
-    """The one problem there is, which must be of that check and have a remedy."""
+    """Return the only problem. Fail if there are others, or it has another check or no remedy."""
     assert [finding.check for finding in findings] == [check]
     assert findings[0].remedy
     return findings[0]

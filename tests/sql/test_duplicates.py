@@ -1,4 +1,4 @@
-"""Near-duplicates: told by vectors, which know the beginning of a text, and then by whole texts."""
+"""Near-duplicates: found by vectors of the beginning of a text, then by whole texts."""
 
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ ENDINGS = ("The crane was repaired by Odile.", "A storm sank two dinghies at nig
 
 
 class ShortSighted(HashingEmbedder):
-    """Reads the first nine words, as a model with a limit does."""
+    """Embedder that reads only the first nine words, like a model with a limit."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return super().embed([" ".join(text.split()[:9]) for text in texts])

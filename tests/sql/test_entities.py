@@ -1,4 +1,4 @@
-"""Entities beside the chunks: kept true by every write, listed, shown, drawn, found again."""
+"""Entities of chunks: kept correct by every write, listed, shown, drawn, rebuilt."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def say(names: Sequence[str]) -> str:
 
 
 def add(memory: MemSense, hour: int, user: str, assistant: str = "", **options: Any) -> int:
-    """The id of one more turn."""
+    """Add a turn and return its id."""
     at = MAY + timedelta(hours=hour)
     messages = [{"role": "user", "content": user, "at": at}]
     if assistant:
@@ -41,7 +41,7 @@ def add(memory: MemSense, hour: int, user: str, assistant: str = "", **options: 
 
 
 def write_log(path: Path, texts: Sequence[tuple[str, str]]) -> Path:
-    """A log of exchanges between two people."""
+    """Write a log of exchanges between two people."""
     lines = [
         json.dumps(
             {
@@ -61,7 +61,7 @@ def write_log(path: Path, texts: Sequence[tuple[str, str]]) -> Path:
 
 
 def recount(conn: psycopg.Connection[Any]) -> dict[str, Any]:
-    """Mentions, entities and edges by key, from the texts of the active turns."""
+    """Count mentions, entities and edges by key, from the texts of the active turns."""
     mentions: dict[tuple[int, int, str], tuple[str, str, int]] = {}
     entities: Counter[tuple[int, str]] = Counter()
     edges: Counter[tuple[int, str, str]] = Counter()
@@ -81,7 +81,7 @@ def recount(conn: psycopg.Connection[Any]) -> dict[str, Any]:
 
 
 def kept(conn: psycopg.Connection[Any]) -> dict[str, Any]:
-    """The same, as the three tables have it."""
+    """Return mentions, entities and edges as the three tables store them."""
     mentions = conn.execute(
         "SELECT m.scope_id, m.chunk_id, e.key, m.name, m.kind, m.mention_count"
         " FROM memsense.mentions AS m JOIN memsense.entities AS e"
@@ -273,7 +273,7 @@ def test_entities_of_an_older_store_are_found_by_a_rebuild(
 
 
 class Colours:
-    """An extractor of another kind."""
+    """Extractor of colours."""
 
     name = "colours"
 

@@ -1,4 +1,4 @@
-"""Erasing: nothing of it is found anywhere in the database, and the receipt says what went."""
+"""Erasing: no trace of the text is left in the database, and the receipt counts what was erased."""
 
 import json
 from collections.abc import Callable, Generator
@@ -27,10 +27,10 @@ OpenMemory = Callable[..., MemSense]
 
 
 class Failing(HashingEmbedder):
-    """Its server is down."""
+    """Embedder whose server is down."""
 
     def embed(self, texts: Any) -> Any:
-        """Nothing."""
+        """Raise EmbeddingError."""
         raise EmbeddingError(f"can't embed {len(texts)} texts")
 
 
@@ -340,7 +340,7 @@ def test_what_is_not_there_is_not_found_and_leaves_no_receipt(
 
 @pytest.fixture
 def unerasable(conn: psycopg.Connection[Any]) -> Generator[None]:
-    """The history of chunks can't be deleted."""
+    """Make deleting the history of chunks fail."""
     conn.execute("CREATE RULE spare AS ON DELETE TO memsense.events DO INSTEAD NOTHING")
     yield
     conn.execute("DROP RULE spare ON memsense.events")
@@ -376,7 +376,7 @@ def test_an_embedder_that_is_down_keeps_nothing_from_being_erased(
 def test_every_column_that_may_hold_a_text_goes_with_its_row_or_holds_nothing_of_a_users(
     conn: psycopg.Connection[Any],
 ) -> None:
-    """A new column or table fails here until somebody decides what erasing does to it."""
+    """A new column or table fails here until its erasure is decided and listed."""
     rows = conn.execute(COLUMNS).fetchall()
     columns = {table: set(names) for table, names, _ in rows}
     texts = {table: set(names or ()) for table, _, names in rows}

@@ -1,4 +1,4 @@
-"""What expires is shown by nothing from that moment on, and is swept away by a job."""
+"""Expiry: from that moment on no read returns the memory, and a job erases it."""
 
 import json
 from collections.abc import Callable, Generator
@@ -52,7 +52,7 @@ def tell(
 
 
 def tell_all(memory: MemSense, **options: Any) -> list[Chunk]:
-    """Three exchanges of tea, of which the middle one holds a secret and expires."""
+    """Add three exchanges about tea; the middle one contains a secret and expires."""
     first = tell(memory, "I drink tea in Lisbon.", 0, **options)
     secret = tell(
         memory,
@@ -68,7 +68,7 @@ def tell_all(memory: MemSense, **options: Any) -> list[Chunk]:
 
 
 def let_expire(conn: psycopg.Connection[Any], chunk_id: int | None = None) -> None:
-    """An hour passes for what expires."""
+    """Let an hour pass for memories that expire."""
     conn.execute(
         "UPDATE memsense.chunks SET expires_at = now() - interval '1 second'"
         " WHERE expires_at IS NOT NULL AND coalesce(chunk_id = %s, true)",
@@ -78,7 +78,7 @@ def let_expire(conn: psycopg.Connection[Any], chunk_id: int | None = None) -> No
 
 
 def shown(memory: MemSense, path: Path) -> str:
-    """Everything that reading gives of ada's memory, as one text; the index has their names."""
+    """Return the results of every read of ada's memory as one text."""
     said: list[Any] = []
     questions = (SECRET, "tea", "Quentinella Krakatoatag", "Lisbon five")
     for question in questions:

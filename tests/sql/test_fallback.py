@@ -1,4 +1,4 @@
-"""Questions without words, and questions that can't be embedded because the embedder is down."""
+"""Searches without words, and searches while the embedder is down."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ MODEL = HashingEmbedder()
 
 
 class EmbeddingServer(ThreadingHTTPServer):
-    """Serves the hashing embedder; `status` is what it answers with."""
+    """Server of the hashing embedder, which answers with `status`."""
 
     daemon_threads = True
     status = 200

@@ -1,4 +1,4 @@
-"""What a search shows passes every filter: hits and neighbours, character by character."""
+"""Hits and neighbours of a search pass every filter, character by character."""
 
 import random
 from collections.abc import Generator, Mapping, Sequence
@@ -31,7 +31,7 @@ def place(row: Row) -> tuple[int, int]:
 
 
 def passes(store: Store, filters: Filters, row: Row) -> bool:
-    """Whether a chunk passes, by plain Python."""
+    """Return whether a chunk passes the filters, in plain Python."""
     own = row["metadata"]
     excluded = filters.exclude or ()
     named = [
@@ -65,13 +65,13 @@ def same_session(one: Row, other: Row) -> bool:
 
 
 def same_exchange(one: Row, other: Row) -> bool:
-    """Whether two chunks are turns, and parts of one exchange or the same."""
+    """Return whether two chunks are turns and parts of the same exchange."""
     places = [(row["granularity"], row["ordinal"]) for row in (one, other)]
     return same_session(one, other) and places == [("turn", one["ordinal"])] * 2
 
 
 def turns_of(store: Store, row: Row) -> list[Row]:
-    """The active turns of a chunk's session, in order."""
+    """Return the active turns of a chunk's session, in order."""
     found = [
         other
         for other in store.chunks.values()
@@ -83,7 +83,7 @@ def turns_of(store: Store, row: Row) -> list[Row]:
 
 
 def render(row: Row, *, begins: bool = True) -> str:
-    """The text of a turn; not how it `begins` where the exchange's part before it is shown too."""
+    """Return the text of a turn, without its opening if the previous part is shown too."""
     sides = row["user_text"][0 if begins else row["opening_length"] :], row["assistant_text"]
     return render_exchange(*sides, row["user_speaker"], row["assistant_speaker"])
 

@@ -1,4 +1,4 @@
-"""`memory.for_user` reaches no other user's chunk, session, trace or project, by whichever id."""
+"""`memory.for_user` reaches no chunk, session, trace or project of another user, by any id."""
 
 import inspect
 import json
@@ -29,7 +29,7 @@ def memory(module_database_url: str) -> Generator[MemSense]:
 
 @pytest.fixture(scope="module")
 def theirs(memory: MemSense) -> dict[str, Any]:
-    """What another user has: ids to guess."""
+    """Store memories of another user, and return their ids."""
     chunks = memory.add(
         [{"role": "user", "content": SECRET}], user_id="bob", session_id="bobs", tags=["mill"]
     )
@@ -55,7 +55,7 @@ def ada(memory: MemSense, theirs: dict[str, Any]) -> UserMemory:
 
 
 def by_chunk(ada: UserMemory) -> dict[str, Callable[..., Any]]:
-    """The methods that take a chunk's id."""
+    """Return the methods that take a chunk's id."""
     owners = [("", ada), ("traces.", ada.traces), ("entities.", ada.entities)]
     return {
         prefix + name: method
@@ -218,7 +218,7 @@ def public(owner: Any) -> set[str]:
 
 
 def test_what_a_memory_of_one_user_lacks_is_named_here(memory: MemSense, ada: UserMemory) -> None:
-    """A new public name is guarded by `for_user`, or is told here to be of the whole memory."""
+    """A new public name is either a part of `for_user`, or listed here."""
     assert public(MemSense) - public(UserMemory) == WHOLE_MEMORY
     for name, lacks in WHOLE_RESOURCES.items():
         whole, own = getattr(memory, name), getattr(ada, name)
@@ -233,7 +233,7 @@ def test_the_async_memory_of_one_user_has_the_same_guards() -> None:
 
 
 def guarded(memory: MemSense, ada: UserMemory) -> dict[str, tuple[Callable[..., Any], set[str]]]:
-    """Every public method of a user's memory, with the names of all that it takes."""
+    """Return every public method of a user's memory, with the names of all that it takes."""
     owners: list[tuple[str, Any, Any]] = [("", ada, memory)]
     owners += [(f"{name}.", getattr(ada, name), getattr(memory, name)) for name in WHOLE_RESOURCES]
     found: dict[str, tuple[Callable[..., Any], set[str]]] = {}
@@ -249,7 +249,7 @@ def guarded(memory: MemSense, ada: UserMemory) -> dict[str, tuple[Callable[..., 
 
 
 def named(theirs: dict[str, Any], method: str) -> dict[str, Any]:
-    """What each parameter that may name something of another user's is given."""
+    """Return values for the parameters that may name something of another user."""
     chunk_id = theirs["chunk_id"]
     return {
         "chunk_id": chunk_id,
@@ -271,7 +271,7 @@ def named(theirs: dict[str, Any], method: str) -> dict[str, Any]:
 
 
 def told(found: Any) -> str:
-    """All that a result says."""
+    """Return everything in a result as one text."""
     if isinstance(found, list | tuple):
         return " ".join(map(told, cast("list[Any]", found)))
     if callable(getattr(found, "as_dict", None)):
@@ -286,7 +286,7 @@ WHERE scope_id = (SELECT scope_id FROM memsense.scopes WHERE user_id = 'bob')
 
 
 def of_bob(url: str) -> Any:
-    """What is in every table of what is another user's."""
+    """Return the rows of another user in every table."""
     with psycopg.connect(url) as conn:
         tables = conn.execute(
             "SELECT c.relname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"

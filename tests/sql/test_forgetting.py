@@ -1,4 +1,4 @@
-"""Forgetting, archiving, restoring, promoting: what a memory shows afterwards."""
+"""Reads after forgetting, archiving, restoring and promoting."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ PLACE = "zanzibar"
 def remember(
     memory: MemSense, n: int = 5, secret_at: int = 2, session_id: str = "one"
 ) -> list[int]:
-    """The ids of n turns, one of which names the place on both sides and as a facet."""
+    """Add n turns, one with the place on both sides and in a facet; return their ids."""
     ids: list[int] = []
     for i in range(n):
         word = PLACE if i == secret_at else f"topic{i}"
@@ -59,7 +59,7 @@ def snapshot(conn: psycopg.Connection[Any]) -> tuple[Any, ...]:
 
 
 def shown_texts(memory: MemSense, **options: Any) -> str:
-    """Everything that a search shows: hits, neighbours, and what they know of each other."""
+    """Return all texts of a search: hits, neighbours, and references between them."""
     chunks = [
         chunk
         for hit in memory.search(f"{PLACE} far topic1 topic3", user_id="ada", **options)

@@ -1,4 +1,4 @@
-"""Whatever a public method is given, it refuses with an error of memsense's own, or it does it."""
+"""Public methods either accept their arguments or raise one of memsense's errors."""
 
 import inspect
 import json
@@ -89,7 +89,7 @@ USUAL: Mapping[str, Any] = {
 
 
 def public_methods(memory: MemSense) -> Mapping[str, Callable[..., Any]]:
-    """Every public method of a memory and its resources by a name for people."""
+    """Return every public method of a memory and its resources, by its readable name."""
     owners: dict[str, Any] = {f"{name}.": getattr(memory, name) for name in RESOURCES}
     names = {(prefix, name) for prefix, owner in owners.items() for name in dir(owner)}
     names |= {("", name) for name in dir(memory)}
@@ -104,7 +104,7 @@ def public_methods(memory: MemSense) -> Mapping[str, Callable[..., Any]]:
 
 
 def calls(method: Callable[..., Any]) -> Generator[tuple[str, list[Any], dict[str, Any]]]:
-    """Calls of a method with junk for one argument each, the rest as usual."""
+    """Yield calls of a method with an invalid value for one argument each."""
     parameters = inspect.signature(method).parameters.values()
     required = [
         item.name
@@ -124,7 +124,7 @@ def calls(method: Callable[..., Any]) -> Generator[tuple[str, list[Any], dict[st
 
 
 class Watch:
-    """Tells whether anything in the schema has changed."""
+    """Observer of changes to the tables of the schema."""
 
     def __init__(self, url: str) -> None:
         self._conn = psycopg.connect(url, autocommit=True)
@@ -238,18 +238,18 @@ def test_what_a_log_cannot_mean_is_left_out_message_by_message_and_stops_no_othe
 
 
 class Spoilt(HashingEmbedder):
-    """Returns what `spoil` makes of the vectors, in whatever form."""
+    """Embedder that applies `spoil` to its vectors."""
 
     def __init__(self, spoil: Callable[[Any], Any]) -> None:
         super().__init__()
         self._spoil = spoil
 
     def embed(self, texts: Any) -> Any:
-        """The spoilt vectors."""
+        """Return the spoilt vectors."""
         return self._spoil(super().embed(texts))
 
     def embed_query(self, text: str) -> Any:
-        """The spoilt vector."""
+        """Return the spoilt vector."""
         return self._spoil(super().embed_query(text))
 
 
@@ -359,7 +359,7 @@ def test_an_url_that_is_none_starts_no_embedded_server(url: Any) -> None:
 
 
 class Labelled:
-    """A hashing embedder that says anything of itself."""
+    """Hashing embedder with any attributes."""
 
     model: Any = "hashing"
     dimension: Any = 48

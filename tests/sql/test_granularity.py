@@ -1,4 +1,4 @@
-"""What a search returns: exchanges, or sessions with the exchanges that brought them in."""
+"""Granularity of a search: exchanges, or sessions with their best exchanges."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ TOPICS = ("the garden", "a train to Porto", "the football match", "dinner", "the
 
 
 def chat(count: int = 300) -> list[dict[str, Any]]:
-    """One long chat, about this and that, with three allergies in it."""
+    """Store one long chat about various things, with three allergies in it."""
     messages: list[dict[str, Any]] = []
     for turn in range(count):
         at = MAY + timedelta(minutes=turn)
@@ -171,7 +171,7 @@ def test_sessions_with_and_without_session_chunks_rank_together(memory: MemSense
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Counts the texts that it is given to store."""
+    """Embedder that counts the texts of writes."""
 
     def __init__(self) -> None:
         super().__init__()

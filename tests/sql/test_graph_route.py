@@ -1,4 +1,4 @@
-"""The graph route against a second computation of it, and what it must leave alone."""
+"""The graph route, compared with a second computation, and cases that it must not change."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ WITH_GRAPH = BALANCED.override(name="with graph", graph=1.0)
 
 
 def fill(memory: MemSense, source: random.Random, turns: int, user_id: str = "ada") -> list[int]:
-    """The ids of turns that name some of the names, the first ones more often."""
+    """Add turns that mention some of the names, the first ones more often; return their ids."""
     weights = [1 / (place + 1) for place in range(len(NAMES))]
     ids: list[int] = []
     for number in range(turns):
@@ -71,7 +71,7 @@ def ask(
 
 
 def graph_hits(candidates: Sequence[Candidate]) -> dict[int, tuple[int, float]]:
-    """Rank and score of the graph route, by chunk."""
+    """Return the rank and score in the graph route, by chunk."""
     return {
         item.chunk_id: (hit.rank, hit.score)
         for item in candidates
@@ -81,7 +81,9 @@ def graph_hits(candidates: Sequence[Candidate]) -> dict[int, tuple[int, float]]:
 
 
 def longest_shared(one: str, other: str) -> int:
-    """The letters of the longest common subsequence that leaves at most one letter of each out."""
+    """Return the length of the longest common subsequence that leaves out at most one letter of
+    each.
+    """
 
     def left_over(name: str) -> Iterator[str]:
         yield name
@@ -91,7 +93,7 @@ def longest_shared(one: str, other: str) -> int:
 
 
 def linked(keys: Mapping[int, str], question: str) -> set[int]:
-    """The entities that a question names, exactly or with a similarity above 0.8."""
+    """Return the entities that a question names, exactly or with a similarity above 0.8."""
     asked = set(question_keys(question))
     misspelt = asked - set(keys.values())
     found = {entity for entity, key in keys.items() if key in asked}
@@ -104,7 +106,7 @@ def linked(keys: Mapping[int, str], question: str) -> set[int]:
 
 
 def strongest(edges: Sequence[tuple[int, int, int]], per_entity: int) -> Any:
-    """The directed graph of every entity's strongest edges."""
+    """Return the directed graph of every entity's strongest edges."""
     beside: dict[int, list[tuple[int, int]]] = {}
     for one, other, weight in edges:
         beside.setdefault(one, []).append((-weight, other))
@@ -118,7 +120,7 @@ def strongest(edges: Sequence[tuple[int, int, int]], per_entity: int) -> Any:
 def expected(
     url: str, question: str, scopes: Sequence[int], per_entity: int, allowed: set[int] | None = None
 ) -> list[tuple[int, float]]:
-    """Chunk and score, best first, by networkx and plain arithmetic."""
+    """Compute chunks and scores with networkx and plain arithmetic, best first."""
     with psycopg.connect(url) as conn:
         given = [list(scopes)]
         keys = dict(

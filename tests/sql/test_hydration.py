@@ -1,4 +1,4 @@
-"""However many hits a search returns, with whatever is shown beside them: two statements."""
+"""A search takes two statements, however many hits it returns and whatever it shows with them."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -15,7 +15,7 @@ SESSIONS, TURNS = 52, 3
 
 @pytest.fixture
 def memory(memory: MemSense) -> MemSense:
-    """Fifty-two sessions of three exchanges each, all about tea, with session chunks."""
+    """Return a memory with 52 sessions of three exchanges about tea, with session chunks."""
     for session in range(SESSIONS):
         messages: list[dict[str, Any]] = []
         for turn in range(TURNS):

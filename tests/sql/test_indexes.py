@@ -1,4 +1,4 @@
-"""Large scopes get HNSW indexes, search uses them, and broken-off work is finished."""
+"""HNSW indexes of large scopes: searches use them, and interrupted builds are finished."""
 
 from collections.abc import Generator
 
@@ -37,7 +37,7 @@ CHUNKS = 120
 
 @pytest.fixture
 def namespace(memory: MemSense, connection: Connection) -> store.Namespace:
-    """The namespace of a memory with 120 chunks of ada's and 3 of grace's."""
+    """Return the namespace of a memory with 120 chunks of ada's and 3 of grace's."""
     for number in range(CHUNKS // 10):
         messages = [
             {

@@ -1,4 +1,4 @@
-"""Ingesting logs that are read again: by two processes, after a kill, grown, edited."""
+"""Ingesting logs again: by two processes, after a kill, after they grew, after edits."""
 
 import json
 import os
@@ -77,7 +77,7 @@ CONTENTS = (
 
 
 def contents(url: str, user: str) -> list[list[tuple[Any, ...]]]:
-    """Everything that is stored of the user, once its session chunks are made."""
+    """Return all contents of the user, once the session chunks are made."""
     with MemSense.open(url, embedder=HashingEmbedder()) as memory:
         memory.indexes.make_sessions()
     with psycopg.connect(url) as conn:
@@ -116,7 +116,7 @@ def write(path: Path, lines: Sequence[Line]) -> Path:
 
 
 def start(url: str, path: Path, mode: str = "hybrid") -> subprocess.Popen[str]:
-    """A process that is about to ingest the file, and does so at a line of input."""
+    """Start a process that ingests the file once it reads a line of input."""
     process = subprocess.Popen(
         [sys.executable, "-W", "error", "-c", INGEST, url, str(path), mode],
         stdin=subprocess.PIPE,
@@ -264,14 +264,14 @@ def spoken(lines: Sequence[Line]) -> list[str]:
 
 
 def stored_texts(memory: MemSense) -> list[str]:
-    """Every message in memory, by the blank lines that join those of one side."""
+    """Return every stored message, split at the blank lines that join messages of one side."""
     chunks = memory.recent(limit=1000, user_id="ada")
     sides = [side for chunk in chunks for side in (chunk.user_text, chunk.assistant_text) if side]
     return sorted(text for side in sides for text in side.split("\n\n"))
 
 
 def edits() -> dict[str, Callable[[list[Line]], list[Line]]]:
-    """Edits that shift messages from one exchange to another."""
+    """Yield edits that move messages from one exchange to another."""
     extra = {"session_id": "s0", "role": "user", "content": "inserted", "id": "extra"}
     answer = {**extra, "role": "assistant", "content": "answered", "id": "extra2"}
     return {

@@ -1,4 +1,4 @@
-"""A log of any format goes into the database once, and when it grew, only its tail does."""
+"""A log of any format is stored once; when it has grown, only its new part is stored."""
 
 import sys
 from collections.abc import Generator
@@ -32,7 +32,7 @@ def memory(module_database_url: str) -> Generator[MemSense]:
 
 
 def write(folder: Path, kind: str, texts: tuple[str, ...]) -> tuple[Path, ReadOptions]:
-    """The log with these texts, in the place of what stood there, and how it is read."""
+    """Write these texts as the log, in place of its contents; return how it is read."""
     form, _, database = kind.partition(" ")
     if database:
         path = folder / PROGRAMS[form][0]

@@ -1,4 +1,4 @@
-"""Every sample log goes into a database once, however often it is ingested."""
+"""Every sample log is stored once, however often it is ingested."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not SAMPLES.is_dir(), reason="the shared samples
 
 
 def ingest(memory: MemSense, path: Path) -> tuple[int, int]:
-    """How many exchanges were new or changed, and how many were known; zeros if unreadable."""
+    """Return the number of new or changed exchanges, and of unchanged ones; zeros if unreadable."""
     try:
         report = memory.ingest(path, user_id="ada")
     except MemSenseError:

@@ -1,4 +1,4 @@
-"""Vectors left for later: words find at once, jobs embed once, what is poisoned is named."""
+"""Deferred vectors: words find chunks at once, jobs embed them once, bad chunks are reported."""
 
 import json
 import threading
@@ -39,7 +39,7 @@ WHERE s.user_id = %s AND c.status = 'active' ORDER BY 1, 2, 3, 4, 8
 
 
 class Fickle(TokenHashingEmbedder):
-    """Is down at times, and can't embed some texts ever; counts what it embedded."""
+    """Embedder that is down at times, never embeds some texts, and counts its work."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -50,14 +50,14 @@ class Fickle(TokenHashingEmbedder):
         self.counted: Counter[str] = Counter()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The vectors, or EmbeddingError."""
+        """Return the vectors, or raise EmbeddingError."""
         self._meet(texts)
         return super().embed(texts)
 
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, list[Tokens]]:
-        """Vectors and tokens, or EmbeddingError."""
+        """Return vectors and tokens, or raise EmbeddingError."""
         self._meet(texts)
         return super().embed_with_tokens(texts, contexts)
 
@@ -138,7 +138,7 @@ def test_what_is_stored_without_vectors_is_found_by_words_at_once_and_says_so(
 
 
 class ReadTimeout(Exception):  # noqa: N818 (as libraries of HTTP call theirs)
-    """An error of a library's own, of no known kind."""
+    """Error of a library, unknown to memsense."""
 
 
 FAILURES = (RuntimeError("out of memory"), OSError(113, "No route to host"), ReadTimeout())
@@ -212,11 +212,11 @@ def test_an_embedder_that_works_leaves_nothing_for_later(memory: MemSense) -> No
 
 
 class Remote(Fickle):
-    """Says its dimension only while it is up."""
+    """Embedder that reports its dimension only while it is up."""
 
     @property
     def dimension(self) -> int:
-        """The length of vectors, asked of a server."""
+        """Return the dimension, which a server reports."""
         if self.down:
             raise self.failure
         return 48
@@ -410,7 +410,7 @@ def test_workers_share_the_jobs_and_none_is_done_twice(
 
 
 class Hanging(Fickle):
-    """Lets a worker wait until it is let go."""
+    """Embedder that makes a worker wait until it is released."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Words are found in the namespace's language, and in scripts written without spaces."""
+"""Full text in the namespace's language, and in scripts written without spaces."""
 
 import pytest
 from embedders import HashingEmbedder

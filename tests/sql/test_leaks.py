@@ -1,5 +1,5 @@
-"""Random pairs of scope and filter: what is found is what a filter in Python lets through, and no
-row of another tenant or user. `make test-leaks` tries 100,000 pairs, the suite some."""
+"""Random pairs of scope and filter: searches return what a filter in Python lets through, and no
+row of another tenant or user. `make test-leaks` tries 100,000 pairs; the other runs try fewer."""
 
 import os
 import random
@@ -39,7 +39,7 @@ EVERY_HIT: Mapping[str, Any] = {
 
 @pytest.fixture(scope="module")
 def stores(module_database_url: str, server_url: str) -> Generator[Mapping[tuple[str, str], Store]]:
-    """Two tenants with a namespace, users, sessions, projects and tags of the same names."""
+    """Store two tenants with the same names of namespaces, users, sessions, projects and tags."""
     with ExitStack() as stack:
         managed = stack.enter_context(open_managed(server_url))
         upgrade(managed.url)
@@ -59,7 +59,7 @@ def stores(module_database_url: str, server_url: str) -> Generator[Mapping[tuple
 
 
 def passes(row: Mapping[str, Any], filters: Filters) -> bool:
-    """The filters once more, over a row as it stands in the table."""
+    """Apply the filters again in Python, to a row of the table."""
     metadata, found = filters.metadata or {}, row["metadata"]
     return (
         (filters.session_ids is None or row["session_id"] in filters.session_ids)
@@ -75,7 +75,9 @@ def passes(row: Mapping[str, Any], filters: Filters) -> bool:
 
 
 def is_covered(row: Mapping[str, Any], by: Mapping[str, Any]) -> bool:
-    """Whether an excluded chunk takes a turn along: its session, or a part of the same exchange."""
+    """Return whether an excluded chunk also excludes a turn: its session, or a part of its
+    exchange.
+    """
     if (row["scope_id"], row["session_id"]) != (by["scope_id"], by["session_id"]):
         return False
     if by["granularity"] == "turn":

@@ -1,4 +1,6 @@
-"""Lists by pages: every item once, in order, whatever is written meanwhile; cursors of any kind."""
+"""Lists in pages: every item once and in order, whatever is written in between; valid and invalid
+cursors.
+"""
 
 import base64
 import json

@@ -1,5 +1,7 @@
-"""Where nobody is a superuser, functions ask the GIN indexes beneath the policies: as much is found
-as by reading the tables, nothing of another tenant, and the server says which way it goes."""
+"""Functions that use the GIN indexes under the policies, on servers without a superuser: they
+return what reading the tables returns, nothing of another tenant, and the server reports which way
+is used.
+"""
 
 import os
 import random
@@ -42,7 +44,9 @@ LOOKUPS = {
 
 @pytest.fixture(scope="module")
 def managed(server_url: str, template_database: str) -> Generator[Managed]:  # noqa: ARG001 (roles)
-    """A database without a superuser, with the roles, in which tenants a and b store the same."""
+    """Yield a database without a superuser, with the roles, in which tenants a and b store the
+    same.
+    """
     with open_managed(server_url) as found:
         upgrade(found.url)
         make_roles(found.url)
@@ -157,13 +161,13 @@ def test_a_misspelt_entity_is_suggested(managed: Managed) -> None:
 
 
 def some_name(number: int) -> str:
-    """A name unlike the others."""
+    """Return a name unlike all others."""
     return "".join(random.Random(number).choices("abcdefghijklmnop", k=9)).capitalize()
 
 
 @pytest.fixture(scope="module")
 def many(managed: Managed) -> int:
-    """The number of a tenant with a memory large enough for its indexes to be used."""
+    """Fill a memory that is large enough for its indexes to be used; return its tenant's number."""
     said = [
         {
             "session_id": f"s{number}",

@@ -1,7 +1,7 @@
-"""Each operation is answered though the connection of each of its reads and transactions is lost.
+"""Each operation succeeds although the connection of each of its reads and transactions is lost.
 
-Whatever borrows a connection loses it before its first statement, and gets a sound one when it
-asks again: what is not repeated fails.
+Each borrowed connection is lost before its first statement, and the next one works: an operation
+that doesn't repeat its reads fails.
 """
 
 # pyright: reportPrivateUsage=false
@@ -30,7 +30,7 @@ THRESHOLD = 10
 
 
 class Cutter:
-    """Ends every other connection that a thread borrows, as a restart of the server does."""
+    """Pool wrapper that ends every other borrowed connection, like a restart of the server."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -94,7 +94,7 @@ def erase(memory: MemSense, _: str) -> None:
 
 
 def index_names(memory: MemSense) -> list[str]:
-    """The names of the HNSW indexes of memories."""
+    """Return the names of the HNSW indexes of memories."""
     with psycopg.connect(memory._context.settings.database_url or "") as connection:
         rows = connection.execute(
             "SELECT indexname FROM pg_indexes WHERE indexname LIKE 'embeddings%scope%'"

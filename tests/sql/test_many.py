@@ -1,4 +1,4 @@
-"""Several questions or sessions in one call: what one by one gives, in fewer round trips."""
+"""Several questions or sessions in one call: the results of single calls, in fewer round trips."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -56,7 +56,7 @@ async def call(client: Client, tool: str, **arguments: object) -> CallToolResult
 
 
 async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    """The structured answer of a call that succeeds."""
+    """Return the structured answer of a call that succeeds."""
     found = await call(client, tool, **arguments)
     assert not found.is_error, text_of(found)
     assert found.structured_content is not None
@@ -454,7 +454,7 @@ def test_prompts_hold_what_memory_says(database_url: str) -> None:
 
 
 class ByHeader:
-    """Access as a service with keys would give it: by what the request's headers say."""
+    """Access by a request's headers, as a service with access keys would grant it."""
 
     def __init__(self, memory: AsyncMemSense) -> None:
         self._memory = memory

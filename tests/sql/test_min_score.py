@@ -1,4 +1,4 @@
-"""A search may ask for a least score: what has less is no hit, and an answer may be empty."""
+"""Minimum scores of searches: candidates below are no hits, and a result may be empty."""
 
 from collections.abc import Callable
 from typing import Any

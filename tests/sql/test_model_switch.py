@@ -1,4 +1,5 @@
-"""A model is added, taken, left and taken again under eight searching and two writing clients."""
+"""A model is added, switched to, switched back and switched to again, under eight searching and two
+writing clients."""
 
 import threading
 import time
@@ -40,7 +41,7 @@ def say(writer: int, number: int) -> dict[str, Any]:
 
 
 def models_of(result: SearchResult, question: str) -> set[str]:
-    """The models whose cosines these hits show; two that happen to agree are both named."""
+    """Return the models whose cosines these hits have; all models if cosines are equal."""
     found = {"old", "new"}
     for hit in result:
         given = next((one.score for one in hit.explain.routes if one.route == "vec_full"), None)
@@ -55,7 +56,7 @@ def models_of(result: SearchResult, question: str) -> set[str]:
 
 
 def shown(memory: MemSense) -> list[Any]:
-    """What a search of all finds, with what doesn't depend on which of two ties came first."""
+    """Return the hits of a search of everything, without what depends on the order of ties."""
     found = memory.search("the cello and the harbour", user_id="ada", top_k=1000)
     values = [
         (hit, {term.name: round(term.value, 6) for term in hit.explain.terms}) for hit in found
@@ -68,7 +69,7 @@ def shown(memory: MemSense) -> list[Any]:
 
 
 class Load:
-    """Clients that search and write until they are told to stop; `errors` is what failed."""
+    """Clients that search and write until they are stopped; `errors` has their failures."""
 
     def __init__(self, clients: list[MemSense]) -> None:
         self.errors: list[BaseException] = []

@@ -1,4 +1,4 @@
-"""Another embedding model is taken while searches and writes go on, and left again."""
+"""Switching to another embedding model and back while searches and writes continue."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -254,14 +254,14 @@ def test_the_model_in_use_is_not_dropped(filled: MemSense) -> None:
 
 
 class FailingEmbedder(HashingEmbedder):
-    """Fails after so many texts."""
+    """Embedder that fails after a number of texts."""
 
     def __init__(self, texts: int) -> None:
         super().__init__(32, "new")
         self.left = texts
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The vectors, or EmbeddingError."""
+        """Return the vectors, or raise EmbeddingError."""
         self.left -= len(texts)
         if self.left < 0:
             raise EmbeddingError("the server is gone")

@@ -1,5 +1,5 @@
-"""What a lost connection, a conflict, a refusing server or a hanging model costs: never an answer
-that could have been given, never a connection, and an error that says what it was.
+"""Lost connections, conflicts, refusing servers and hanging models: possible answers are returned,
+no connection leaks, and errors name their cause.
 """
 
 # pyright: reportPrivateUsage=false
@@ -47,7 +47,7 @@ def say(text: str) -> list[dict[str, str]]:
 
 
 def end_connections(url: str) -> int:
-    """End every other connection to the database, as a restart does; how many there were."""
+    """End every other connection to the database, as a restart does; return their number."""
     with psycopg.connect(url, autocommit=True) as connection:
         row = connection.execute(
             "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity"
@@ -278,7 +278,7 @@ def test_adds_at_once_succeed_whatever_the_databases_default_isolation(
 
 
 class GatedEmbedder(HashingEmbedder):
-    """Waits while its gate is shut, and says that it waits."""
+    """Embedder that waits while its gate is shut, and reports that it waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -288,12 +288,12 @@ class GatedEmbedder(HashingEmbedder):
         self.gate.set()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The vectors, once the gate is open."""
+        """Return the vectors, once the gate is open."""
         self._pass()
         return super().embed(texts)
 
     def embed_query(self, text: str) -> Vectors:
-        """The vector, once the gate is open."""
+        """Return the vector, once the gate is open."""
         self._pass()
         return super().embed_query(text)
 
@@ -331,7 +331,7 @@ OPERATIONS: dict[str, Callable[[MemSense, Prepared], object]] = {
 
 
 def prepare(memory: MemSense, folder: Path) -> Prepared:
-    """A session of three turns, one of them forgotten, and its chunk; a trace and a log."""
+    """Store a session of three turns, one of them forgotten, a trace and a log."""
     for text in ("I drink green tea.", "I drink black tea.", "I had coffee once."):
         [chunk] = memory.add(say(text), user_id="ada", session_id="one", mode="hybrid")
     assert memory.indexes.make_sessions() == 1

@@ -1,4 +1,4 @@
-"""Exports to Parquet hold what exports to JSON lines hold, one row a chunk."""
+"""Exports to Parquet have the contents of exports to JSON lines, one row per chunk."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def lines(memory: MemSense, *, vectors: bool) -> list[dict[str, Any]]:
 
 
 def as_line(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as the line in JSON says it."""
+    """Return a row in the form of a JSON line."""
     vectors = {name[7:]: row.pop(name) for name in list(row) if name.startswith("vector_")}
     for name, kind in parquet.COLUMNS.items():
         if kind == "json" and row[name] is not None:

@@ -1,4 +1,4 @@
-"""Long exchanges: their parts are found each for itself, and one of them is the hit."""
+"""Long exchanges: each part is found separately, and one of them is the hit."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ STEPS = ("drainage", "pruning", "copper", "mulch")
 
 
 def answer() -> str:
-    """An answer of four parts, each about a step of its own."""
+    """Return an answer of four parts, each about another step."""
     said = (f"Zanzibar clove orchard rot and {step}. " for step in STEPS)
     return "\n\n".join((sentence * 90)[:3600] for sentence in said)
 

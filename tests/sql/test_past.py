@@ -1,4 +1,4 @@
-"""Searches of the past: what was stored, said and scored then, whatever was written since."""
+"""Searches of the past: they see what was stored then, whatever was written since."""
 
 import json
 from collections.abc import Callable, Generator
@@ -66,7 +66,7 @@ def now(conn: psycopg.Connection[Any]) -> datetime:
 
 
 def record(memory: MemSense) -> list[UUID]:
-    """Searches of several kinds, recorded."""
+    """Record searches of several kinds."""
     found = [
         memory.search(question, user_id="ada", profile=profile, granularity=granularity, trace=True)  # pyright: ignore[reportArgumentType]
         for profile, granularity in PROFILES_TRIED
@@ -90,7 +90,7 @@ OPERATIONS = st.lists(
 
 
 def write(memory: MemSense, ids: list[int], operation: tuple[str, int, str]) -> None:
-    """One later write; what is refused, such as an update of what is forgotten, is none."""
+    """Make one later write. Ignore refused ones, such as an update of a forgotten chunk."""
     what, number, word = operation
     chunk_id = ids[number % len(ids)]
     try:

@@ -1,5 +1,5 @@
-"""Through a PgBouncer in transaction mode, which lends two server connections to many clients:
-everything works, nobody meets another's rows, and no server connection keeps anything of anybody.
+"""PgBouncer in transaction mode, with two server connections for many clients: everything works, no
+client sees another's rows, and no server connection keeps any session state.
 """
 
 from collections.abc import Callable, Generator
@@ -30,14 +30,14 @@ OpenThrough = Callable[..., MemSense]
 
 @pytest.fixture
 def pooled_url(database_url: str) -> Generator[str]:
-    """The test's database, through PgBouncer."""
+    """Yield the test's database, through PgBouncer."""
     with open_pgbouncer(database_url) as url:
         yield url
 
 
 @pytest.fixture
 def open_through(pooled_url: str) -> Generator[OpenThrough]:
-    """Opens memories that go through PgBouncer, with the given settings."""
+    """Yield a function that opens memories through PgBouncer, with these settings."""
     with ExitStack() as stack:
 
         def open_one(**given: object) -> MemSense:
@@ -54,7 +54,7 @@ def say(text: str) -> list[dict[str, str]]:
 
 
 def session_state(connection: psycopg.Connection) -> set[tuple[str, str]]:
-    """All that a session may have changed, and may hold."""
+    """Return all settings and objects that a database session may keep."""
     found = connection.execute(
         "SELECT name, setting FROM pg_settings WHERE name NOT IN"
         " ('application_name', 'client_encoding', 'transaction_isolation')"
@@ -71,8 +71,9 @@ def session_state(connection: psycopg.Connection) -> set[tuple[str, str]]:
 
 
 def left_behind(pooled_url: str, direct_url: str) -> set[tuple[str, str]]:
-    """What a client that is nobody's finds on each of PgBouncer's server connections, and on no
-    new connection to the server itself."""
+    """Return session state that a new client finds on PgBouncer's server connections, but not on a
+    new connection to the server.
+    """
     with psycopg.connect(direct_url) as fresh:
         usual = session_state(fresh)
     found: set[tuple[str, str]] = set()
@@ -87,7 +88,7 @@ def left_behind(pooled_url: str, direct_url: str) -> set[tuple[str, str]]:
 
 
 def live(memory: MemSense, tenant: str, client: int) -> None:
-    """What an agent does; every text that it meets says whose it is."""
+    """Act as an agent, and check the owner of every text that it reads."""
     for turn in range(ROUNDS):
         session = f"s{client}-{turn}"
         text = f"Tea of tenant {tenant} in {session}."

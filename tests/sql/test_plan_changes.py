@@ -1,4 +1,4 @@
-"""What a search finds is the question's and the memory's, whatever plan PostgreSQL takes."""
+"""Hits depend on the question and the memory only, whatever plan PostgreSQL chooses."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ QUESTIONS = ("tea with Ada", "topic 3 and the harbour", "what of the green door?
 
 
 def fill(memory: MemSense) -> None:
-    """Two users who say nearly the same, so that much scores alike."""
+    """Add two users with nearly the same texts, so that many scores are equal."""
     for user_id in ("ada", "bo"):
         for number in range(10):
             at = MAY + timedelta(days=number // 5, hours=number % 5)
@@ -41,7 +41,7 @@ def fill(memory: MemSense) -> None:
 
 @contextmanager
 def without(connection: psycopg.Connection[Any], kind: str) -> Generator[None]:
-    """New connections to the database plan without this kind of step where they can."""
+    """Make new connections avoid a kind of plan node where they can."""
     database = sql.Identifier(connection.info.dbname)
     setting = sql.Identifier(f"enable_{kind}")
     connection.execute(sql.SQL("ALTER DATABASE {} SET {} = off").format(database, setting))

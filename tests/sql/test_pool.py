@@ -1,4 +1,4 @@
-"""The pool bounds the connections; a call that finds none waits, and then fails clearly."""
+"""The pool limits the connections; a call waits for a free one, then fails with a clear error."""
 
 import threading
 import time
@@ -79,7 +79,7 @@ def test_many_threads_share_a_bounded_number_of_connections(
 
 
 def count_connections(url: str) -> int:
-    """The connections to the database, but for the one that asks and others that only ask."""
+    """Return the number of connections to the database, without those of this function."""
     with psycopg.connect(url, application_name="asking") as connection:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"

@@ -20,7 +20,7 @@ QUESTION = "apple and river tea"
 
 @pytest.fixture
 def filled(memory: MemSense) -> MemSense:
-    """Nine sessions of ada's, three of bob's, and a project of two of them."""
+    """Add nine sessions of ada's, three of bob's, and a project of two of them."""
     fill(memory, sessions=9, mode="turn")
     fill(memory, user_id="bob", sessions=3, mode="turn")
     memory.projects.create("pool", ["s1", "s4"])

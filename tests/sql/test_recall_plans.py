@@ -1,4 +1,4 @@
-"""The plan of recall over a committed, analysed corpus: which indexes, whose rows, which routes."""
+"""Plans of recall over a committed, analysed corpus: indexes, rows and routes."""
 
 import json
 import random
@@ -110,7 +110,7 @@ FROM memsense.embeddings_full
 def corpus_url(
     server_url: str, template_database: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[str]:
-    """The URL of a database that holds the corpus."""
+    """Yield the URL of a database that holds the corpus."""
     names = {
         "name": sql.Identifier(f"memsense_plans_{uuid.uuid4().hex[:12]}"),
         "template": sql.Identifier(template_database),
@@ -125,7 +125,7 @@ def corpus_url(
 
 @pytest.fixture
 def corpus(corpus_url: str) -> Generator[psycopg.Connection]:
-    """A new connection, set up as recall's are."""
+    """Yield a new connection, set up as recall's are."""
     pool = open_pool(corpus_url, min_size=1, max_size=1, timeout=10)
     with closing(pool), pool.connection() as conn:
         yield conn
@@ -181,7 +181,7 @@ def test_tokens_are_read_by_index_and_of_the_best_candidates_alone(
 
 
 def count_postings(conn: psycopg.Connection, *queries: str) -> int:
-    """How many chunks of the user hold each of these, a chunk counted anew for each."""
+    """Count the user's chunks that contain each of these, a chunk once for each."""
     row = conn.execute(
         "SELECT count(*) FROM memsense.chunks AS c"
         " JOIN unnest(%s::tsquery[]) AS asked (query) ON c.tsv @@ asked.query"

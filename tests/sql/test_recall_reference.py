@@ -1,4 +1,4 @@
-"""The numbers of recall.sql against a second computation of them, and against another library's."""
+"""Numbers of recall.sql, compared with a second computation and with another library."""
 
 import math
 import random
@@ -127,7 +127,7 @@ def reference_scores(
 def assert_fused(
     candidates: Sequence[Candidate], documents: Sequence[Document], scores: Scores, profile: Profile
 ) -> None:
-    """Ranks, raw scores and rrf_scores are those of the reference, and nothing is left out."""
+    """Fail unless ranks, raw scores and rrf_scores equal the reference's, for all chunks."""
     expected: dict[int, dict[Route, int]] = {}
     fused: dict[int, float] = {}
     for granularity in ("turn", "session"):

@@ -1,4 +1,4 @@
-"""Each statement that recall may send parses, names its tenant wherever it reads, and is printable.
+"""Each statement that recall may send parses, filters every table by tenant, and can be printed.
 
 `tests/data/recall/` holds the steps of some of them, so that a change is reviewed as SQL:
 `MEMSENSE_REWRITE=1 pytest tests/sql/test_recall_text.py` writes them anew.
@@ -102,7 +102,7 @@ def name_of(shape: Shape) -> str:
 
 @pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
 def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
-    """The shapes that a rule is checked on: every pair of options, or, with `--all`, all 4,608."""
+    """Return the shapes to check: every pair of options, or all 4,608 with `--all`."""
     return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 

@@ -1,4 +1,4 @@
-"""Re-indexing: all or nothing, beside running searches, and in another language if wanted."""
+"""Re-indexing: all or nothing, during searches, and into another language."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -26,7 +26,7 @@ INDEX = (
 
 @pytest.fixture
 def filled(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
-    """A connection to a filled store, two users and one retired chunk in it."""
+    """Yield a connection to a filled store, two users and one retired chunk in it."""
     fill(memory, sessions=3)
     fill(memory, user_id="bob", sessions=2, mode="turn")
     remember(memory, "s-german", "Die Katze schlief auf dem Sofa.")
@@ -48,7 +48,7 @@ def found(memory: MemSense, question: str = QUESTION) -> list[tuple[int, float]]
 
 
 def state(connection: psycopg.Connection[Any]) -> tuple[object, object, object, object]:
-    """The whole text index, as it is stored."""
+    """Return the whole text index, as it is stored."""
     return (
         connection.execute(INDEX).fetchall(),
         kept_statistics(connection),
@@ -61,10 +61,10 @@ def state(connection: psycopg.Connection[Any]) -> tuple[object, object, object, 
 def held_up(
     memory: MemSense, database_url: str, language: str | None = None
 ) -> Generator[tuple[int, Callable[[], object]]]:
-    """A re-indexing that has written its first batch and waits.
+    """Yield a re-index that has written its first batch and waits.
 
-    Yields its process id at the server, and a function that lets it go on and returns when it is
-    done or raises what it raised.
+    It yields the server's process id, and a function that lets the re-index continue and returns at
+    its end, or raises its error.
     """
     began, go = threading.Event(), threading.Event()
 
@@ -301,7 +301,7 @@ def test_nothing_can_be_re_indexed_before_anything_is_stored(memory: MemSense) -
 def test_a_re_indexed_chunk_is_the_one_that_a_write_would_make(
     memory: MemSense, filled: psycopg.Connection[Any]
 ) -> None:
-    """Whatever upsert_chunks puts into the index, reindex_chunks puts there too."""
+    """reindex_chunks stores the same index entries as upsert_chunks."""
     memory.add(
         [
             {"role": "user", "content": "Where is ticket ABC-123 and v1.2.3?", "name": "Ann"},

@@ -1,4 +1,4 @@
-"""A reranker reads the best entries and moves them among themselves."""
+"""A reranker reads the best entries and changes only their order."""
 
 from collections.abc import Callable, Sequence
 from typing import get_args
@@ -13,13 +13,13 @@ DEPTH = 3
 
 
 class ShortestFirst:
-    """Dislikes all it reads, long texts most."""
+    """Reranker with negative scores, lowest for long texts."""
 
     name = "shortest-first"
     score_scale = 0.1
 
     def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Scores far below 0."""
+        """Return scores far below 0."""
         del query
         return [-10.0 * len(text) for text in texts]
 

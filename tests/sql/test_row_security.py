@@ -1,4 +1,4 @@
-"""PostgreSQL keeps tenants apart: whatever is run as memsense_app sees the rows of one tenant."""
+"""Row-level security: statements that run as memsense_app see the rows of one tenant."""
 
 from collections.abc import Generator
 from typing import Any
@@ -22,13 +22,13 @@ TEXT = "I moved to Lisbon in March, and drink my tea green."
 
 
 def as_app(url: str) -> str:
-    """The same database, for who logs in as memsense_app."""
+    """Return the URL of the same database for the user memsense_app."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=f"memsense_app@{parts.netloc.rpartition('@')[2]}"))
 
 
 def fill(url: str, tenant: str, times: int = 3) -> None:
-    """One of everything that a tenant may store."""
+    """Store one of everything that a tenant can have."""
     with MemSense.open(url, embedder=HashingEmbedder(), tenant=tenant) as memory:
         for number in range(times):
             memory.add(
@@ -49,7 +49,7 @@ def fill(url: str, tenant: str, times: int = 3) -> None:
 
 @pytest.fixture(scope="module")
 def two(module_database_url: str) -> str:
-    """The superuser's URL of a database in which tenants a and b have stored the same."""
+    """Return the superuser's URL of a database in which tenants a and b have stored the same."""
     for tenant in ("a", "b"):
         fill(module_database_url, tenant)
     return module_database_url
@@ -175,7 +175,7 @@ def test_the_app_changes_no_table_no_policy_and_no_role(two: str) -> None:
 
 @pytest.mark.parametrize("login", ["superuser", "app"])
 def test_every_statement_of_a_memory_runs_as_the_app(two: str, login: str) -> None:
-    """Whoever connects: what is run is run as memsense_app, and leaves nothing behind."""
+    """Every connection runs statements as memsense_app, and keeps no session state."""
     expected = f"memsense_app{number(two, 'a')}"
     url = two if login == "superuser" else as_app(two)
     with MemSense.open(url, embedder=HashingEmbedder(), tenant="a") as memory:
@@ -242,13 +242,13 @@ def test_what_no_policy_guards_is_refused_where_the_settings_say_so(
 
 @pytest.fixture
 def managed(server_url: str, template_database: str) -> Generator[Managed]:  # noqa: ARG001 (roles)
-    """A database of a user with CREATEROLE, and of no superuser."""
+    """Yield a database of a user with CREATEROLE, and of no superuser."""
     with open_managed(server_url) as found:
         yield found
 
 
 def serves(url: str) -> bool:
-    """Whether the text index serves a search of a memory's words."""
+    """Return whether a search for words uses the text index."""
     with psycopg.connect(url) as connection:
         connection.execute("SELECT set_config('memsense.tenant_id', '1', true)")
         plan = connection.execute(
@@ -259,7 +259,7 @@ def serves(url: str) -> bool:
 
 
 def test_without_a_superuser_no_statement_of_the_app_s_has_the_index(managed: Managed) -> None:
-    """Which is why functions ask it: test_lookups.py."""
+    """Therefore functions use the index: see test_lookups.py."""
     upgrade(managed.url)
     said = [
         {"session_id": f"s{n}", "messages": [{"role": "user", "content": f"Of tea and word{n}."}]}

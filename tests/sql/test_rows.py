@@ -1,4 +1,4 @@
-"""Statements are run by name, and their rows come as they are asked for."""
+"""Statements are run by name, and rows are returned in the requested form."""
 
 from collections.abc import Generator
 from dataclasses import dataclass

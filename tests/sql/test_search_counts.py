@@ -1,7 +1,7 @@
-"""What a search costs, counted: statements, round trips, bytes, plan nodes, rows and buffers.
+"""Cost of a search, counted: statements, round trips, bytes, plan nodes, rows and buffers.
 
-Times vary with the machine; these numbers with what is asked alone. A ceiling lies a tenth above
-what was counted when it was set.
+Times vary with the machine, these numbers only with the search. Each limit is a tenth above the
+count at the time when it was set.
 """
 
 import random
@@ -70,7 +70,7 @@ HOW_TO_SEE = (
 
 
 def tell_scans(plan: Node) -> str:
-    """The tables that recall reads most rows of, and most buffers."""
+    """Return the tables that recall reads most rows of, and most buffers."""
     rows: Counter[str] = Counter()
     buffers: Counter[str] = Counter()
     for node in walk(plan):
@@ -84,7 +84,7 @@ def tell_scans(plan: Node) -> str:
 
 
 def check(found: Mapping[str, int], ceilings: Mapping[str, int], told: str) -> None:
-    """Fail with what has grown."""
+    """Fail with the counts that have grown."""
     assert found.keys() == ceilings.keys()
     grown = [
         f"{name} is {found[name]:,}, and was at most {most:,}"
@@ -95,7 +95,7 @@ def check(found: Mapping[str, int], ceilings: Mapping[str, int], told: str) -> N
 
 
 def some_log(source: random.Random) -> list[list[dict[str, str]]]:
-    """Sessions of 20 exchanges, in words that are rare and common as words are."""
+    """Return sessions of 20 exchanges, with a natural distribution of words."""
     weights = [1 / (number + 1) for number in range(len(VOCABULARY))]
     return [
         [
@@ -109,7 +109,7 @@ def some_log(source: random.Random) -> list[list[dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def stored_url(module_database_url: str) -> str:
-    """The URL of a store with the same memory of three users, vacuumed and analysed."""
+    """Return the URL of a store with the same memory of three users, vacuumed and analysed."""
     source = random.Random(7)
     log = some_log(source)
     embedder = TokenHashingEmbedder(dimension=384)
@@ -123,7 +123,7 @@ def stored_url(module_database_url: str) -> str:
 
 
 def count_said(url: str, options: Mapping[str, Any]) -> dict[str, int]:
-    """What one search says to the server and hears, once all is known and prepared."""
+    """Count the traffic of one search after warm-up."""
     with (
         counting_wire(url) as (wired_url, wire),
         MemSense.open(wired_url, embedder=TokenHashingEmbedder(dimension=384)) as memory,
@@ -140,7 +140,7 @@ def count_said(url: str, options: Mapping[str, Any]) -> dict[str, int]:
 def explained(
     stored_url: str, monkeypatch: pytest.MonkeyPatch, options: Mapping[str, Any]
 ) -> Generator[Node]:
-    """The plan by which a search's recall runs."""
+    """Yield the plan of a search's recall."""
     asked: list[RecallRequest] = []
     run = searching.run_recalls
 

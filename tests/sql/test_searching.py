@@ -1,4 +1,4 @@
-"""Searching: who and what is searched, by how many statements, and what happens at the edges."""
+"""Searching: scopes, filters, the number of statements, and edge cases."""
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ def found(memory: MemSense, question: str = "tea in Lisbon", **options: Any) -> 
 
 @contextmanager
 def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]:
-    """Every statement that reads memsense's tables meanwhile; setting up a connection is none."""
+    """Record the statements that read memsense's tables, without those of connection setup."""
     statements: list[str] = []
     execute: Callable[..., Any] = psycopg.Cursor[Any].execute
 
@@ -56,7 +56,9 @@ def recorded_statements(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]
 
 
 def besides_texts(statements: list[str], searches: int = 1) -> list[str]:
-    """The statements but those that read near-duplicates' texts, at most one a search."""
+    """Return the statements without those that read texts of near-duplicates, at most one per
+    search.
+    """
     compared = query("fetch_texts", "hits.sql").as_string()
     others = [text for text in statements if text != compared]
     assert len(statements) - len(others) <= searches
@@ -282,7 +284,7 @@ def test_tenants_namespaces_and_users_never_see_each_other(open_memory: OpenMemo
 
 
 class Filtered:
-    """Sixty chunks in six sessions, of which each filter lets a known part through."""
+    """Store of 60 chunks in six sessions, of which each filter passes a known part."""
 
     def __init__(self, memory: MemSense) -> None:
         self.memory = memory
@@ -342,7 +344,7 @@ def test_filters_hold_inside_every_route(filtered: Filtered) -> None:
 
 
 def self_has_next(filtered: Filtered, chunk_id: int) -> bool:
-    """Whether a later chunk of the session exists, so that the chunk has a next-user vector."""
+    """Return whether the session has a later chunk, so that the chunk has a next-user vector."""
     return filtered.chunks[chunk_id]["n"] < 54
 
 

@@ -1,4 +1,4 @@
-"""Settings and stored profiles: in force at any process's next search, never lost, recorded."""
+"""Settings and stored profiles: applied by every process's next search, never lost, recorded."""
 
 import os
 import subprocess
@@ -49,7 +49,7 @@ def filled(memory: MemSense) -> MemSense:
 
 
 def in_use(memory: MemSense, **options: Any) -> Profile:
-    """The profile of a search, all constants included."""
+    """Return the profile of a search, all constants included."""
     result = memory.search(QUESTION, user_id="ada", trace=True, **options)
     assert result.hits
     assert result.trace_id is not None
@@ -57,7 +57,7 @@ def in_use(memory: MemSense, **options: Any) -> Profile:
 
 
 def run_command(url: str, *arguments: str) -> str:
-    """The command line in a process of its own."""
+    """Run a command in a process of its own."""
     command = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
     done = subprocess.run(
@@ -254,7 +254,7 @@ def test_an_unusable_override_or_setting_is_refused_by_name(
 
 @pytest.fixture
 def corpus(filled: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:  # noqa: ARG001
-    """A connection set up as recall's are."""
+    """Yield a connection set up as recall's are."""
     pool = open_pool(database_url, min_size=1, max_size=1, timeout=10)
     with pool, pool.connection() as connection:
         yield connection

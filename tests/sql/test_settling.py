@@ -1,4 +1,4 @@
-"""Vectors that a memory's HNSW indexes do not have yet: found at once, taken in by a job."""
+"""Vectors that are not yet in the HNSW indexes: found at once, inserted by a job."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -42,7 +42,7 @@ def settings(database_url: str) -> Settings:
 
 @pytest.fixture
 def memory(open_memory: OpenMemory, settings: Settings, connection: Connection) -> MemSense:
-    """A memory of 54 exchanges of ada's, which are indexed."""
+    """Return a memory with 54 indexed exchanges of ada's."""
     assert connection
     opened = open_memory(settings=settings)
     for number in range(CHUNKS // len(WORDS)):
@@ -186,7 +186,7 @@ def test_a_write_of_more_than_may_wait_is_settled_at_once(
 def test_settling_goes_on_while_a_write_holds_the_memory_and_ends_behind_it(
     memory: MemSense, connection: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a write leaves while a job is about to end is in a job too: that one, or another."""
+    """Vectors of a write at the end of a job are left to that job or to another one."""
     add(memory, "a violin for bo")
     settled = threading.Event()
     count = store.count_fresh
@@ -230,7 +230,7 @@ def test_settling_waits_for_nobody_who_changes_a_vector(
 def test_a_settling_job_is_done_a_batch_at_a_time(
     memory: MemSense, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker that is to stop stops between two, and the next goes on."""
+    """A worker that is asked to stop stops between two batches, and the next continues."""
     monkeypatch.setattr(indexes, "SETTLED_AT_ONCE", 2)
     add(memory, "a violin for bo")
     fresh = "SELECT count(*) FROM memsense.embeddings WHERE fresh"
@@ -285,7 +285,7 @@ def test_without_indexes_what_was_fresh_is_found_and_its_job_ends(
 
 
 def use_old_indexes(connection: Connection) -> None:
-    """Indexes as an earlier version built them: of all vectors, fresh or not."""
+    """Build indexes as an earlier version did: of all vectors, fresh or not."""
     for table in INDEXED_TABLES:
         connection.execute(
             f"DROP INDEX memsense.{table}_settled_model_1_scope_1;"  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -357,7 +357,7 @@ def execute(url: str, statement: Any) -> list[tuple[Any, ...]]:
 def test_an_indexed_memory_of_before_is_searched_and_written_as_then_until_it_is_optimised(
     empty_database_url: str,
 ) -> None:
-    """Down and up again, a database is one of the earlier version."""
+    """A downgrade and an upgrade make the database one of the earlier version."""
     url = empty_database_url
     upgrade(url)
     settings = Settings(database_url=url, index_threshold=5)

@@ -1,4 +1,4 @@
-"""What the write path counts, against a recount, after random histories of writes."""
+"""Counts of the write path, compared with a recount after random histories of writes."""
 
 import json
 import random
@@ -32,7 +32,7 @@ WORDS = [
 
 
 class Writer:
-    """One random history: every operation that changes what is stored, in random order."""
+    """Random history: every operation that changes the store, in random order."""
 
     def __init__(self, memory: MemSense, folder: Path, seed: int) -> None:
         self.memory = memory

@@ -1,4 +1,4 @@
-"""A recall may take so long; nothing else is limited, and nothing stays behind."""
+"""Time limit of recall: nothing else is limited, and no session state stays behind."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ def add(memory: MemSense) -> None:
 
 @contextmanager
 def chunks_locked(url: str) -> Generator[None]:
-    """Nobody else reads or writes chunks meanwhile."""
+    """Lock the chunks against all other reads and writes."""
     with psycopg.connect(url) as connection:
         connection.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
         yield

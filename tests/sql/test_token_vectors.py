@@ -1,4 +1,4 @@
-"""Token vectors: written with exchanges, kept in step with them, filled in, and left out."""
+"""Token vectors: written with exchanges, updated with them, filled in later, and left out."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ def expected(embedder: TokenHashingEmbedder, text: str, context: str) -> bytes:
 
 
 def tell(memory: MemSense) -> list[int]:
-    """Three exchanges of one session; their chunks."""
+    """Add three exchanges of one session; return their chunks."""
     said = [("tea is green", "it is hot"), ("and the pot", "it is blue"), ("buy milk", "")]
     return [
         memory.add(exchange(*sides), user_id="ada", session_id="s")[0].chunk_id for sides in said
@@ -169,7 +169,7 @@ TOKENS: dict[str, object] = {
 
 
 def filled(memory: MemSense) -> list[int]:
-    """Thirty exchanges in three sessions; their chunks."""
+    """Add thirty exchanges in three sessions; return their chunks."""
     return [
         memory.add(
             exchange(f"word{n} tea", f"answer{n % 4} pot{n}?"),

@@ -1,4 +1,4 @@
-"""Recording searches: complete, exact, never in the way of the answer."""
+"""Recorded searches: complete, exact, and never a reason for a search to fail."""
 
 # pyright: reportPrivateUsage=false
 
@@ -121,7 +121,7 @@ def test_what_is_read_back_is_what_became_of_every_candidate(
 def record(
     memory: MemSense, question: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> Recording:
-    """Search, recorded; what was given to the recorder."""
+    """Search and return the arguments of the recorder."""
     taken: list[Recording] = []
     submit = memory._context.recorder.submit
     with monkeypatch.context() as patch:
@@ -138,7 +138,7 @@ def record(
 
 
 def assert_same(item: TraceCandidate, outcome: Outcome, shown: Mapping[int, int]) -> None:
-    """Every column of a candidate's row, to the last bit unless it is a sum."""
+    """Compare every column of a candidate's row, to the last bit unless it is a sum."""
     candidate, routes, step = outcome.candidate, outcome.routes, outcome.selection
     is_hit, support = outcome.hit_rank is not None, outcome.session
     rrf_score = sum(route.contribution for route in routes)
@@ -186,7 +186,7 @@ def session_numbers(support: SessionSupport | None) -> dict[str, Any] | None:
 
 
 class LengthReranker:
-    """Prefers short texts."""
+    """Reranker that prefers short texts."""
 
     name = "length"
 

@@ -1,4 +1,4 @@
-"""Exports and imports: what comes back searches as before, and comes once."""
+"""Exports and imports: an imported memory gives the same hits, and is stored once."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def contents(conn: psycopg.Connection[Any], namespace: str) -> list[str]:
 
 
 def fill(memory: MemSense, mode: IngestMode = "hybrid") -> None:
-    """Two users' sessions, one with a long exchange, with something of every kind."""
+    """Store two users' sessions with something of every kind, and one long exchange."""
     for user_id in ("ada", "bo"):
         for session in range(2):
             for number in range(5):
@@ -86,10 +86,10 @@ def fill(memory: MemSense, mode: IngestMode = "hybrid") -> None:
 
 
 def answers(memory: MemSense) -> list[Any]:
-    """What searches of all kinds show, without the numbers that every database gives anew.
+    """Return results of all kinds of searches, without ids, which differ in every database.
 
-    All of it, and not in order: of two that score alike to the last digit, either may stand in
-    front, as what is summed first is the plan's to say.
+    The order is left out: of two equal scores either may come first, because the plan decides the
+    order of summation.
     """
     found: list[Any] = []
     for question in QUESTIONS:

@@ -1,4 +1,4 @@
-"""Updating an exchange: the store is then as if it had been said so from the beginning."""
+"""Updating an exchange: the store is then as if the new text had been added at first."""
 
 import json
 from collections.abc import Callable, Generator
@@ -44,7 +44,7 @@ def contents(conn: psycopg.Connection[Any], user_id: str) -> list[str]:
 
 
 def tell(memory: MemSense, user_id: str, changes: dict[int, dict[str, Any]]) -> list[int]:
-    """Five exchanges, some of which are told otherwise; their ids."""
+    """Add five exchanges, some with other texts; return their ids."""
     ids: list[int] = []
     for number in range(5):
         usual: dict[str, Any] = {
@@ -207,7 +207,7 @@ def test_an_update_of_what_has_changed_meanwhile_is_refused(open_memory: OpenMem
         name = "rules"
 
         def tag(self, user_text: str, assistant_text: str) -> Facets:
-            """Somebody else changes the chunk while a tagger thinks."""
+            """Change the chunk, like another client, while the tagger works."""
             assert user_text or assistant_text
             other.update(ids[0], tags=[f"tag {user_text}"])
             return Facets()

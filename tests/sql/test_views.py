@@ -1,4 +1,4 @@
-"""The debugging views say what Python says, and each of their columns says what it is."""
+"""Debugging views agree with Python, and each of their columns has a comment."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def filled(memory: MemSense) -> MemSense:
-    """Two users, three sessions, facets and sides of every kind, one chunk forgotten."""
+    """Store two users, three sessions, facets and sides of every kind, and one forgotten chunk."""
     for n in range(9):
         sides = (("user", "assistant"), ("user",), ("assistant",))[n % 3]
         place = " in Porto" if n % 4 == 0 else ""
@@ -55,7 +55,7 @@ def rows(url: str, query: str) -> list[dict[str, Any]]:
 
 
 def chunks_of(memory: MemSense, user_id: str) -> list[Chunk]:
-    """The user's active chunks."""
+    """Return the user's active chunks."""
     return [
         chunk
         for granularity in ("turn", "session")
@@ -64,7 +64,7 @@ def chunks_of(memory: MemSense, user_id: str) -> list[Chunk]:
 
 
 def routes_of(chunk: Chunk) -> set[str]:
-    """The routes that can find a chunk, from its texts."""
+    """Return the routes that can find a chunk, from its texts."""
     if chunk.granularity == "session":
         return {"vec_full", "lexical"}
     texts = {

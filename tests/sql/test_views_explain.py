@@ -1,4 +1,4 @@
-"""The views and functions over traces and store, each number checked against Python."""
+"""Views and functions over traces and the store, each number compared with Python."""
 
 import math
 import os
@@ -35,7 +35,7 @@ def store(database_url: str) -> Generator[psycopg.Connection[Any]]:
 
 @pytest.fixture
 def traced(memory: MemSense) -> list[Trace]:
-    """Thirty recorded searches over a filled store."""
+    """Record thirty searches over a filled store."""
     fill(memory, sessions=5)
     fill(memory, user_id="bob", sessions=2, mode="turn")
     found: list[Trace] = []

@@ -1,4 +1,4 @@
-"""Whose memory a call means is said: nobody reads everybody's for want of an argument."""
+"""Scopes of reads: no call reads all users' memories because an argument is missing."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,7 +23,7 @@ def filled(memory: MemSense) -> MemSense:
 
 
 def readers(memory: MemSense) -> Mapping[str, Call]:
-    """Everything that shows what users said."""
+    """Return all calls that read users' memories."""
     return {
         "search": partial(memory.search, "Lisbon"),
         "why_not": partial(memory.why_not, "Lisbon", 1),

@@ -38,7 +38,7 @@ def store(database_url: str) -> Generator[psycopg.Connection[Any]]:
 
 @dataclass(frozen=True)
 class Stored:
-    """A chunk as MMR and session-first need it."""
+    """Stored fields of a chunk that MMR and the choice of sessions need."""
 
     chunk_id: int
     granularity: str
@@ -62,7 +62,7 @@ def read_stored(store: psycopg.Connection[Any], embedder: HashingEmbedder) -> di
 
 
 class Reference:
-    """One search computed again: what each chunk of the memory came to."""
+    """Second computation of a search: the scores of every chunk."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Reference:
         return dict(fused)
 
     def _entries(self, pool: Mapping[int, float], sessions: bool) -> dict[int, float]:
-        """What MMR chooses from: scores by chunk; the rest left its session to one of these."""
+        """Return MMR's candidates with their scores; the others lost to one of their session."""
         memory = self.profile.memory_alpha * 0.5
         if not sessions:
             return {item: score + memory for item, score in pool.items()}
@@ -248,7 +248,7 @@ def standing_of(connection: Connection, search: searching.Search, chunk_id: int)
 def judge_all(
     memory: MemSense, request: SearchRequest, source: random.Random
 ) -> tuple[set[int], dict[int, Verdict]]:
-    """The verdict on every candidate, and on a few others, of one and the same search."""
+    """Return verdicts of the same search on every candidate and a few other chunks."""
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)
         search = memory._searches.run(namespace, request)

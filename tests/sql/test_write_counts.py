@@ -1,6 +1,6 @@
-"""What a write costs, counted: statements, round trips, and the texts and tokens embedded.
+"""Cost of a write, counted: statements, round trips, and embedded texts and tokens.
 
-Times vary with the machine; these numbers with what is written alone.
+Times vary with the machine, these numbers only with the write.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def said(number: int, roles: Sequence[str] = ("user", "assistant")) -> list[dict
 
 
 class Written:
-    """A memory whose words with the server, and with its embedder, are counted."""
+    """Memory whose traffic with the server and the embedder is counted."""
 
     def __init__(self, memory: MemSense, wire: Any, embedder: TokenHashingEmbedder) -> None:
         self.memory = memory
@@ -38,7 +38,7 @@ class Written:
         self.embedder = embedder
 
     def count(self, messages: list[dict[str, Any]]) -> dict[str, int]:
-        """What adding them says to the server, once all is known and prepared."""
+        """Count the traffic of adding the messages after warm-up."""
         before = self._wire.counts
         self.memory.add(messages, user_id="ada", session_id="chat")
         found = self._wire.counts.since(before)
@@ -118,7 +118,7 @@ def test_what_one_side_alone_says_is_one_text(written: Written) -> None:
 
 
 def test_a_log_is_embedded_text_by_text_once(written: Written, tmp_path: Path) -> None:
-    """Of every exchange its whole and its sides; a text that comes again, not again."""
+    """The whole and both sides of each exchange are embedded, repeated texts once."""
     embedder = written.embedder
     embedder.embedded.clear()
     embedder.read.clear()

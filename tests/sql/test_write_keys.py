@@ -1,4 +1,4 @@
-"""Writes under a key: run again, they are done once and give what they gave."""
+"""Writes with an idempotency key: a repeated call has no effect, and returns the first result."""
 
 import threading
 from collections.abc import Callable
@@ -137,7 +137,7 @@ def test_a_write_that_found_no_server_says_that_nothing_was_written(
 
 
 def test_each_user_has_keys_of_their_own(memory: MemSense, database_url: str) -> None:
-    """Nobody is told of another's key, and nobody takes it first."""
+    """A user can't see another user's key, nor block it by using it first."""
     [adas], [bobs] = (add(memory, user_id=user, key="k") for user in ("ada", "bob"))
     assert adas != bobs
     assert add(memory, user_id="ada", key="k") == [adas]

@@ -46,7 +46,7 @@ def some_text(source: random.Random) -> str:
 def fill(
     memory: MemSense, *, user_id: str = "ada", sessions: int = 9, mode: Any = "hybrid"
 ) -> None:
-    """Sessions of five exchanges; every fourth exchange nearly repeats one of another session."""
+    """Add sessions of five exchanges; every fourth one nearly repeats one of another session."""
     source = random.Random(f"{user_id}{sessions}")
     said: list[tuple[str, str]] = []
     for session in range(sessions):
@@ -82,7 +82,7 @@ class Asked:
 
 
 def random_searches(count: int, seed: int = 5) -> Iterator[Asked]:
-    """Questions over all profiles, granularities, list lengths and some filters."""
+    """Return questions over all profiles, granularities, list lengths and some filters."""
     source = random.Random(seed)
     for _ in range(count):
         options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Writes docs/views.md: every debugging view and function with a real query and its output."""
+"""Generator of docs/views.md: each debugging view and function with a query and its output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ searches, the user ben with one session. Searches are recorded with `search(...,
 
 @dataclass(frozen=True)
 class Shown:
-    """A view or function, what it is good for, and a query that shows it."""
+    """A view or function, its purpose, and an example query."""
 
     name: str
     purpose: str
@@ -194,7 +194,7 @@ SAID = {
 
 
 def fill(memory: MemSense) -> None:
-    """The store of the examples."""
+    """Fill the store of the examples."""
     start = datetime(2026, 5, 4, 9, tzinfo=UTC)
     for number, ((user_id, session_id), exchanges) in enumerate(SAID.items()):
         messages: list[dict[str, Any]] = []
@@ -213,7 +213,7 @@ def fill(memory: MemSense) -> None:
 
 
 def render(connection: psycopg.Connection[Any]) -> str:
-    """The whole document."""
+    """Return the whole document."""
     told = [INTRODUCTION]
     for shown in SHOWN:
         comments = connection.execute(

@@ -1,4 +1,4 @@
-"""A server between a client and PostgreSQL that passes everything on and counts what is said."""
+"""Proxy between a client and PostgreSQL that counts the traffic."""
 
 import socket
 import tempfile
@@ -16,10 +16,10 @@ PORT = 5432
 
 @dataclass(slots=True)
 class Counts:
-    """What went over all connections: statements run, those parsed anew, round trips, bytes.
+    """Traffic of all connections: statements run and parsed, round trips, bytes.
 
-    A round trip is a Sync, after which a client waits for the answer. A late flush is one that asks
-    for nothing, as it comes right after a Sync.
+    A round trip is a Sync, after which a client waits for the answer. A late flush is one without
+    effect, because it comes right after a Sync.
     """
 
     statements: int = 0
@@ -30,12 +30,12 @@ class Counts:
     bytes_received: int = 0
 
     def since(self, earlier: "Counts") -> dict[str, int]:
-        """How much came since then, by name."""
+        """Return the difference to earlier counts, by name."""
         return {name: getattr(self, name) - getattr(earlier, name) for name in self.__slots__}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportAttributeAccessIssue]
 
 
 class Wire:
-    """What is counted so far; see `counting_wire`."""
+    """Counts so far; see `counting_wire`."""
 
     def __init__(self, connect: Callable[[], socket.socket]) -> None:
         self._connect = connect
@@ -44,7 +44,7 @@ class Wire:
 
     @property
     def counts(self) -> Counts:
-        """A copy of what is counted so far."""
+        """Return a copy of the counts so far."""
         with self._lock:
             return replace(self._counts)
 
@@ -72,7 +72,7 @@ class Wire:
 
 
 class _Messages:
-    """Cuts what a client sends into messages: a type, and a length that counts itself."""
+    """Parser of a client's messages: a type, and a length that includes itself."""
 
     def __init__(self, tell: Callable[[bytes, int, bytes], None]) -> None:
         self._tell = tell
@@ -107,7 +107,7 @@ def _pass_on(source: socket.socket, target: socket.socket, note: Callable[[bytes
 
 @contextmanager
 def counting_wire(url: str) -> Generator[tuple[str, Wire]]:
-    """How to reach the database by way of a wire, and the wire."""
+    """Yield the database's URL through a wire, and the wire."""
     with psycopg.connect(url) as known:
         host, port = known.info.host, known.info.port
 

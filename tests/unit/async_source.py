@@ -1,4 +1,4 @@
-"""Writes memsense/client/aio.py from the classes that block: each public method, awaited."""
+"""Generator of memsense/client/aio.py from the blocking classes: each public method, awaited."""
 
 import ast
 import builtins
@@ -61,7 +61,7 @@ cancels its statement, and frees its connection before the task goes on."""
 
 
 def write_source() -> str:
-    """The text of the module, formatted."""
+    """Return the text of the module, formatted."""
     runtime: set[str] = set()
     typing: set[str] = set()
     classes = [
@@ -211,7 +211,7 @@ def _none(node: ast.expr | None) -> ast.expr:
 
 
 def _quoted(arguments: ast.arguments) -> ast.arguments:
-    """The arguments with every annotation a text, which needs nothing at run time."""
+    """Return the arguments with annotations as texts, which need no import at run time."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     for one in [*every, arguments.vararg, arguments.kwarg]:
         if one and one.annotation and not isinstance(one.annotation, ast.Constant):

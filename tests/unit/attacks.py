@@ -1,7 +1,7 @@
-"""Inputs on which a regular expression that is not linear takes its time, made from itself.
+"""Inputs that make a non-linear regular expression slow, made from the expression.
 
-What takes time is a long run of what the expression repeats, after what leads to the repetition,
-and before something that makes all that was matched be given back.
+Such an input is a long run of what the expression repeats, after a text that leads to the
+repetition, and before a character that forces the match to backtrack.
 """
 
 import re
@@ -25,7 +25,7 @@ _SETS = ("IN", "ANY", "LITERAL", "NOT_LITERAL")
 
 
 def attacks(pattern: re.Pattern[str]) -> Iterator[tuple[str, Make]]:
-    """Named makers of inputs of any length."""
+    """Return named functions that make inputs of any length."""
     runs = dict.fromkeys(_Runs(pattern).find())
     for before, unit in runs:
         for tail in _TAILS:
@@ -39,7 +39,7 @@ def _run(before: str, unit: str, tail: str) -> Make:
 
 
 class _Runs:
-    """What the pattern repeats, and what leads there: with every option, and with none."""
+    """Repeated parts of a pattern and their prefixes, with every option and with none."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._flags = pattern.flags
@@ -48,7 +48,7 @@ class _Runs:
         self._characters = self._tell_apart()
 
     def _tell_apart(self) -> list[str]:
-        """One character of all that the pattern treats alike."""
+        """Return one character of each set that the pattern treats alike."""
         nodes = list(self._sets(self._parsed))
         sets = {str(node): self._compile(node) for node in nodes}
         own = "".join(_own_characters(node) for node in nodes)
@@ -60,7 +60,7 @@ class _Runs:
         return list(alike.values())
 
     def _sets(self, nodes: Any) -> Iterator[Node]:
-        """What one character can match, but for letters that stand beside no repetition."""
+        """Return the sets that one character can match, without letters next to no repetition."""
         for place, node in enumerate(nodes):
             beside = [str(other[0]) in _REPEATS for other in nodes[max(0, place - 1) : place + 2]]
             is_letter = str(node[0]) == "LITERAL" and chr(node[1]).isalpha()
@@ -92,7 +92,7 @@ class _Runs:
             before += self._sample([node], full=full)
 
     def _parts(self, node: Node) -> list[Any]:
-        """The sequences inside a node."""
+        """Return the sequences inside a node."""
         name, value = str(node[0]), node[1]
         if name in (*_REPEATS, "SUBPATTERN"):
             return [value[-1]]
@@ -110,14 +110,14 @@ class _Runs:
         return [self._sample(inner, full=full)]
 
     def _fitting(self, node: Node) -> list[str]:
-        """The characters that the node matches, of those that are told apart."""
+        """Return the distinguished characters that the node matches."""
         if str(node[0]) == "LITERAL":
             return [chr(node[1])]
         one = self._compile(node)
         return [char for char in self._characters if one.fullmatch(char)]
 
     def _sample(self, nodes: Any, *, full: bool) -> str:
-        """A text that the nodes match, as far as no assertion forbids it."""
+        """Return a text that the nodes match, as far as no assertion forbids it."""
         return "".join(self._sample_node(node, full=full) for node in nodes)
 
     def _sample_node(self, node: Node, *, full: bool) -> str:
@@ -138,7 +138,7 @@ class _Runs:
 
 
 def _own_characters(node: Node) -> str:
-    """The characters that a node names, the first of a range."""
+    """Return the characters that a node names, the first of a range."""
     name, value = str(node[0]), node[1]
     if name == "IN":
         return "".join(_own_characters(part) for part in value)

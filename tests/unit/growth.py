@@ -1,4 +1,4 @@
-"""How the processor time of some work grows with the length of its input."""
+"""Growth of processor time with the length of the input."""
 
 import gc
 import time
@@ -21,12 +21,13 @@ ATTEMPTS = 6
 
 
 def growth(work: Callable[[Input], object], make: Callable[[int], Input]) -> float:
-    """How many times longer twice the input takes, `LINEAR` or more only where it stays so.
+    """Return how many times longer twice the input takes; `LINEAR` or more only if repeats confirm
+    it.
 
-    0 where 2,000 characters, or items, take no time.
+    Return 0 if 2,000 characters or items take no measurable time.
 
-    `make` gives an input of about so many. The least of several measurements counts,
-    because everything else that a machine does can only add to them.
+    `make` returns an input of about a given length. The smallest of several measurements counts,
+    because other work of the machine can only add time.
     """
     size = next((size for size in SIZES if _seconds(work, make(size)) >= ENOUGH), None)
     if size is None:
@@ -46,7 +47,7 @@ def _ratio(work: Callable[[Input], object], once: Input, twice: Input) -> float:
 
 
 def _seconds(work: Callable[[Input], object], given: Input) -> float:
-    """The time without the garbage collector's, which looks at old objects too."""
+    """Measure the time without the garbage collector, which also scans older objects."""
     gc.disable()
     try:
         started = time.thread_time()

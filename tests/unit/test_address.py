@@ -1,4 +1,4 @@
-"""What a database address may look like, what is said of one that is mistyped, what is shown."""
+"""Database addresses: accepted forms, errors for mistyped ones, and how they are printed."""
 
 import traceback
 from itertools import pairwise
@@ -68,14 +68,14 @@ WELL_FORMED = [
 
 
 def told(address: str) -> str:
-    """Everything that a program prints of the error, the causes included."""
+    """Return everything that a program prints of the error, including its causes."""
     with pytest.raises(MemSenseError) as caught:
         MemSense.open(address)
     return "".join(traceback.format_exception(caught.value))
 
 
 def called(address: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the command line prints; it ends in 2."""
+    """Return the output of the command line, which must exit with 2."""
     with pytest.raises(SystemExit) as ended:
         app.root(
             args=["--database-url", address, "search", "--all-users", "hi"], prog_name="memsense"

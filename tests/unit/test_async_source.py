@@ -1,4 +1,4 @@
-"""AsyncMemSense has what MemSense has, and nothing else."""
+"""AsyncMemSense has the methods of MemSense, and no others."""
 
 import inspect
 import os
@@ -16,7 +16,7 @@ PAIRS = [(module, name) for module, names in CLASSES.items() for name in names]
 
 
 def test_the_module_is_what_the_blocking_classes_make_it() -> None:
-    """MEMSENSE_REWRITE=1 writes it anew."""
+    """MEMSENSE_REWRITE=1 writes the module again."""
     text = write_source()
     if os.environ.get("MEMSENSE_REWRITE"):
         TARGET.write_text(text, encoding="utf-8")

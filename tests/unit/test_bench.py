@@ -1,4 +1,4 @@
-"""The benchmark's own arithmetic, and that its generated memories are what they claim to be."""
+"""Arithmetic of the benchmark, and properties of its generated memories."""
 
 import json
 import math

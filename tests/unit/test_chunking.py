@@ -1,4 +1,4 @@
-"""Splitting texts, linking turns, filling session chunks."""
+"""Splitting of texts, links between turns, session chunks."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""--output and --json: the same data in four forms, on every command that prints data."""
+"""Options --output and --json: the same data in four forms, for every command that prints data."""
 
 import csv
 import io

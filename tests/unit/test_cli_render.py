@@ -1,4 +1,4 @@
-"""What the command line prints and how it reads its arguments, without a database."""
+"""Output and arguments of the command line, without a database."""
 
 import io
 import json
@@ -74,7 +74,7 @@ def explanations(draw: st.DrawFn) -> Explanation:
 
 
 def printed(explanation: Explanation) -> list[list[str]]:
-    """The cells of the table as they are printed, a list a row, without the bars."""
+    """Return the printed cells of the table, one list per row, without the bars."""
     stream = io.StringIO()
     Console(file=stream, width=400, highlight=False).print(arithmetic_table(explanation, {}))
     rows = [line.replace("█", "").split() for line in stream.getvalue().splitlines()]

@@ -1,4 +1,4 @@
-"""How the command line is called: its help, and what it says of wrong usage."""
+"""Usage of the command line: its help, and errors for wrong arguments."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ SAMPLE = str(Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl")
 
 
 def call(*arguments: str) -> object:
-    """The exit code."""
+    """Run the command line and return its exit code."""
     with pytest.raises(SystemExit) as ended:
         app.root(args=app.hoist_global_options(arguments), prog_name="memsense")
     return ended.value.code

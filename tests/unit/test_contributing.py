@@ -1,4 +1,4 @@
-"""CONTRIBUTING says what is so: the layers, and every place of a filter, a route and a term."""
+"""CONTRIBUTING is current: the layers, and all places of a filter, a route and a term."""
 
 import inspect
 import re
@@ -24,7 +24,7 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def section(text: str, title: str) -> str:
-    """The text under a heading, up to the next one."""
+    """Return the text under a heading, up to the next heading."""
     found = re.search(rf"^#+ {re.escape(title)}\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
     assert found, title
     return found[1]

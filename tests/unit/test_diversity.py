@@ -1,4 +1,4 @@
-"""The choice of hits and its limits against a plain-Python reading of their definition."""
+"""Choice of hits and its limits, compared with their definition in plain Python."""
 
 import math
 from collections import Counter
@@ -85,7 +85,7 @@ def sessions_of(found: Sequence[Ranked]) -> Counter[str]:
 def greedy(
     order: Sequence[Ranked], profile: Profile, top_k: int, least_score: float = -math.inf
 ) -> list[int]:
-    """Greedy MMR over entries in the order of their scores, each limit read from its sentence."""
+    """Compute greedy MMR over entries by score, with each limit as it is documented."""
     most, least = profile.max_per_session or top_k, profile.min_sessions
     scores = [item.final_score for item in order]
     spread = max(scores) - min(scores) if scores else 0.0
@@ -276,7 +276,7 @@ def run(
 
 
 def in_sessions(*session_ids: str) -> list[Candidate]:
-    """Candidates in the order of their scores, alike to none."""
+    """Return candidates by score, with no similarity between them."""
     return [make_candidate(n, name, n) for n, name in enumerate(session_ids, start=1)]
 
 
@@ -329,7 +329,7 @@ def test_a_duplicate_that_is_passed_over_is_named() -> None:
 
 
 def test_the_most_hits_that_limits_allow_are_returned() -> None:
-    """By trying every subset of a small pool."""
+    """The test tries every subset of a small pool."""
     candidates = in_sessions("a", "a", "b", "b", "b", "c")
     for most in (1, 2, 3):
         allowed = max(

@@ -1,4 +1,4 @@
-"""From conversations to drafts: identity, annotations, parts."""
+"""Drafts made from conversations: identity, annotations, parts."""
 
 from collections import UserList
 from collections.abc import Iterator
@@ -109,7 +109,7 @@ def test_the_time_is_the_first_messages_that_has_one() -> None:
 
 
 class Counted(UserList[Message]):
-    """Messages that count how often they are gone through."""
+    """Messages that count how often they are iterated."""
 
     times = 0
 

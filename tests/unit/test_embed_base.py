@@ -22,7 +22,7 @@ from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputErro
 
 
 class LetterCounter:
-    """Embeds a text as the unit vector of its letter counts, and counts its work."""
+    """Embedder by letter counts, which also counts its calls."""
 
     model = "letters"
     dimension = 26
@@ -90,7 +90,7 @@ def test_a_failed_question_is_asked_again() -> None:
 
 
 class Raising:
-    """Raises what it is given wherever it is asked."""
+    """Embedder that raises the given error at every call."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error

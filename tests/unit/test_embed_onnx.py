@@ -83,7 +83,7 @@ def test_near_meanings_lie_nearer_than_far_ones(embedder: OnnxEmbedder) -> None:
 
 
 def test_known_sentences_keep_their_cosine(embedder: OnnxEmbedder) -> None:
-    """The published float model gives 0.6946 for this pair; int8 weights stay near it."""
+    """The published float model has 0.6946 for this pair; int8 weights stay close to it."""
     a, b = embedder.embed(["That is a happy person", "That is a happy dog"])
     assert abs(float(a @ b) - 0.6946) < 0.02
 
@@ -129,7 +129,7 @@ def test_many_threads_share_one_embedder(embedder: OnnxEmbedder) -> None:
 
 
 class CountingSession:
-    """Runs what it is given in the session within; knows how much that was, and at a time."""
+    """Session wrapper that counts inputs, in total and at the same time."""
 
     def __init__(self, within: Any) -> None:
         self.within = within

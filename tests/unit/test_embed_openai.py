@@ -18,7 +18,9 @@ Respond = Callable[[int, dict[str, Any]], Answer]
 
 
 class EmbeddingServer(ThreadingHTTPServer):
-    """Answers each POST by `respond(number of the request, body)`; keeps what it was sent."""
+    """Server that answers each POST by `respond(number of the request, body)` and stores the
+    requests.
+    """
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""What the entity rules find, what they leave alone, and which keys a question may mean."""
+"""Entity rules: entities they find and ignore, and keys of a question."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""`memsense eval jsonl`, `beam` and `compare`, as they are called."""
+"""Commands `memsense eval jsonl`, `beam` and `compare`."""
 
 import json
 import os

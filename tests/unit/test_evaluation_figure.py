@@ -1,4 +1,4 @@
-"""The figure's curves, and the PNG itself."""
+"""Curves of the figure, and the PNG file."""
 
 import sys
 from pathlib import Path

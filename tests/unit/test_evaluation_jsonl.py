@@ -1,4 +1,4 @@
-"""Gold sets of one's own: what is read, what is refused, and that they are stored once."""
+"""Custom gold sets: accepted and refused files, stored once."""
 
 import json
 from collections.abc import Generator

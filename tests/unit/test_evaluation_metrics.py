@@ -1,4 +1,4 @@
-"""The metrics of ranked lists, by hand and against trec_eval."""
+"""Metrics of ranked lists, compared with hand computation and trec_eval."""
 
 import math
 from typing import Any

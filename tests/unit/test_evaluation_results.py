@@ -1,4 +1,4 @@
-"""Result files: written, read again, and refused with the line that is something else."""
+"""Result files: written, read again, and refused with the number of a wrong line."""
 
 from pathlib import Path
 from typing import Any

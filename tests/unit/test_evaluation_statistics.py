@@ -1,4 +1,4 @@
-"""Intervals and the paired test, against formulas and scipy."""
+"""Intervals and the paired test, compared with formulas and scipy."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Profiles for ablation and sweep, and the table that sets them against the first."""
+"""Profiles for ablation and sweep, and the table that compares them with the first."""
 
 from collections.abc import Generator
 from dataclasses import fields

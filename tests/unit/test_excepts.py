@@ -1,7 +1,7 @@
-"""No error is swallowed by a handler for all of them: an interrupt and a bug look alike to it.
+"""No handler swallows all errors: it couldn't distinguish an interrupt from a bug.
 
-Where code of a user's own runs, its errors may all become one of ours: raised from them, no
-interrupt among them.
+Errors of a user's own code may be translated into one of memsense's, raised from the original,
+but interrupts may not.
 """
 
 import ast
@@ -21,7 +21,7 @@ FAILS_OPEN = "memsense/cli/quick.py"
 
 
 def names_in(node: ast.expr | None) -> set[str]:
-    """The names of the classes that an except clause or `suppress` is given."""
+    """Return the names of the classes in an except clause or in `suppress`."""
     if node is None:
         return {"BaseException"}
     listed = node.elts if isinstance(node, ast.Tuple) else [node]
@@ -29,13 +29,13 @@ def names_in(node: ast.expr | None) -> set[str]:
 
 
 def raises_again(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler's last word is the error that it caught."""
+    """Return whether the handler ends by raising the error that it caught."""
     last = handler.body[-1]
     return isinstance(last, ast.Raise) and last.exc is None
 
 
 def translates(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler's last word is another error, raised from what it caught."""
+    """Return whether the handler ends by raising another error from the one that it caught."""
     match handler.body[-1]:
         case ast.Raise(cause=ast.Name(id=cause)):
             return cause == handler.name and names_in(handler.type) == {"Exception"}
@@ -44,13 +44,13 @@ def translates(handler: ast.ExceptHandler) -> bool:
 
 
 def suppresses_all(call: ast.Call) -> bool:
-    """Whether this is a `suppress` of all errors."""
+    """Return whether this is a `suppress` of all errors."""
     is_suppress = ast.unparse(call.func).split(".")[-1] == "suppress"
     return is_suppress and any(names_in(given) & BROAD for given in call.args)
 
 
 def find_broad(source: str, *, may_translate: bool = False) -> Iterator[int]:
-    """The lines that catch all errors and go on."""
+    """Yield the lines that catch all errors and continue."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.ExceptHandler():

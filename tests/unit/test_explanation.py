@@ -1,4 +1,4 @@
-"""The explanation as a value: its parts and its plain form."""
+"""Explanations as values: their parts and their plain form."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The language-model tagger against a real HTTP server that speaks /chat/completions."""
+"""Language-model tagger with a real HTTP server for /chat/completions."""
 
 import json
 import threading
@@ -22,7 +22,9 @@ EMPTY: dict[str, object] = {
 
 
 class ChatEndpoint(BaseHTTPRequestHandler):
-    """Answers each request with the next of `replies`: (status, content, seconds to wait)."""
+    """Server that answers each request with the next of `replies`: (status, content, seconds to
+    wait).
+    """
 
     replies: ClassVar[list[tuple[int, str, float]]] = []
     requests: ClassVar[list[dict[str, object]]] = []

@@ -28,7 +28,7 @@ def weighted(draw: st.DrawFn) -> tuple[list[list[int]], list[float]]:
 def reference(
     rankings: Sequence[Sequence[int]], weights: Sequence[float], k: float
 ) -> dict[int, Fraction]:
-    """The exact scores, id by id rather than list by list."""
+    """Return exact scores, computed id by id instead of list by list."""
     scores: dict[int, Fraction] = {}
     for identity in {identity for ranking in rankings for identity in ranking}:
         terms = [

@@ -1,4 +1,4 @@
-"""Putting memsense's hooks into coding agents' files, and taking them out without a rest."""
+"""Installation of memsense's hooks into coding agents' files, and complete removal."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Putting memsense into hosts' files: the smallest edit, and taken back without a rest."""
+"""Installation of memsense into hosts' files by the smallest edit, and complete removal."""
 
 import json
 import stat

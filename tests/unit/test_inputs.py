@@ -1,4 +1,4 @@
-"""The types of the gate: what each takes, what it makes of it, and how it refuses the rest."""
+"""Types of the argument checks: accepted values, conversions, and errors for all others."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone

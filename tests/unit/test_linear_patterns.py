@@ -1,7 +1,7 @@
 """Every regular expression takes time in proportion to its input, whatever the input is.
 
-An expression that looks at a run of blanks again from each of its characters takes minutes for
-what a person can paste, and no other thread of the process runs meanwhile.
+An expression that scans a run of blanks again from each of its characters takes minutes for a
+pasted text, and blocks all other threads of the process.
 """
 
 import ast
@@ -53,7 +53,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
-    """The compiled patterns in a value: itself, or those in its items and fields."""
+    """Yield the compiled patterns in a value: itself, or those in its items and fields."""
     if isinstance(value, re.Pattern):
         yield value  # pyright: ignore[reportUnknownVariableType]
     elif isinstance(value, Mapping):
@@ -66,7 +66,7 @@ def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
 
 
 class Uses(ast.NodeVisitor):
-    """How a module uses the names it knows: the methods called on them, or on their items."""
+    """Uses of names in a module: the methods called on them, or on their items."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module = module.__name__
@@ -100,7 +100,7 @@ class Uses(ast.NodeVisitor):
         self.generic_visit(node)
 
     def ways(self) -> Iterator[tuple[str, str]]:
-        """The full name of what is called, and how."""
+        """Yield the full names of called patterns and the methods."""
         for name, method in self.calls:
             for owner in (name, *self.owners.get(name, ())):
                 if method in WAY_OF:
@@ -112,7 +112,7 @@ def source_of(module: ModuleType) -> str:
 
 
 def used_patterns() -> list[Any]:
-    """Every pattern of the package with the ways in which it is used, as a test's parameters."""
+    """Return the patterns of the package and the ways in which they are used, as parameters."""
     ways: dict[str, set[str]] = {}
     for module in modules():
         for name, way in Uses(module).ways():
@@ -136,7 +136,7 @@ def module_values() -> Iterator[tuple[str, object]]:
 
 
 def find_slow(pattern: re.Pattern[str], ways: set[str]) -> str:
-    """An input on which the pattern is not linear, and how it is used there; empty if it is."""
+    """Return an input on which the pattern is not linear and its use; empty if it is linear."""
     slow = (
         f"{way} on {name}"
         for name, make in attacks(pattern)
@@ -170,7 +170,7 @@ def test_patterns_that_are_not_linear_are_found_out(pattern: str, way: str) -> N
 
 
 def test_no_pattern_hides_inside_a_function() -> None:
-    """Those that functions make hold nothing but given words, or go by parameters of theirs."""
+    """Patterns that functions compile contain only escaped words, or are checked by parameters."""
     hidden = [
         f"{module.__name__}:{call.lineno}"
         for module in modules()
@@ -187,7 +187,7 @@ def makes_pattern(call: ast.Call) -> bool:
 
 
 def is_escaped(argument: ast.expr) -> bool:
-    """Whether it is `re.escape(...)`, perhaps between letters and anchors."""
+    """Return whether it is `re.escape(...)`, possibly between letters and anchors."""
     if isinstance(argument, ast.JoinedStr):
         return all(
             is_escaped(part.value)

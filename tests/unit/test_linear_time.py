@@ -77,7 +77,7 @@ TEXTS = [
 
 
 def find_slow(read: Read, texts: Iterable[tuple[str, str]]) -> str:
-    """A text that takes more than its share of time; empty if none does."""
+    """Return a text whose time grows faster than its length; empty if there is none."""
 
     def make(before: str, unit: str, size: int) -> str:
         return before + unit * (size // len(unit)) + "\x01"

@@ -1,4 +1,4 @@
-"""What callers hand over as messages, and what is refused with which words."""
+"""Accepted messages of `add`, and errors for others."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -133,7 +133,7 @@ class Answer(BaseModel):
 
 
 class Human(BaseModel):
-    """As LangChain's: its type says who speaks."""
+    """Message like LangChain's, whose type is the speaker's role."""
 
     content: str
     type: str = "human"

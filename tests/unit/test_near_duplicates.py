@@ -1,4 +1,4 @@
-"""Near-duplicates are found by products small enough for one thread, and texts read when asked."""
+"""Near-duplicates are found by products small enough for one thread; texts are read on demand."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ APART = BALANCED.override(name="apart", one_per_exchange=False)
 
 
 def some_candidates(count: int, depth: int) -> Candidates:
-    """Vectors of which each third one repeats the one before it, but for a little."""
+    """Return vectors of which every third one nearly repeats the previous one."""
     rng = np.random.default_rng(count)
     vectors = rng.standard_normal((count, depth)).astype(np.float32)
     vectors[2::3] = vectors[1::3][: len(vectors[2::3])] + 0.1 * vectors[2::3]

@@ -1,4 +1,4 @@
-"""The arithmetic of the benchmark that sets known questions against removed ones."""
+"""Arithmetic of the benchmark that compares questions with and without their evidence."""
 
 import math
 from itertools import product

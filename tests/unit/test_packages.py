@@ -1,4 +1,4 @@
-"""The packages of coding agents in integrations/: what `memsense install --hooks` would write.
+"""Packages for coding agents in integrations/, as `memsense install --hooks` would write them.
 
 `MEMSENSE_REWRITE=1 pytest tests/unit/test_packages.py` writes them anew.
 """

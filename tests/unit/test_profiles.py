@@ -1,4 +1,4 @@
-"""Profiles: what they refuse, complete, and give out."""
+"""Profiles: validation, defaults and output."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Hits as text for a prompt: what fits, once each, in a frame that no memory can leave."""
+"""Hits as text for a prompt: those that fit, once each, in a frame that no memory can close."""
 
 import json
 import re
@@ -233,14 +233,14 @@ class Encoding:
 
 
 class Words:
-    """Counts as tokenizers does, and as transformers does."""
+    """Tokenizer with the interfaces of tokenizers and transformers."""
 
     def encode(self, text: str) -> Encoding:
         return Encoding(*range(len(text.split())))
 
 
 class Picky(Words):
-    """As tiktoken: `encode` refuses what looks like a special token."""
+    """Tokenizer like tiktoken, whose `encode` refuses text that looks like a special token."""
 
     def encode(self, text: str) -> Encoding:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""Reading the SQL texts: named statements, and parts with holes."""
+"""SQL files: named statements, and parts with placeholders."""
 
 import pytest
 

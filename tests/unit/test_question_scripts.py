@@ -47,7 +47,7 @@ def test_cutting_twice_changes_nothing_more(text: str) -> None:
 def test_a_phrase_of_two_letters_or_more_is_found_inside_a_sentence(
     before: str, phrase: str, after: str
 ) -> None:
-    """Its inner pairs are words of the sentence, whatever stands around it."""
+    """The pairs of letters inside it are words of the sentence, whatever precedes or follows it."""
     asked = segment_scripts(phrase).split()
     told = segment_scripts(before + phrase + after).split()
     assert set(asked[1:-1]) <= set(told)

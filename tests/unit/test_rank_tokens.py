@@ -1,4 +1,4 @@
-"""Token terms against a plain-Python reading of their formulas."""
+"""Token terms, compared with their formulas in plain Python."""
 
 import math
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def value(terms: ScoreTerms, row: int, name: str) -> float:
 
 
 def nearest(asked: QuestionTokens, signs: np.ndarray) -> list[float]:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """For each of the question's tokens the largest product with a token's signs, over √d."""
+    """Return the largest product of each question token with a token's signs, divided by √d."""
     bits = np.unpackbits(signs, axis=1)[:, :DIMENSION].astype(int) * 2 - 1
     return [
         max(

@@ -1,4 +1,4 @@
-"""Equal content within ten minutes of event time counts once, among many messages as among few."""
+"""Equal contents within ten minutes of event time count once, among many messages too."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def exchange(content: str, at: datetime | None) -> ExchangeDraft:
 
 
 def drop_repeats_one_by_one(exchanges: Sequence[ExchangeDraft]) -> list[ExchangeDraft]:
-    """The definition: each is compared with all that were kept before it."""
+    """Drop repeats by the definition: compare each message with all kept before it."""
     kept: list[ExchangeDraft] = []
     for item in exchanges:
         if not any(is_repeat(item.chunks[0], earlier.chunks[0]) for earlier in kept):

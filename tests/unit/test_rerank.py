@@ -1,4 +1,4 @@
-"""Rerank against a plain-Python reading of its definition, on random candidates."""
+"""Ranking of random candidates, compared with its definition in plain Python."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 @dataclass(frozen=True)
 class Expected:
-    """The candidate that stands for an entry, and the entry's score."""
+    """Candidate that represents an entry, and the entry's score."""
 
     shown: Candidate
     score: float
@@ -149,7 +149,7 @@ def redundancy(one: Candidate, other: Candidate, profile: Profile) -> float:
 
 
 def expected_choice(entries: Sequence[Expected], profile: Profile, top_k: int) -> list[int]:
-    """The chunk ids that greedy MMR chooses, in order."""
+    """Return the chunk ids that greedy MMR chooses, in order."""
     left = sorted(entries, key=lambda item: (-item.score, item.shown.chunk_id))
     scores = [item.score for item in left]
     spread = max(scores, default=0.0) - min(scores, default=0.0)

@@ -15,7 +15,9 @@ Respond = Callable[[int, dict[str, Any]], tuple[int, object]]
 
 
 class RerankServer(ThreadingHTTPServer):
-    """Answers each POST by `respond(number of the request, body)`; keeps what it was sent."""
+    """Server that answers each POST by `respond(number of the request, body)` and stores the
+    requests.
+    """
 
     daemon_threads = True
 
@@ -72,7 +74,7 @@ def results(*scores: object) -> dict[str, Any]:
 
 
 def shared_words(_number: int, body: dict[str, Any]) -> tuple[int, object]:
-    """Scores by words shared with the question, best first, as such servers answer."""
+    """Score texts by words shared with the question, best first, like a real server."""
     query = set(body["query"].split())
     scores = [len(query & set(text.split())) / len(query) for text in body["documents"]]
     order = sorted(range(len(scores)), key=lambda index: -scores[index])

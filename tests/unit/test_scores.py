@@ -1,4 +1,4 @@
-"""Every score that a hit shows says what it is."""
+"""Every score of a hit has its kind."""
 
 import json
 from pathlib import Path

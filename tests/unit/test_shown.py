@@ -1,4 +1,4 @@
-"""What of a text is shown within a budget: around what is asked for, never longer."""
+"""Excerpts of texts within a budget: around the words of the question, and never longer."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Statements are run in one place, where an asynchronous twin will branch off."""
+"""Statements are run in one module only."""
 
 import ast
 from pathlib import Path

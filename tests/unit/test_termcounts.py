@@ -1,4 +1,4 @@
-"""The counts of a lexeme per field are read back from one value of ts_rank."""
+"""Counts of a lexeme per field, decoded from one value of ts_rank."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from memsense.search.recall.termcounts import (
 
 
 def as_postgres_does(counts: Counts) -> float:
-    """tsrank.c's calc_rank_or for one lexeme, in single precision."""
+    """Compute calc_rank_or of tsrank.c for one lexeme, in single precision."""
     one = np.float32
     weights = [one(w) for w, n in zip(FIELD_WEIGHTS, counts, strict=True) for _ in range(n)]
     total, heaviest, place = one(0), one(-1), 0

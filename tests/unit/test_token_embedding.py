@@ -1,4 +1,4 @@
-"""Token vectors of the shipped embedder, and the cache of questions that keeps them."""
+"""Token vectors of the built-in embedder, and their cache for questions."""
 
 import json
 

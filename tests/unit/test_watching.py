@@ -1,4 +1,4 @@
-"""`--watch` sees every log that changes, also in folders that come later."""
+"""`--watch` detects every log that changes, also in folders that are created later."""
 
 import os
 import queue
@@ -33,7 +33,7 @@ def write(path: Path, text: str = LOG) -> Path:
 
 @pytest.fixture
 def lines(tmp_path: Path) -> "Iterator[queue.Queue[str]]":
-    """What a process prints that watches the folder `logs`; its first line came already."""
+    """Yield the output of a process that watches the folder `logs`, after its first line."""
     write(tmp_path / "logs" / "old" / "old.jsonl")
     found: queue.Queue[str] = queue.Queue()
     command = [sys.executable, "-c", WATCH, str(tmp_path / "logs")]
@@ -56,7 +56,7 @@ def lines(tmp_path: Path) -> "Iterator[queue.Queue[str]]":
 
 
 def seen_until(lines: "queue.Queue[str]", *wanted: str) -> set[str]:
-    """The names of the logs that were told, once the wanted ones were among them."""
+    """Return the reported logs, once the expected ones are among them."""
     names: set[str] = set()
     while not names.issuperset(wanted):
         names.add(Path(lines.get(timeout=PATIENCE)).name)

@@ -54,7 +54,7 @@ def read_path() -> ReadLog:
 
 @pytest.fixture
 def samples() -> Path:
-    """The folder of sample logs of many programs; they are not part of the project."""
+    """Return the folder of sample logs of many programs; they are not part of the project."""
     folder = SHARED / "samples"
     if not folder.is_dir():
         pytest.skip(f"no sample logs in {folder}")
