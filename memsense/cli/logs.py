@@ -45,7 +45,7 @@ def formats(*, output: Output = "table") -> None:
 
 def _format_fields(name: str) -> dict[str, Any]:
     places = {
-        system: list(dict.fromkeys(place.shown(system) for place in places_of(name)))
+        system: list(dict.fromkeys(place.display(system) for place in places_of(name)))
         for system in SYSTEMS
     }
     return {"format": name, "what": _describe_format(name), **places, "by_hand": BY_HAND.get(name)}
@@ -55,7 +55,7 @@ def _place_lines(place: Place) -> list[str]:
     """Return the place on each system; systems on which it is the same share a line."""
     systems: dict[str, list[str]] = {}
     for system in SYSTEMS:
-        systems.setdefault(place.shown(system), []).append(_SYSTEM_NAMES[system])
+        systems.setdefault(place.display(system), []).append(_SYSTEM_NAMES[system])
     if len(systems) == 1:
         return list(systems)
     return [f"{', '.join(names)}: {path}" for path, names in systems.items()]
@@ -162,7 +162,7 @@ def _print_sources(sources: Sequence[LogSource]) -> None:
 def _shown_path(source: LogSource) -> str:
     """Return the path with ~ for the home folder; for several paths their pattern."""
     if len(source.paths) > 1:
-        return source.place.shown(this_system())
+        return source.place.display(this_system())
     (path,) = source.paths
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if home in path.parents else str(path)

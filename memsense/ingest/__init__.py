@@ -1,7 +1,7 @@
-"""Reads conversation logs of any known format into conversations and exchanges.
+"""Readers of conversation logs: any known format becomes conversations and exchanges.
 
-Pure reading: no database, no embedding. `read_source` streams a log's conversations and counts
-in a `ReadReport` whatever it leaves out; `pair_exchanges` makes the unit of memory of them.
+Reading needs no database and no embedding. `read_source` streams a log's conversations and counts
+in a `ReadReport` whatever it leaves out; `pair_exchanges` makes exchanges, the unit of memory.
 
     report = ReadReport()
     for source in expand_paths(["exports/"]):
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memsense.ingest.streaming import read_source
     from memsense.ingest.timestamps import Stamp, parse_timestamp
 
-_HOMES = {
+_MODULES = {
     "Detection": "detection",
     "detect": "detection",
     "message_hash": "identity",
@@ -70,7 +70,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use: a search needs none of the readers."""
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    """Import a public name at its first use."""
+    # A search needs none of the readers, and should not wait for 40 imports.
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,9 @@
-"""Looks into archives: zip, tar, gzip and zstd, one member at a time and within limits.
+"""Logs in archives (zip, tar, gzip and zstd), read one member at a time and within limits.
 
-Nothing is unpacked to where a member says: its bytes are read where they are, and a compressed
-tar goes through a temporary file. What would expand without end, or names a place outside of its
-archive, is refused by name.
+Nothing is written to the path that a member names: its bytes are read where they are, and a
+compressed tar goes through a temporary file. A member that expands without end, or whose path leads
+out of its archive, is refused, and the error names it. Before there were limits, an archive of
+1.4 MB took 3.5 GB of memory.
 """
 
 import gzip
@@ -43,24 +44,25 @@ _ACTIVITY = re.compile(r"(?i:my ?activity( ?\(\d{1,3}\))?\.html)")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 MOST_EXPANSION = 50
-"""A log is at most so many times as large as in its archive: conversations shrink to a quarter or a
-tenth, what is made to fill a memory to a thousandth."""
+"""Limit of a log's size as a multiple of its size in the archive. Conversations shrink to a quarter
+or a tenth, archives that are made to fill a memory to a thousandth."""
 
 FREE_EXPANSION = 16 << 20
-"""Bytes that a log, or all logs of an archive, may have however small they are in the archive."""
+"""Bytes that a log, or all logs of an archive, may always have."""
 
 LARGEST_ARCHIVE = 16 << 30
-"""Bytes that all logs of an archive may have."""
+"""Limit in bytes of all logs of an archive together."""
 
 _STREAMED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""Compressions of which a little can be unpacked at a time."""
+"""Compressions that zipfile unpacks piece by piece. Of the others it decompresses all that a piece
+of input expands to, however little is read."""
 
-_REMEDY = "unpack it and give the files, if they are meant"
+_REMEDY = "to read it anyway, unpack it and ingest the files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """An archive, or one compressed log: what it is called, where it stands, its bytes."""
+    """An archive, or one compressed log: its names, its place, its bytes."""
 
     label: str
     name: str
@@ -70,18 +72,18 @@ class Packed:
     kind: Kind
 
     def open(self) -> AbstractContextManager[BinaryIO]:
-        """The bytes as they are stored, from the beginning."""
-        return self.file.open("rb") if isinstance(self.file, Path) else rewound(self.file)
+        """Open the bytes as they are stored, from the beginning."""
+        return _open_from_start(self.file)
 
     @contextmanager
     def unpack(self) -> Generator[BinaryIO]:
-        """What gzip or zstd have compressed, as a stream that ends with an error at the limit."""
+        """Open the decompressed bytes, as a stream that raises at the size limit."""
         with self.open() as file:
             yield cast("BinaryIO", _Bounded(self, file))
 
 
 class Spool(tempfile.SpooledTemporaryFile[bytes]):
-    """Bytes to be read more than once; gone with the last source that needs them."""
+    """Bytes to be read more than once; deleted with the last source that needs them."""
 
     def __del__(self) -> None:
         self.close()
@@ -89,19 +91,19 @@ class Spool(tempfile.SpooledTemporaryFile[bytes]):
 
 @contextmanager
 def rewound(spool: BinaryIO) -> Generator[BinaryIO]:
-    """A spool from its beginning; it stays open for the next reading."""
+    """Open a spool from its beginning; it stays open for the next reading."""
     spool.seek(0)
     yield spool
 
 
 def kind_of(stream: BinaryIO) -> Kind | None:
-    """What archive a stream is, by its first bytes."""
+    """Return which kind of archive a stream is, by its first bytes."""
     head = stream.read(_LOOK)
     return next((kind for magic, at, kind in _MAGIC if head.startswith(magic, at)), None)
 
 
 def list_members(packed: Packed, report: ReadReport) -> list[Source] | None:
-    """The logs of an archive; None where it is one compressed log, see `single_log`.
+    """Return the logs of an archive; None if it is one compressed log, see `single_log`.
 
     Raises IngestError for an archive that is damaged or whose logs are too large together.
     """
@@ -113,6 +115,7 @@ def list_members(packed: Packed, report: ReadReport) -> list[Source] | None:
         with packed.unpack() as stream:
             if kind_of(stream) != "tar":
                 return None
+        # Members of a compressed tar can't be reached without decompressing all before them.
         spool = cast("BinaryIO", Spool(max_size=SPOOL_BYTES))
         with packed.unpack() as stream:
             shutil.copyfileobj(stream, spool)
@@ -122,11 +125,13 @@ def list_members(packed: Packed, report: ReadReport) -> list[Source] | None:
 
 
 def single_log(packed: Packed, *, named: bool) -> Source:
-    """The one log that a compressed file holds."""
+    """Return the one log that a compressed file holds."""
     path = PurePosixPath(packed.name)
     name = path.stem if path.suffix.lower() in PACKED_SUFFIXES else packed.name
     place = PurePosixPath(packed.place)
-    is_packed = PurePosixPath(name).suffix.lower() in LOG_SUFFIXES and place.name == name
+    # `a/chat.json.gz` is the session `a/chat`, as `a/chat.json` is: packing a log must not make
+    # another session of it.
+    has_log_suffix = PurePosixPath(name).suffix.lower() in LOG_SUFFIXES and place.name == name
     return Source(
         label=packed.label,
         name=name,
@@ -134,28 +139,40 @@ def single_log(packed: Packed, *, named: bool) -> Source:
         size=packed.size,
         named=named,
         path=packed.file if isinstance(packed.file, Path) else None,
-        place=place_of(packed.place) if is_packed else packed.place,
+        place=place_of(packed.place) if has_log_suffix else packed.place,
     )
 
 
 class _Bounded:
-    """A decompressed stream that gives no more than its limit."""
+    """A decompressed stream that raises IngestError once it exceeds its limit."""
 
     def __init__(self, packed: Packed, file: BinaryIO) -> None:
         self._label, self._size = packed.label, packed.size
         self._limit = min(LARGEST_ARCHIVE, max(FREE_EXPANSION, MOST_EXPANSION * packed.size))
-        self._given = 0
-        self._stream, self._damage = _open_stream(packed.kind, file)
+        self._read = 0
+        self._stream: BinaryIO
+        self._damage: tuple[type[Exception], ...]
+        if packed.kind == "gzip":
+            self._stream = cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
+            self._damage = (OSError, EOFError, zlib.error)
+        else:
+            import zstandard
+
+            # Logs that a program appends to are compressed as several frames, one after another.
+            reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            self._stream = cast("BinaryIO", reader)
+            self._damage = (zstandard.ZstdError,)
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's read; raises IngestError at the limit, and where the bytes are damaged."""
-        wanted = self._limit + 1 - self._given
+        """Read up to `size` bytes; raise IngestError at the limit and for damaged bytes."""
+        # One byte more than is allowed, which tells a stream that is too long from one that ends.
+        allowed = self._limit + 1 - self._read
         try:
-            data = self._stream.read(wanted if size < 0 else min(size, wanted))
+            data = self._stream.read(allowed if size < 0 else min(size, allowed))
         except self._damage as error:
             raise IngestError(f"{self._label}: the archive can't be read ({error})") from error
-        self._given += len(data)
-        if self._given > self._limit:
+        self._read += len(data)
+        if self._read > self._limit:
             raise IngestError(
                 f"{self._label}: has more than {self._limit:,} bytes, and {MOST_EXPANSION} times"
                 f" the {self._size:,} in the archive; {_REMEDY}"
@@ -163,19 +180,13 @@ class _Bounded:
         return data
 
 
-def _open_stream(kind: Kind, file: BinaryIO) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
-    if kind == "gzip":
-        stream = gzip.GzipFile(fileobj=file, mode="rb")
-        return cast("BinaryIO", stream), (OSError, EOFError, zlib.error)
-    import zstandard
-
-    reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    return cast("BinaryIO", reader), (zstandard.ZstdError,)
-
-
 def is_activity_page(name: str) -> bool:
-    """Whether a page is Google Takeout's My Activity; other pages are looked at where named."""
+    """Return whether a page is Google Takeout's My Activity, the one HTML page that is a log."""
     return _ACTIVITY.fullmatch(name) is not None
+
+
+def _open_from_start(file: Path | BinaryIO) -> AbstractContextManager[BinaryIO]:
+    return file.open("rb") if isinstance(file, Path) else rewound(file)
 
 
 def _leads_out(name: str) -> bool:
@@ -186,8 +197,8 @@ def _leads_out(name: str) -> bool:
 def _is_log(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
-    is_named = path.suffix.lower() in LOG_SUFFIXES or is_activity_page(path.name)
-    return not is_hidden and is_named
+    has_suffix = path.suffix.lower() in LOG_SUFFIXES or is_activity_page(path.name)
+    return not is_hidden and has_suffix
 
 
 def _member(
@@ -204,26 +215,35 @@ def _member(
     )
 
 
-def _refuse(packed: Packed, name: str, reason: str, report: ReadReport) -> None:
-    report.skip(reason, f"{packed.label}/{name}", unit="file")
-
-
 # Zip ---------------------------------------------------------------------------------------------
 
 
 def _zip_members(packed: Packed, report: ReadReport) -> Iterator[Source]:
     archive = zipfile.ZipFile(packed.file)
     logs = [info for info in archive.infolist() if not info.is_dir() and _is_log(info.filename)]
-    _check_archive(packed, logs)
+    # Members may share their bytes in a zip, so that each is within its limit and all together
+    # are not. One that is too large for itself is refused when it is opened, and not counted here.
+    total = sum(info.file_size for info in logs if not _expands_too_much(info))
+    if total > max(FREE_EXPANSION, MOST_EXPANSION * packed.size):
+        raise IngestError(
+            f"{packed.label}: its logs have {total:,} bytes, more than {MOST_EXPANSION} times the"
+            f" archive's {packed.size:,}; {_REMEDY}"
+        )
+    if total > LARGEST_ARCHIVE:
+        raise IngestError(
+            f"{packed.label}: its logs have {total:,} bytes, more than {LARGEST_ARCHIVE:,};"
+            f" {_REMEDY}"
+        )
     for info in logs:
+        label = f"{packed.label}/{info.filename}"
         if _leads_out(info.filename):
-            _refuse(packed, info.filename, LEADS_OUT, report)
+            report.skip(LEADS_OUT, label, unit="file")
             continue
-        opener = partial(_open_member, f"{packed.label}/{info.filename}", archive, info)
+        opener = partial(_open_zip_member, label, archive, info)
         yield _member(packed, info.filename, info.file_size, opener)
 
 
-def _open_member(
+def _open_zip_member(
     label: str, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 ) -> AbstractContextManager[BinaryIO]:
     if info.compress_type not in _STREAMED:
@@ -240,35 +260,24 @@ def _expands_too_much(info: zipfile.ZipInfo) -> bool:
     return info.file_size > max(FREE_EXPANSION, MOST_EXPANSION * info.compress_size)
 
 
-def _check_archive(packed: Packed, logs: list[zipfile.ZipInfo]) -> None:
-    """Raise IngestError for logs that together are too large; some may share their bytes."""
-    label, size = packed.label, packed.size
-    total = sum(info.file_size for info in logs if not _expands_too_much(info))
-    if total > max(FREE_EXPANSION, MOST_EXPANSION * size):
-        raise IngestError(
-            f"{label}: its logs have {total:,} bytes, more than {MOST_EXPANSION} times the"
-            f" archive's {size:,}; {_REMEDY}"
-        )
-    if total > LARGEST_ARCHIVE:
-        raise IngestError(
-            f"{label}: its logs have {total:,} bytes, more than {LARGEST_ARCHIVE:,}; {_REMEDY}"
-        )
-
-
 # Tar ---------------------------------------------------------------------------------------------
 
 
 def _tar_members(packed: Packed, file: Path | BinaryIO, report: ReadReport) -> Iterator[Source]:
-    opened = file.open("rb") if isinstance(file, Path) else rewound(file)
-    with opened as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+    with (
+        _open_from_start(file) as stream,
+        tarfile.open(fileobj=stream, mode="r:") as archive,
+    ):
         members = archive.getmembers()
     for info in members:
         if info.isdir() or not _is_log(info.name):
             continue
+        label = f"{packed.label}/{info.name}"
         if _leads_out(info.name):
-            _refuse(packed, info.name, LEADS_OUT, report)
+            report.skip(LEADS_OUT, label, unit="file")
         elif not info.isreg() or info.issparse():
-            _refuse(packed, info.name, NO_FILE, report)
+            # A link leads out of the archive; a sparse file has more bytes than it stores.
+            report.skip(NO_FILE, label, unit="file")
         else:
             opener = partial(_open_part, file, info.offset_data, info.size)
             yield _member(packed, info.name.removeprefix("./"), info.size, opener)
@@ -276,20 +285,19 @@ def _tar_members(packed: Packed, file: Path | BinaryIO, report: ReadReport) -> I
 
 @contextmanager
 def _open_part(file: Path | BinaryIO, start: int, size: int) -> Generator[BinaryIO]:
-    opened = file.open("rb") if isinstance(file, Path) else rewound(file)
-    with opened as stream:
+    with _open_from_start(file) as stream:
         stream.seek(start)
         yield cast("BinaryIO", _Part(stream, size))
 
 
 class _Part(io.RawIOBase):
-    """The next so many bytes of a file."""
+    """A part of a file: the next so many bytes."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left = file, size
+        self._file, self._rest = file, size
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's read, up to the part's end."""
-        data = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(data)
+        """Read up to `size` bytes, and none beyond the part's end."""
+        data = self._file.read(self._rest if size < 0 else min(size, self._rest))
+        self._rest -= len(data)
         return data

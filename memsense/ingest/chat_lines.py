@@ -1,15 +1,15 @@
-"""Reads line-oriented chat exports (WhatsApp, Signal): a dated head, a name, a text."""
+"""Line-oriented chat exports (WhatsApp, Signal): a dated head, a name, a text."""
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from memsense.ingest.chat_notices import NOTICE, Left, People, clean_entry, find_people
+from memsense.ingest.chat_notices import NOTICE, NoWords, clean_entry, find_people
 from memsense.ingest.options import DateOrder
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp, localise
 from memsense.types import Conversation
 
@@ -20,6 +20,8 @@ _AROUND_NAMES = " ~\u202f\u00a0\u200e\u200f\u202a\u202c"
 _MARKS = "\u200e\u200f\u202a-\u202e\ufeff"
 _HALF = r"[apAP]\.?\s?[mM]\.?|上午|下午|午前|午後|오전|오후"
 _DASH = r"\s+[-\u2013]\s+"
+# Every locale has its own order, separators and spelling of a.m. and p.m.; some exports put U+202F
+# before it, and marks of writing direction before the date.
 _HEAD = re.compile(
     rf"""
     [{_MARKS}]* (?P<bracket>\[)?
@@ -32,8 +34,9 @@ _HEAD = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# The first colon ends the name. A quotation mark before it means that it stands in a notice.
 _NAMED = re.compile(rf"[{_MARKS}]*(?P<name>[^:\n\"“”«»]{{1,60}}):\s?(?P<text>.*)", re.DOTALL)
-# What programs write before the text of their own logs: a level, or a module's name.
+# The words that programs write before the text of their own logs: a level, or a module's name.
 _IS_OF_PROGRAM = re.compile(
     r"(?i:(?:trace|debug|info|notice|warn|warning|error|err|crit|critical|fatal|severe|log)\b.*)"
     r"|[a-z0-9]+(?:[._/-][A-Za-z0-9]+)+|\[.*"
@@ -43,7 +46,7 @@ _AFTERNOON = ("p", "P", "下午", "午後", "오후")
 
 @dataclass(frozen=True, slots=True)
 class ChatHead:
-    """The beginning of one entry: its date fields as written, its time, and what follows."""
+    """The beginning of one entry: its date as written, its time, and the text after it."""
 
     fields: tuple[int, int, int]
     year_first: bool
@@ -61,8 +64,27 @@ class ChatHead:
         return _NAMED.match(self.rest) is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of the chat: its head, its whole text with continuation lines, its line."""
+
+    head: ChatHead
+    text: str
+    line: int
+
+    @property
+    def name(self) -> str:
+        match = _NAMED.match(self.head.rest)
+        return match["name"].strip(_AROUND_NAMES) if match else ""
+
+    @property
+    def words(self) -> str:
+        match = _NAMED.match(self.text)
+        return match["text"] if match else self.text
+
+
 def parse_head(line: str) -> ChatHead | None:
-    """The head at the start of a line, None where the line continues the entry above."""
+    """Return the head at the start of a line, or None for a line that continues an entry."""
     match = _HEAD.fullmatch(line.rstrip("\r\n"))
     if match is None:
         return None
@@ -84,25 +106,36 @@ def parse_head(line: str) -> ChatHead | None:
 
 
 def find_heads(lines: Sequence[str]) -> list[ChatHead]:
-    """The heads among a log's first lines, none where they are too few for a chat."""
-    heads = [found for line in lines if (found := parse_head(line))]
-    enough = len(heads) >= _ENOUGH_HEADS or 2 * len(heads) >= len(lines)
+    """Return the heads among a log's first lines; none if they are too few for a chat."""
+    heads = [head for line in lines if (head := parse_head(line))]
+    is_enough = len(heads) >= _ENOUGH_HEADS or 2 * len(heads) >= len(lines)
     names = [match["name"].strip() for head in heads if (match := _NAMED.match(head.rest))]
-    return heads if enough and names and not all(map(_IS_OF_PROGRAM, names)) else []
+    # Logs of servers have dated lines with a colon, too: there the "names" are levels or modules.
+    return heads if is_enough and names and not all(map(_IS_OF_PROGRAM, names)) else []
 
 
 def read_chat(reading: Reading) -> Iterator[Conversation]:
-    """The chat's sessions: cut at silences, roles `other`, participants of the whole file.
+    """Yield the chat's sessions: cut at silences, with the role `other` and everybody's names.
 
-    Of two people the one who exported the chat comes first, where the chat shows who it was.
+    Of two people, the one who exported the chat comes first, if the chat shows who it was.
     """
-    entries = deque(_collect(reading))
-    order = reading.options.date_order or _guess_order(reading, [head for head, *_ in entries])
-    people = find_people(reading.source.label, ((_name(h), _said(t)) for h, t, _ in entries))
+    # The order of the dates and the exporter are known only at the end of the chat.
+    entries = deque(_collect_entries(reading))
+    order = reading.options.date_order or _guess_order(reading, entries)
+    people = find_people(reading.source.label, ((entry.name, entry.words) for entry in entries))
     builder = reading.conversation()
-    while entries:  # each is let go as its message is made
-        head, text, line = entries.popleft()
-        _add_entry(builder, people, _Entry(head, text, _stamp(reading, head, order), line))
+    while entries:  # an entry is freed as its message is made: a chat may be large
+        entry = entries.popleft()
+        stamp = _read_stamp(reading, entry.head, order)
+        name = entry.name
+        if not name or name == people.group:
+            reading.skip(NOTICE, entry.line)
+            continue
+        words = clean_entry(entry.words, is_marked=entry.head.bracketed)
+        if isinstance(words, NoWords):
+            reading.skip(words.reason, entry.line)
+            continue
+        builder.add("other", words, speaker=name, stamp=stamp, line=entry.line)
     speakers = builder.speakers()
     first = tuple(name for name in speakers if name == people.owner)
     yield from builder.build_parts(
@@ -112,65 +145,38 @@ def read_chat(reading: Reading) -> Iterator[Conversation]:
     )
 
 
-def _name(head: ChatHead) -> str:
-    match = _NAMED.match(head.rest)
-    return match["name"].strip(_AROUND_NAMES) if match else ""
-
-
-def _said(text: str) -> str:
-    match = _NAMED.match(text)
-    return match["text"] if match else text
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """One entry of the chat: its head, all its text, its time and its line."""
-
-    head: ChatHead
-    text: str
-    stamp: Stamp
-    line: int
-
-
-def _collect(reading: Reading) -> Iterator[tuple[ChatHead, str, int]]:
-    """Each head with its whole text (continuation lines joined) and line."""
+def _collect_entries(reading: Reading) -> Iterator[_Entry]:
     head, texts, start = None, [""], 1
     for number, line in enumerate(reading.lines(), 1):
-        found = parse_head(line)
-        if found is None:
+        next_head = parse_head(line)
+        if next_head is None:
             texts.append(line.rstrip("\r\n"))
             continue
         if head is not None:
-            yield head, "\n".join(texts), start
+            yield _Entry(head, "\n".join(texts), start)
         elif "".join(texts).strip():
             reading.skip("text before the first message", 1)
-        head, texts, start = found, [found.rest], number
+        head, texts, start = next_head, [next_head.rest], number
         reading.report.records += 1
     if head is not None:
-        yield head, "\n".join(texts), start
+        yield _Entry(head, "\n".join(texts), start)
 
 
-def _add_entry(builder: ConversationBuilder, people: People, entry: _Entry) -> None:
-    name = _name(entry.head)
-    if not name or name == people.group:
-        builder.reading.skip(NOTICE, entry.line)
-        return
-    words = clean_entry(_said(entry.text), is_marked=entry.head.bracketed)
-    if isinstance(words, Left):
-        builder.reading.skip(words.reason, entry.line)
-        return
-    builder.add("other", words, speaker=name, stamp=entry.stamp, line=entry.line)
-
-
-def _guess_order(reading: Reading, heads: Sequence[ChatHead]) -> DateOrder:
-    """Day or month first: by a field above 12, else by dates that don't go backwards."""
+def _guess_order(reading: Reading, entries: Iterable[_Entry]) -> DateOrder:
+    """Return whether day or month comes first: by a field above 12, else by the dates' order."""
+    heads = [entry.head for entry in entries]
     if any(head.year_first for head in heads):
         return "ymd"
     if any(head.fields[0] > _MONTHS_IN_YEAR for head in heads):
         return "dmy"
     if any(head.fields[1] > _MONTHS_IN_YEAR for head in heads):
         return "mdy"
-    backward = {order: _count_backward(heads, order) for order in ("dmy", "mdy")}
+    # A chat runs forward in time: the order in which fewer dates go backward is the right one.
+    backward: dict[DateOrder, int] = {}
+    orders: tuple[DateOrder, ...] = ("dmy", "mdy")
+    for order in orders:
+        dates = [_read_date(head, order) for head in heads]
+        backward[order] = sum(later < earlier for earlier, later in pairwise(dates))
     if backward["mdy"] < backward["dmy"]:
         return "mdy"
     if backward["mdy"] == backward["dmy"] and heads:
@@ -179,13 +185,8 @@ def _guess_order(reading: Reading, heads: Sequence[ChatHead]) -> DateOrder:
     return "dmy"
 
 
-def _count_backward(heads: Sequence[ChatHead], order: DateOrder) -> int:
-    dates = [_date(head, order) for head in heads]
-    return sum(later < earlier for earlier, later in pairwise(dates))
-
-
-def _date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
-    """(year, month, day); two-digit years are of this century."""
+def _read_date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
+    """Return (year, month, day); two-digit years are of this century."""
     first, second, third = head.fields
     if head.year_first or order == "ymd":
         year, month, day = first, second, third
@@ -196,8 +197,8 @@ def _date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
     return (2000 + year if year < _CENTURY else year, month, day)
 
 
-def _stamp(reading: Reading, head: ChatHead, order: DateOrder) -> Stamp:
-    year, month, day = _date(head, order)
+def _read_stamp(reading: Reading, head: ChatHead, order: DateOrder) -> Stamp:
+    year, month, day = _read_date(head, order)
     try:
         naive = datetime(year, month, day, head.hour, head.minute, head.seconds)  # noqa: DTZ001
     except ValueError:

@@ -1,6 +1,6 @@
-"""Tells what WhatsApp itself writes into a chat from what people say, in the languages it speaks.
+"""WhatsApp's own notices in a chat, told from people's messages in each of its languages.
 
-On an iPhone its words begin with U+200E; elsewhere they are known by their wording.
+On an iPhone they begin with U+200E; elsewhere they are recognised by their wording.
 """
 
 import re
@@ -61,42 +61,38 @@ _TWO = 2
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Of a chat: the name that its group bears, and who exported it, where either is known."""
+    """The name of a chat's group and the person who exported it, if they are known."""
 
     group: str | None = None
     owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """An entry that holds nothing that anybody said, and why."""
+class NoWords:
+    """An entry in which nobody says anything, and the reason."""
 
     reason: str
 
 
-def clean_entry(text: str, *, is_marked: bool) -> str | Left:
-    """What was said, files named; or why nothing was.
+def clean_entry(text: str, *, is_marked: bool) -> str | NoWords:
+    """Return an entry's words, with attachments as file names, or why it has none.
 
-    `is_marked` tells that the program puts U+200E before its own words, as iPhones do.
+    `is_marked` is true for a chat whose notices begin with U+200E, as on iPhones.
     """
     words = _EDITED.sub("", text.rstrip()).rstrip()
     bare = words.strip(_BLANKS)
     if _DELETED.fullmatch(bare):
-        return Left(DELETED)
+        return NoWords(DELETED)
     if _MEDIA.fullmatch(bare) or not _ATTACHED.sub("", bare).strip(_BLANKS):
-        return Left(MEDIA)
-    named = _ATTACHED.sub(lambda match: f"[file: {match['name'] or match['first']}]", words)
-    if is_marked and named.startswith(_MARK):
-        return Left(NOTICE)
-    return Left(NOTICE) if _is_about_encryption(bare) else named.strip(_MARK)
+        return NoWords(MEDIA)
+    text = _ATTACHED.sub(lambda match: f"[file: {match['name'] or match['first']}]", words)
+    if is_marked and text.startswith(_MARK):
+        return NoWords(NOTICE)
+    return NoWords(NOTICE) if _is_about_encryption(bare) else text.strip(_MARK)
 
 
 def find_people(label: str, entries: Iterable[tuple[str, str]]) -> People:
-    """The group's name and the exporter, from the chat's (name, text) and what its file is called.
-
-    The notice of encryption stands under the group's name, or the other's where two talk. Who
-    is told "you deleted this message" exported the chat.
-    """
+    """Return the group's name and the exporter, by the entries (name, text) and the file's name."""
     names: dict[str, None] = {}
     about = owner = None
     for name, text in entries:
@@ -104,11 +100,14 @@ def find_people(label: str, entries: Iterable[tuple[str, str]]) -> People:
             continue
         names.setdefault(name)
         bare = text.strip(_BLANKS)
+        # The notice of encryption stands under the group's name, or under the other person's.
         if about is None and _is_about_encryption(bare):
             about = name
+        # "You deleted this message" is written to the person who exported the chat.
         match = _DELETED.fullmatch(bare)
         owner = name if match and match["own"] else owner
     group = about if about is not None and len(names) > _TWO else None
+    # A chat of two is named after the other person: "WhatsApp Chat with Ann.txt".
     other = about or next((match["name"] for match in [_OTHER.search(label)] if match), None)
     if owner is None and len(names) == _TWO and other in names:
         owner = next(name for name in names if name != other)

@@ -1,7 +1,7 @@
-"""The conversations in other programs' SQLite databases, as the JSON lines that readers take.
+"""Conversations in other programs' SQLite databases, as the JSON lines that readers take.
 
-Each session is one line in the form in which its program exports it, so that a database and an
-export of it are read by the same reader, and give the same messages.
+Each session is one line, in the form in which its program exports it: so a database and its export
+are read by the same reader, and give the same messages.
 """
 
 import io
@@ -26,14 +26,14 @@ Session = dict[str, Any]
 
 
 def is_database(head: bytes) -> bool:
-    """Whether a file that begins so is an SQLite database."""
+    """Return whether a file with this beginning is an SQLite database."""
     return head.startswith(MAGIC)
 
 
 class Sessions:
-    """The sessions in a database, as a source's opener gives them: a JSON line each.
+    """The sessions in a database, a JSON line each, to be opened like a file.
 
-    Nothing comes of a database of a program that is not known, or that holds none.
+    A database of an unknown program, or without sessions, is an empty file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,9 @@ class Sessions:
 
     @contextmanager
     def open(self) -> Generator[BinaryIO]:
-        """The lines as a stream of bytes; a database of others is not copied to learn that."""
+        """Open the lines as a stream of bytes."""
+        # Another program's database is recognised by its tables before it is copied: it may be
+        # large, and in use.
         tables = self._database.peek()
         if tables and not any(set(needed) <= tables for needed in _PROGRAMS):
             yield io.BytesIO()
@@ -54,7 +56,7 @@ class Sessions:
 
 
 class _Stream(io.RawIOBase):
-    """Lines as a stream of bytes, made as they are read."""
+    """A stream of bytes made of lines, which are produced as they are read."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self._lines = lines
@@ -62,7 +64,7 @@ class _Stream(io.RawIOBase):
         self.ended = False
 
     def read(self, size: int = -1) -> bytes:
-        """As a file's read."""
+        """Read up to `size` bytes, or all."""
         pieces, length = [self._pending], len(self._pending)
         while not self.ended and (size < 0 or length < size):
             line = next(self._lines, b"")
@@ -79,24 +81,22 @@ def _lines(snapshot: Snapshot) -> Generator[bytes]:
     tables = snapshot.tables()
     try:
         for needed, sessions in _PROGRAMS.items():
-            if set(needed) <= tables:
-                for session in filter(_holds_messages, sessions(snapshot)):
-                    yield json.dumps(session, default=_as_text).encode() + b"\n"
+            if not set(needed) <= tables:
+                continue
+            for session in sessions(snapshot):
+                if session.get("messages") or session.get("conversation"):
+                    yield json.dumps(session, default=_decode).encode() + b"\n"
     except KeyError as error:
         raise sqlite3.DatabaseError(f"it has no column {error}: an unknown version") from error
 
 
-def _as_text(value: object) -> str:
-    """Bytes where a text is expected."""
+def _decode(value: object) -> str:
+    """Return bytes as text: any column of SQLite may hold them, whatever its type."""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _holds_messages(session: Session) -> bool:
-    return bool(session.get("messages") or session.get("conversation"))
-
-
-def _value(text: object) -> JsonValue:
-    """The JSON that a column holds; None where it holds none."""
+def _parse_column(text: object) -> JsonValue:
+    """Return the JSON that a column holds, or None if it holds none."""
     if not isinstance(text, str | bytes):
         return None
     try:
@@ -108,27 +108,30 @@ def _value(text: object) -> JsonValue:
 # opencode -----------------------------------------------------------------------------------------
 
 
+# Columns that are read with `get` are missing in some versions of their program.
+
+
 def _opencode(snapshot: Snapshot) -> Iterator[Session]:
     for row in snapshot.rows("list_opencode_sessions"):
-        known = str(row["id"])
+        session_id = str(row["id"])
         parts: dict[str, list[JsonValue]] = {}
-        for part in snapshot.rows("list_opencode_parts", session=known):
-            parts.setdefault(part["message_id"], []).append(_value(part["data"]))
-        told = [
+        for part in snapshot.rows("list_opencode_parts", session=session_id):
+            parts.setdefault(part["message_id"], []).append(_parse_column(part["data"]))
+        messages = [
             {
-                "info": {**mapping(_value(message["data"])), "id": message["id"]},
+                "info": {**mapping(_parse_column(message["data"])), "id": message["id"]},
                 "parts": parts.get(message["id"], []),
             }
-            for message in snapshot.rows("list_opencode_messages", session=known)
+            for message in snapshot.rows("list_opencode_messages", session=session_id)
         ]
         info = {
-            "id": known,
+            "id": session_id,
             "parentID": row.get("parent_id"),
             "title": row.get("title"),
-            "revert": _value(row.get("revert")),
+            "revert": _parse_column(row.get("revert")),
             "time": {"created": row.get("time_created")},
         }
-        yield {"info": info, "messages": told}
+        yield {"info": info, "messages": messages}
 
 
 # Goose --------------------------------------------------------------------------------------------
@@ -136,23 +139,23 @@ def _opencode(snapshot: Snapshot) -> Iterator[Session]:
 
 def _goose(snapshot: Snapshot) -> Iterator[Session]:
     for row in snapshot.rows("list_goose_sessions"):
-        known = str(row["id"])
-        told = [
+        session_id = str(row["id"])
+        messages = [
             {
                 "id": message.get("message_id") or str(message["id"]),
                 "role": message["role"],
                 "created": message["created_timestamp"],
-                "content": _value(message["content_json"]),
-                "metadata": _value(message.get("metadata_json")),
+                "content": _parse_column(message["content_json"]),
+                "metadata": _parse_column(message.get("metadata_json")),
             }
-            for message in snapshot.rows("list_goose_messages", session=known)
+            for message in snapshot.rows("list_goose_messages", session=session_id)
         ]
         yield {
-            "id": known,
+            "id": session_id,
             "name": row.get("name"),
             "description": row.get("description"),
             "session_type": row.get("session_type"),
-            "conversation": told,
+            "conversation": messages,
         }
 
 
@@ -160,58 +163,59 @@ def _goose(snapshot: Snapshot) -> Iterator[Session]:
 
 
 def _cursor(snapshot: Snapshot) -> Iterator[Session]:
+    # The range of keys that begin with "composerData:" (";" follows ":"), so that the index of the
+    # keys finds them.
     for row in snapshot.rows("list_values", first="composerData:", last="composerData;"):
-        composer = mapping(_value(row["value"]))
-        known = identifier(composer.get("composerId")) or row["key"].partition(":")[2]
-        if composer:
-            yield _composer(composer, known, list(_bubbles(snapshot, composer, known)))
+        composer = mapping(_parse_column(row["value"]))
+        composer_id = identifier(composer.get("composerId")) or row["key"].partition(":")[2]
+        if not composer:
+            continue
+        start = f"bubbleId:{composer_id}:"
+        bubble_rows = snapshot.rows("list_values", first=start, last=f"bubbleId:{composer_id};")
+        stored = {r["key"].removeprefix(start): _parse_column(r["value"]) for r in bubble_rows}
+        # The headers give the order of the messages. Older chats hold the messages themselves, by
+        # id or as a list without headers.
+        inline = mapping(composer.get("conversationMap"))
+        headers = objects(composer.get("fullConversationHeadersOnly"))
+        bubbles: list[JsonValue] = [
+            {"bubbleId": bubble_id, **mapping(stored.get(bubble_id) or inline.get(bubble_id))}
+            for bubble_id in (string(header.get("bubbleId")) for header in headers)
+        ]
+        if not headers:
+            bubbles = [*objects(composer.get("conversation"))]
+        yield _composer(composer, composer_id, bubbles)
 
 
-def _bubbles(
-    snapshot: Snapshot, composer: Mapping[str, JsonValue], known: str
-) -> Iterator[JsonValue]:
-    """The messages in the order of their headers; older chats hold them themselves."""
-    start = f"bubbleId:{known}:"
-    rows = snapshot.rows("list_values", first=start, last=f"bubbleId:{known};")
-    stored = {row["key"].removeprefix(start): _value(row["value"]) for row in rows}
-    inline = mapping(composer.get("conversationMap"))
-    headers = objects(composer.get("fullConversationHeadersOnly"))
-    if not headers:
-        yield from objects(composer.get("conversation"))
-    for header in headers:
-        bubble = string(header.get("bubbleId"))
-        yield {"bubbleId": bubble, **mapping(stored.get(bubble) or inline.get(bubble))}
+def _cursor_items(snapshot: Snapshot) -> Iterator[Session]:
+    """Yield the chats that older versions kept in the database of each workspace."""
+    for row in snapshot.rows("list_items"):
+        value = mapping(_parse_column(row["value"]))
+        for composer in objects(value.get("allComposers")):
+            if conversation := objects(composer.get("conversation")):
+                yield _composer(composer, string(composer.get("composerId")), [*conversation])
+        for tab in objects(value.get("tabs")):
+            bubbles: list[JsonValue] = [
+                {
+                    **bubble,
+                    "bubbleId": bubble.get("id"),
+                    "text": string(bubble.get("rawText")) or string(bubble.get("text")),
+                }
+                for bubble in objects(tab.get("bubbles"))
+            ]
+            composer = {**tab, "name": tab.get("chatTitle")}
+            yield _composer(composer, string(tab.get("tabId")), bubbles)
 
 
-def _composer(composer: Mapping[str, JsonValue], known: str, bubbles: list[JsonValue]) -> Session:
+def _composer(
+    composer: Mapping[str, JsonValue], composer_id: str, bubbles: list[JsonValue]
+) -> Session:
     return {
-        "composerId": known,
+        "composerId": composer_id,
         "name": composer.get("name"),
         "createdAt": composer.get("createdAt"),
         "isBestOfNSubcomposer": composer.get("isBestOfNSubcomposer"),
         "conversation": bubbles,
     }
-
-
-def _cursor_items(snapshot: Snapshot) -> Iterator[Session]:
-    """The chats that older versions kept in the database of each workspace."""
-    for row in snapshot.rows("list_items"):
-        value = _value(row["value"])
-        for composer in objects(mapping(value).get("allComposers")):
-            told = [*objects(composer.get("conversation"))]
-            if told:
-                yield _composer(composer, string(composer.get("composerId")), [*told])
-        for tab in objects(mapping(value).get("tabs")):
-            bubbles: list[JsonValue] = [
-                {**bubble, "bubbleId": bubble.get("id"), "text": _words(bubble)}
-                for bubble in objects(tab.get("bubbles"))
-            ]
-            named = {**tab, "name": tab.get("chatTitle")}
-            yield _composer(named, string(tab.get("tabId")), bubbles)
-
-
-def _words(bubble: Mapping[str, JsonValue]) -> str:
-    return string(bubble.get("rawText")) or string(bubble.get("text"))
 
 
 _PROGRAMS: Mapping[tuple[str, ...], Callable[[Snapshot], Iterator[Session]]] = {

@@ -1,4 +1,4 @@
-"""Turns the bytes of a log into text: byte order marks, mixed encodings, in bounded memory."""
+"""Text out of a log's bytes: byte order marks, mixed encodings, in bounded memory."""
 
 import codecs
 from collections.abc import Callable, Iterator
@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 CHUNK_BYTES = 256 * 1024
 
+# UTF-32's mark begins with UTF-16's, so it is looked for first.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -19,24 +20,33 @@ BadLineCounter = Callable[[int], None]
 
 
 def decode_chunks(stream: BinaryIO, on_bad_line: BadLineCounter) -> Iterator[str]:
-    """The text of a stream in pieces of about 256 kB, cut between characters.
+    """Yield the text of a stream in pieces of about 256 kB, cut between characters.
 
     A byte order mark decides between UTF-8, UTF-16 and UTF-32; it is not part of the text.
     Bytes that aren't UTF-8 are read as Windows-1252, and as U+FFFD where that has no
-    character; `on_bad_line` gets the number of each line where that happened.
+    character; `on_bad_line` gets the number of each line where that happened, once.
     """
     head = stream.read(CHUNK_BYTES)
     mark, encoding = find_mark(head)
+    last = 0
+
+    # A bad line may lie in several chunks, and is noted once.
+    def count_once(line: int) -> None:
+        nonlocal last
+        if line != last:
+            on_bad_line(line)
+        last = line
+
     chunks = _chunks(head[len(mark) :], stream)
-    on_bad_line = _once(on_bad_line)
     if encoding == "utf-8":
-        yield from _decode_utf8(chunks, on_bad_line)
+        yield from _decode_utf8(chunks, count_once)
     else:
-        yield from _decode_wide(chunks, encoding, on_bad_line)
+        # PowerShell's `>` writes UTF-16, which read as UTF-8 would be text full of NULs.
+        yield from _decode_wide(chunks, encoding, count_once)
 
 
 def find_mark(head: bytes) -> tuple[bytes, str]:
-    """The byte order mark at the start (may be empty) and the encoding it stands for."""
+    """Return the byte order mark at the start (may be empty) and the encoding it stands for."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return mark, encoding
@@ -44,7 +54,11 @@ def find_mark(head: bytes) -> tuple[bytes, str]:
 
 
 def split_lines(chunks: Iterator[str]) -> Iterator[str]:
-    r"""Lines with their end; only `\n` ends a line (U+2028 and U+0085 are text)."""
+    r"""Yield lines with their ends.
+
+    Only `\n` ends a line. `str.splitlines` also splits at U+2028, U+2029 and U+0085, which stand
+    in the strings of real JSON lines.
+    """
     pending: list[str] = []
     for chunk in chunks:
         first, newline, rest = chunk.partition("\n")
@@ -59,19 +73,6 @@ def split_lines(chunks: Iterator[str]) -> Iterator[str]:
         yield tail
 
 
-def _once(on_bad_line: BadLineCounter) -> BadLineCounter:
-    """The counter, called once for a line that lies in several chunks."""
-    last = 0
-
-    def count(line: int) -> None:
-        nonlocal last
-        if line != last:
-            on_bad_line(line)
-        last = line
-
-    return count
-
-
 def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
     while head:
         yield head
@@ -79,28 +80,23 @@ def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _decode_utf8(chunks: Iterator[bytes], on_bad_line: BadLineCounter) -> Iterator[str]:
-    line, carried = 1, b""
+    line, rest = 1, b""
     for chunk in chunks:
-        data = carried + chunk
-        text, used = _decode_mixed(data, line, on_bad_line)
+        data = rest + chunk
+        # A character that the chunk cuts in two waits for the next one: `end` is before it.
+        try:
+            text, end = codecs.utf_8_decode(data, "strict", False)
+        except UnicodeDecodeError:
+            text, end = codecs.utf_8_decode(data, _STRAY_BYTES, False)
+            for number, bad in enumerate(data[:end].split(b"\n"), line):
+                if not _is_utf8(bad):
+                    on_bad_line(number)
         yield text
-        line += data.count(b"\n", 0, used)
-        carried = data[used:]
-    if carried:
+        line += data.count(b"\n", 0, end)
+        rest = data[end:]
+    if rest:
         on_bad_line(line)
-        yield carried.decode(errors=_STRAY_BYTES)
-
-
-def _decode_mixed(data: bytes, first_line: int, on_bad_line: BadLineCounter) -> tuple[str, int]:
-    """The text, and how many bytes it took: a character cut at the end waits for more."""
-    try:
-        return codecs.utf_8_decode(data, "strict", False)
-    except UnicodeDecodeError:
-        text, used = codecs.utf_8_decode(data, _STRAY_BYTES, False)
-    for number, line in enumerate(data[:used].split(b"\n"), first_line):
-        if not _is_utf8(line):
-            on_bad_line(number)
-    return text, used
+        yield rest.decode(errors=_STRAY_BYTES)
 
 
 def _is_utf8(line: bytes) -> bool:
@@ -112,7 +108,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _read_stray_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Codec error handler: the bytes that aren't UTF-8, read as Windows-1252."""
+    """Read bytes that aren't UTF-8 as Windows-1252, as a codec's error handler."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return error.object[error.start : error.end].decode("cp1252", "replace"), error.end

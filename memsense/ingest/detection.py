@@ -1,4 +1,4 @@
-"""Decides by its content which reader a log is for."""
+"""The choice of the reader for a log, by the log's content."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,17 @@ from memsense.ingest.head import Head, read_head
 from memsense.ingest.readers import READERS
 from memsense.ingest.source import UNREADABLE, Source
 
-# Looked at in turn, until a reader knows the log: a first element may be very long.
+# Read in turn, until a reader knows the log. 64 kB are enough for nearly every log, but the first
+# conversation of an export may be long: one of 18.4 MB has been seen.
 HEAD_SIZES = (64 * 1024, 1 << 20, 8 << 20)
 _INVISIBLE = "\x00\ufeff \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The reader that a log is for, and what in the log says so.
+    """The format of a log, and the reason for it.
 
-    `guessed` tells that the log only looks like a conversation: no program's marks are in it.
+    `guessed` is true if the log only looks like a conversation: it has no program's marks.
     """
 
     format: str
@@ -26,27 +27,39 @@ class Detection:
 
 
 def detect(source: Source) -> Detection | None:
-    """Ask the readers in their order whether they know the source's beginning, then guess.
+    """Return the format of a source, by the first reader that recognises its beginning.
 
-    None for a database in a folder, if no reader knows it: programs keep many that hold no log.
+    JSON that no reader knows is never read as prose; prose is read only with `format="text"`.
 
-    Raises `IngestError` for a source that can't be opened, is empty, or is nobody's. JSON that
-    nobody knows is never taken for prose; prose is read only with `format="text"`.
+    Args:
+        source: The log, from `expand_paths`.
+
+    Returns:
+        The format; None for a database in a folder that no reader knows, because programs keep
+        many databases that hold no log.
+
+    Raises:
+        IngestError: If the source can't be opened, is empty, or is in no known format.
     """
     if source.kind == "slack":
         return Detection("slack", "users.json or channels.json beside day files")
     if source.kind == "opencode":
         return Detection("opencode", "a storage of session, message and part files")
     head = _read_head(source, HEAD_SIZES[0])
+    detection = _sniff(head)
     for size in HEAD_SIZES[1:]:
-        if head.complete or _ask(head):
+        if head.complete or detection:
             break
         head = _read_head(source, size)
-    if found := _ask(head) or _guess(head):
-        return found
+        detection = _sniff(head)
+    if detection:
+        return detection
+    for reader in READERS.values():
+        if reason := reader.guess(head):
+            return Detection(reader.name, reason, guessed=True)
     if source.kind == "database" and not source.named:
         return None
-    raise IngestError(f"{source.label}: {_explain(head, source)}")
+    raise IngestError(f"{source.label}: {_explain_unknown(head, source)}")
 
 
 def _read_head(source: Source, size: int) -> Head:
@@ -56,30 +69,23 @@ def _read_head(source: Source, size: int) -> Head:
         raise IngestError(f"{source.label}: can't be read ({error})") from error
 
 
-def _ask(head: Head) -> Detection | None:
+def _sniff(head: Head) -> Detection | None:
     for reader in READERS.values():
         if reason := reader.sniff(head):
             return Detection(reader.name, reason)
     return None
 
 
-def _guess(head: Head) -> Detection | None:
-    for reader in READERS.values():
-        if reason := reader.guess(head):
-            return Detection(reader.name, reason, guessed=True)
-    return None
-
-
-def _explain(head: Head, source: Source) -> str:
+def _explain_unknown(head: Head, source: Source) -> str:
     if source.kind == "database":
-        return f"an SQLite database without conversations that are known ({PROGRAMS}'s are)"
+        return f"an SQLite database without conversations of a known program ({PROGRAMS})"
     if not head.text.strip(_INVISIBLE):
         return "the file is empty"
     if head.is_json and not head.records:
         return "JSON without any record"
-    what = "JSON in a form that no reader knows" if head.is_json else "text that no reader knows"
-    prose = "" if head.is_json else "--format text reads prose, "
+    form = "JSON in a form that no reader knows" if head.is_json else "text that no reader knows"
+    prose = "" if head.is_json else ", or --format text for any prose"
     return (
-        f"not a conversation that memsense knows ({what}); if it is one, {prose}--format NAME"
-        f" insists: {', '.join(READERS)}"
+        f"not a conversation that memsense knows ({form}); if it is one, name its format with"
+        f" --format NAME{prose}; the formats are {', '.join(READERS)}"
     )

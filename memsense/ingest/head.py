@@ -1,14 +1,14 @@
-"""The beginning of a log, as the readers' sniffing sees it."""
+"""The beginning of a log, by which readers recognise their formats."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
 from memsense.ingest.decoding import decode_chunks
 from memsense.ingest.jsonstream import Record, peek_json
 from memsense.ingest.source import Source
-from memsense.ingest.values import JsonObject
+from memsense.ingest.values import JsonObject, objects
 
 SAMPLE_OBJECTS = 50
 SAMPLE_LINES = 50
@@ -21,9 +21,9 @@ _JSON_OPENING = re.compile(r"""[\s\x00\ufeff]*(\{\s*["}]|\[\s*[\[\{"\]])""")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first characters of a log: as text, and as JSON values where they are some.
+    """The first characters of a log, as text and, where they are JSON, as values.
 
-    `complete` tells that the log ends there.
+    `complete` is true if the log ends there.
     """
 
     name: str
@@ -34,12 +34,14 @@ class Head:
 
     @property
     def objects(self) -> list[JsonObject]:
-        """The first 50 JSON objects, items of a top-level list included; none of a text that
-        only shows some JSON."""
+        """The first 50 JSON objects, items of a top-level list included.
+
+        Empty for a text that only shows some JSON.
+        """
         if not self.is_json:
             return []
-        found = (record.value for record in self.records if isinstance(record.value, dict))
-        return list(islice(found, SAMPLE_OBJECTS))
+        values = (record.value for record in self.records if isinstance(record.value, dict))
+        return list(islice(values, SAMPLE_OBJECTS))
 
     @property
     def is_list(self) -> bool:
@@ -53,35 +55,36 @@ class Head:
         return list(islice(lines, SAMPLE_LINES))
 
     def find(self, matches: Callable[[JsonObject], bool]) -> JsonObject | None:
-        """The first object of that kind."""
+        """Return the first object that matches, or None."""
         return next(filter(matches, self.objects), None)
+
+    def has_item(self, key: str, matches: Callable[[JsonObject], bool]) -> bool:
+        """Return whether an object has a list under this key with an item that matches."""
+        return self.find(lambda record: any(map(matches, objects(record.get(key))))) is not None
 
 
 def read_head(source: Source, size: int) -> Head:
-    """The first `size` characters of a source, or all of it."""
+    """Read the first `size` characters of a source, or all of it if it is shorter."""
+    pieces: list[str] = []
+    length = 0
     with source.opener() as stream:
-        text, complete = _take(decode_chunks(stream, lambda _line: None), size)
-    records, broken = peek_json(text, complete=complete)
-    found = sum(isinstance(record.value, dict) for record in records)
+        for chunk in decode_chunks(stream, lambda _line: None):
+            pieces.append(chunk)
+            length += len(chunk)
+            if length > size:
+                break
+    is_complete = length <= size
+    text = "".join(pieces)[:size]
+    records, broken = peek_json(text, complete=is_complete)
+    count = sum(isinstance(record.value, dict) for record in records)
     opens = bool(_JSON_OPENING.match(text)) or bool(records and not broken)
-    is_json = opens or (found > broken and _is_mostly_lines(source.name, text))
-    return Head(source.name, text, complete, tuple(records), is_json)
+    is_json = opens or (count > broken and _is_mostly_json(source.name, text))
+    return Head(source.name, text, is_complete, tuple(records), is_json)
 
 
-def _is_mostly_lines(name: str, text: str) -> bool:
-    """Whether most lines are JSON: values of a log, not samples in a text."""
+def _is_mostly_json(name: str, text: str) -> bool:
+    """Return whether most lines are JSON values of a log, not samples in a text."""
     if name.lower().endswith(_OF_TEXTS):
         return False
     lines = list(islice((line for line in text.split("\n") if line.strip(_BLANK)), SAMPLE_LINES))
     return 2 * sum(line.lstrip(_BLANK).startswith(_OPENINGS) for line in lines) >= len(lines)
-
-
-def _take(chunks: Iterator[str], size: int) -> tuple[str, bool]:
-    pieces: list[str] = []
-    taken = 0
-    for chunk in chunks:
-        pieces.append(chunk)
-        taken += len(chunk)
-        if taken > size:
-            return "".join(pieces)[:size], False
-    return "".join(pieces), True

@@ -1,4 +1,4 @@
-"""Names messages so that reading a log again recognises them."""
+"""Lasting names of messages, by which a log that is read again is recognised."""
 
 import hashlib
 import json
@@ -10,8 +10,17 @@ LONGEST_KEY = 500
 
 
 def message_key(conversation: Conversation, index: int, message: Message) -> str:
-    """The message's lasting name within (format, session): its own id where the log has one
-    (a long one's SHA-256), else SHA-256 (hex) of session id, position, role and text."""
+    """Return the message's lasting name within its format and session.
+
+    Args:
+        conversation: The conversation that the message is in.
+        index: The message's position there, from 0.
+        message: The message.
+
+    Returns:
+        Its own id where the log has one (the SHA-256 of a long one), else the SHA-256 (hex) of
+        session id, position, role and text.
+    """
     if message.external_id is not None:
         is_short = len(message.external_id.encode()) <= LONGEST_KEY
         return message.external_id if is_short else _digest(message.external_id)
@@ -19,7 +28,7 @@ def message_key(conversation: Conversation, index: int, message: Message) -> str
 
 
 def message_hash(message: Message) -> str:
-    """SHA-256 (hex) of what a message says and who says it: other for an edited message."""
+    """Return the SHA-256 (hex) of a message's role, speaker and text; an edit changes it."""
     return _digest(message.role, message.speaker, message.text)
 
 

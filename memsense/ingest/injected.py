@@ -1,6 +1,7 @@
-"""Takes out what a memory or a hook put into a message: what was recalled is never stored again.
+"""Removal of what a memory or a hook put into a message: recalled text is never stored again.
 
-One list of wrappers serves every reader, because every message goes through the same builder.
+Otherwise a memory would find its own answers, and store them once more at each session. One list of
+wrappers serves every reader, because every message goes through the same builder.
 """
 
 import re
@@ -25,7 +26,7 @@ WRAPPERS: Final = (
     "claude-mem-context",
     "openviking-context",
 )
-"""Tags that hooks and memories put around what they inject."""
+"""Tags that hooks and memories put around the text that they inject."""
 
 _QUERY = re.compile(r"<user_query>((?:(?!<user_query>).)*?)</user_query>", re.DOTALL)
 _CONTEXT = re.compile(
@@ -38,14 +39,15 @@ _OPENING = re.compile(rf"<({'|'.join(WRAPPERS)})(?:\s[^<>\n]{{0,200}})?>")
 
 
 def unwrap_query(text: str) -> str:
-    """The person's words where a program tells its context beside them in tags of its own.
+    """Return the person's words of a prompt to which a program has added its context in tags.
 
-    What `<user_query>` holds where there is one, else the text without the tags of context that
-    it begins with.
+    That is the text in `<user_query>` if there is one, else the text after its leading tags of
+    context.
     """
     queries = _QUERY.findall(text)
     if queries:
         return "\n\n".join(query.strip() for query in queries)
+    # Matched in place: cutting off one tag after the other would copy the text for each.
     start = 0
     while match := _CONTEXT.match(text, start):
         start = match.end()
@@ -53,7 +55,7 @@ def unwrap_query(text: str) -> str:
 
 
 def cut_tagged(text: str, name: str) -> tuple[list[str], str]:
-    """What stands between the tags of that name, piece by piece, and the text without them."""
+    """Return the pieces of text between the tags of that name, and the text without them."""
     inner: list[str] = []
     outer: list[str] = []
     opening, closing = f"<{name}>", f"</{name}>"
@@ -69,13 +71,14 @@ def cut_tagged(text: str, name: str) -> tuple[list[str], str]:
 
 
 def strip_injected(text: str, *, keep_lines: bool = False) -> tuple[str, int]:
-    """The text without injected blocks, and how many there were.
+    """Return the text without injected blocks, and how many there were.
 
     A tag that nothing closes is a person's own word and stays. `keep_lines` leaves the line ends
-    of a block, so that what follows keeps its line number.
+    of a block, so that the text after it keeps its line number.
     """
     pieces: list[str] = []
     end = count = 0
+    # Remembered, so that a text of many unclosed tags is not searched to its end for each of them.
     unclosed: set[str] = set()
     for opening in _OPENING.finditer(text):
         name = opening[1]

@@ -1,7 +1,8 @@
-"""Reads the JSON values of a text one at a time, whatever the layout, in bounded memory.
+"""JSON values of a text, one at a time, whatever the layout, in bounded memory.
 
 One scanner serves one value, several values on one line or on several, one a line (JSONL), and
-one array of any size: the items of a top-level array come out as if they stood alone.
+one array of any size: the items of a top-level array come out as if they stood alone. Suffixes say
+little: arrays in a `.jsonl` and lines in a `.json` occur, as do two objects on one line.
 """
 
 import json
@@ -14,25 +15,27 @@ import pydantic_core
 
 from memsense.types import JsonValue
 
-# Control characters inside strings are accepted: real logs hold them.
+# Control characters inside strings are accepted: real logs hold them (openclaw#69846).
 _DECODER = json.JSONDecoder(strict=False)
 _BLANK = re.compile(r"[\s\x00\ufeff,]*")
-# A decoding error this close to the end of what was read may only mean "read more".
+# A decoding error this close to the end of the text read so far may only mean "read more".
 _EDGE = 16
-# What may stand after the error where a text ends in the middle of a literal or an escape.
+# The text after the error, where a log ends in the middle of a literal or an escape.
 _LAST_TOKEN = re.compile(r"[^\x00\s]{0,6}[\x00\s]*\Z")
 _OPENING = re.compile(r'\{\s*"([^"\\]*)"\s*:\s*\[')
 _ENVELOPE_LENGTH = 1_000
 _COMPACT_AT = 2 * 1024
 _PEEK_CHUNK = 64 * 1024
-# So many places that aren't JSON, more than there are values, and the text is something else.
+# With so many places that aren't JSON, and more of them than values, the text is something else.
 _TOO_BROKEN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON value: its line, its number in the text (from 1), and the top-level list
-    (from 1) it is an item of, if any."""
+    """One JSON value, with its line and its number in the text (both from 1).
+
+    `list_number` (from 1) is the top-level list that it is an item of, if any.
+    """
 
     value: JsonValue
     line: int
@@ -53,7 +56,7 @@ class Broken:
 
 
 class _Window:
-    """The part of a long text that is being looked at."""
+    """The part of a long text that is being read."""
 
     def __init__(self, chunks: Iterator[str]) -> None:
         self._chunks = chunks
@@ -67,26 +70,29 @@ class _Window:
         return self._dropped + self.position
 
     def read_more(self) -> bool:
-        """Add to the text, at least half of what is pending; False at the end."""
-        wanted = (len(self.text) - self.position) // 2
+        """Add text, at least half as much as is pending; return False at the end."""
+        # A value that spans many chunks is decoded again after each addition: with half as much
+        # more each time, the work stays in proportion to its length.
+        least = (len(self.text) - self.position) // 2
         pieces: list[str] = []
-        read = 0
+        length = 0
         for chunk in self._chunks:
             pieces.append(chunk)
-            read += len(chunk)
-            if read > wanted:
+            length += len(chunk)
+            if length > least:
                 break
-        if read:
+        if length:
             self._drop_consumed(pieces)
-        return read > 0
+        return length > 0
 
-    def _drop_consumed(self, added: list[str]) -> None:
+    def _drop_consumed(self, pieces: list[str]) -> None:
         self._dropped += self.position
-        self.text = "".join([self.text[self.position :], *added])
+        self.text = "".join([self.text[self.position :], *pieces])
         self.position = 0
 
     def compact(self) -> None:
-        """Drop what was read: a decoding error costs time in proportion to its position."""
+        """Drop the text before the position."""
+        # A JSONDecodeError counts the lines before it: its cost grows with its position.
         if self.position > _COMPACT_AT:
             self._drop_consumed([])
 
@@ -114,13 +120,13 @@ class _Window:
 
 
 def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[Record | Broken]:
-    """Every value of the text in order, and every place that is no JSON.
+    """Yield every value of the text in order, and every place that is not JSON.
 
     With `envelope`, a text that begins `{"<envelope>": [` is read as that list alone.
     """
     window = _Window(chunks)
     ordinal = list_number = 0
-    in_list = enveloped = envelope is not None and _enter(window, envelope)
+    in_list = is_enveloped = envelope is not None and _enter_envelope(window, envelope)
     while char := window.find_value():
         if char == "[" and not in_list:
             in_list, list_number = True, list_number + 1
@@ -128,18 +134,18 @@ def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[Re
         elif char == "]" and in_list:
             in_list = False
             window.advance(window.position + 1)
-            if enveloped:
+            if is_enveloped:
                 return
         else:
             ordinal += 1
-            yield _take(window, ordinal, list_number if in_list else None)
+            yield _take_value(window, ordinal, list_number if in_list else None)
 
 
 def peek_json(text: str, *, complete: bool) -> tuple[list[Record], int]:
-    """The values at the start of a text, and how many places were no JSON.
+    """Return the values at the start of a text, and how many places were not JSON.
 
-    Where the text is only the beginning (`complete` False), a last value that the cut broke
-    is completed as far as it goes. A text that is mostly no JSON is given up early.
+    If the text is only the beginning (`complete` is False), a last value that the cut broke
+    is completed as far as it goes. A text that is mostly not JSON is given up early.
     """
     records: list[Record] = []
     broken = 0
@@ -148,7 +154,13 @@ def peek_json(text: str, *, complete: bool) -> tuple[list[Record], int]:
         if isinstance(item, Record):
             records.append(item)
         elif item.at_end and not complete:
-            records.extend(_complete(text[item.offset :], item.line))
+            try:
+                value = pydantic_core.from_json(
+                    text[item.offset :], allow_partial="trailing-strings"
+                )
+            except ValueError:
+                continue
+            records.append(Record(cast("JsonValue", value), item.line, ordinal=0))
         else:
             broken += 1
             if broken > max(_TOO_BROKEN, len(records)):
@@ -156,7 +168,7 @@ def peek_json(text: str, *, complete: bool) -> tuple[list[Record], int]:
     return records, broken
 
 
-def _enter(window: _Window, key: str) -> bool:
+def _enter_envelope(window: _Window, key: str) -> bool:
     while len(window.text) < _ENVELOPE_LENGTH and window.read_more():
         pass
     if window.find_value() != "{":
@@ -168,13 +180,18 @@ def _enter(window: _Window, key: str) -> bool:
     return True
 
 
-def _take(window: _Window, ordinal: int, list_number: int | None) -> Record | Broken:
+def _take_value(window: _Window, ordinal: int, list_number: int | None) -> Record | Broken:
     line, offset = window.line, window.offset
     try:
         value = _decode_next(window)
     # Beside syntax errors (a ValueError): numbers of thousands of digits, absurd nesting.
     except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError) and _ends_inside(error, window):
+        # Either the text ends inside this value, so that no other can follow it, or the line is
+        # bad and costs only itself.
+        if isinstance(error, json.JSONDecodeError) and (
+            error.msg.startswith("Unterminated")
+            or _LAST_TOKEN.match(window.text, error.pos) is not None
+        ):
             window.advance(len(window.text))
         else:
             window.skip_line()
@@ -190,28 +207,13 @@ def _decode_next(window: _Window) -> JsonValue:
                 "tuple[JsonValue, int]", _DECODER.raw_decode(window.text, window.position)
             )
         except json.JSONDecodeError as error:
-            if _may_be_cut(error, window) and window.read_more():
+            is_open = error.msg.startswith("Unterminated")
+            may_be_cut = is_open or error.pos >= len(window.text) - _EDGE
+            if may_be_cut and window.read_more():
                 continue
             raise
+        # A number at the end of the text may have more digits in the next chunk.
         if end == len(window.text) and isinstance(value, int | float) and window.read_more():
             continue
         window.advance(end)
         return value
-
-
-def _may_be_cut(error: json.JSONDecodeError, window: _Window) -> bool:
-    return error.msg.startswith("Unterminated") or error.pos >= len(window.text) - _EDGE
-
-
-def _ends_inside(error: json.JSONDecodeError, window: _Window) -> bool:
-    """Whether the text ends inside this value, so that no other can follow it."""
-    is_open = error.msg.startswith("Unterminated")
-    return is_open or _LAST_TOKEN.match(window.text, error.pos) is not None
-
-
-def _complete(text: str, line: int) -> Iterator[Record]:
-    try:
-        value = pydantic_core.from_json(text, allow_partial="trailing-strings")
-    except ValueError:
-        return
-    yield Record(cast("JsonValue", value), line, ordinal=0)

@@ -1,4 +1,4 @@
-"""What a caller may choose about reading; one value, passed down to every reader."""
+"""The caller's choices about reading: one value, passed down to every reader."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta, tzinfo
@@ -13,15 +13,27 @@ DateOrder = Literal["dmy", "mdy", "ymd"]
 
 
 class ReadOptions(Input):
-    """How to read logs; making one raises InvalidInputError.
+    """How to read logs.
 
-    `format` names a reader and switches detection off. `user_speaker` is whose side of a
-    people-to-people log is the user's. `timezone` is the zone of times written without one.
-    `date_order` settles `03/04/21`. `columns` maps a field (session, role, content, time, id,
-    order, speaker, prompt, response) to a column of a CSV or JSON row. `session_gap` is the
-    silence that ends a session of a chat that never ends. `bots` keeps bot posts of Slack.
-    `roots` are folders whose logs have their place below them, as if the folder had been given.
-    `guessed` reads, in folders and archives too, a log that only looks like a conversation.
+    Args:
+        format: Name of the reader to use; None detects the format by the log's content.
+        user_speaker: The speaker whose side of a log between people is the user's.
+        timezone: Zone of times that are written without one; None stores them as UTC, marked as
+            having an unknown zone.
+        date_order: Order of day, month and year, which settles `03/04/21`.
+        columns: Column of a CSV or JSON row for each field: session, role, content, time, id,
+            order, speaker, prompt or response.
+        sidechains: Read the sessions of sub-agents too, as sessions of their own.
+        all_branches: Read abandoned branches and turns that were taken back too.
+        keep_do_not_remember: Read ChatGPT's conversations that are marked as not to be remembered.
+        session_gap: Silence that ends a session of a chat that has no sessions of its own.
+        bots: Keep what bots post in Slack and Discord.
+        guessed: Read, in folders and archives too, logs that only look like conversations.
+        roots: Folders whose logs are named by their path below them, as if the folder had been
+            given.
+
+    Raises:
+        InvalidInputError: If a value is of the wrong type; names the field.
     """
 
     format: Name | None = None

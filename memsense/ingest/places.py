@@ -1,11 +1,11 @@
-"""Where programs keep their logs, on each system; finds those that are on this one.
+"""The places where programs keep their logs on each system, and those that exist on this one.
 
 The one table of places: `memsense formats` shows it, `memsense ingest --find` looks there.
 """
 
 import glob
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -16,7 +16,7 @@ System = Literal["macos", "linux", "windows"]
 
 SYSTEMS: Final[tuple[System, ...]] = ("macos", "linux", "windows")
 
-# What stands at the beginning of a place: a variable of the environment, else the folder here.
+# The beginning of a place: a variable of the environment, or this folder where it is not set.
 _DEFAULTS: Final[Mapping[str, str]] = {
     "XDG_CONFIG_HOME": "~/.config",
     "XDG_DATA_HOME": "~/.local/share",
@@ -41,11 +41,11 @@ class Place:
     windows: str
 
     def pattern(self, system: System) -> str:
-        """The pattern for the system."""
+        """Return the pattern for the system."""
         return {"macos": self.macos, "linux": self.linux, "windows": self.windows}[system]
 
-    def shown(self, system: System) -> str:
-        """The place as people write it there: `~/.codex/sessions`, `%APPDATA%...`."""
+    def display(self, system: System) -> str:
+        """Return the place as people write it there: `~/.codex/sessions`, `%APPDATA%...`."""
         pattern = self.pattern(system)
         if pattern.startswith("{APPDATA}"):
             return pattern.replace("{APPDATA}", "%APPDATA%").replace("/", "\\")
@@ -55,20 +55,20 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A place of a program that is there, with the path of it on this machine."""
+class FoundPlace:
+    """A program's place that exists on this machine, with its path here."""
 
     place: Place
     path: Path
 
 
-def _same(form: str, program: str, path: str) -> Place:
-    """A place that is the same on all systems."""
+def _everywhere(form: str, program: str, path: str) -> Place:
+    """Return a place that is the same on all systems."""
     return Place(format=form, program=program, macos=path, linux=path, windows=path)
 
 
 def _editor(form: str, program: str, path: str) -> Place:
-    """A place in the folder of each program that is made like VS Code."""
+    """Return a place in the settings folder of each editor that is made like VS Code."""
     return Place(
         format=form,
         program=program,
@@ -81,25 +81,25 @@ def _editor(form: str, program: str, path: str) -> Place:
 _EXTENSIONS = "*/User/globalStorage"
 
 PLACES: Final[tuple[Place, ...]] = (
-    _same("claude_code", "Claude Code", "{CLAUDE_CONFIG_DIR}/projects"),
-    _same("codex", "Codex CLI", "{CODEX_HOME}/sessions"),
-    _same("codex", "Codex CLI", "{CODEX_HOME}/archived_sessions"),
-    _same("gemini_cli", "Gemini CLI", "~/.gemini/tmp"),
-    _same("qwen_code", "Qwen Code", "~/.qwen/projects/*/chats"),
-    _same("droid", "Droid", "~/.factory/sessions"),
-    _same("openclaw", "OpenClaw", "~/.openclaw/agents/*/sessions"),
-    _same("openclaw", "OpenClaw", "~/.clawdbot/agents/*/sessions"),
-    _same("openclaw", "pi", "~/.pi/agent/sessions"),
-    _same("opencode", "opencode", "{XDG_DATA_HOME}/opencode/opencode.db"),
-    _same("opencode", "opencode", "{XDG_DATA_HOME}/opencode/storage"),
-    _same("cline", "Cline", "~/.cline/data/tasks"),
+    _everywhere("claude_code", "Claude Code", "{CLAUDE_CONFIG_DIR}/projects"),
+    _everywhere("codex", "Codex CLI", "{CODEX_HOME}/sessions"),
+    _everywhere("codex", "Codex CLI", "{CODEX_HOME}/archived_sessions"),
+    _everywhere("gemini_cli", "Gemini CLI", "~/.gemini/tmp"),
+    _everywhere("qwen_code", "Qwen Code", "~/.qwen/projects/*/chats"),
+    _everywhere("droid", "Droid", "~/.factory/sessions"),
+    _everywhere("openclaw", "OpenClaw", "~/.openclaw/agents/*/sessions"),
+    _everywhere("openclaw", "OpenClaw", "~/.clawdbot/agents/*/sessions"),
+    _everywhere("openclaw", "pi", "~/.pi/agent/sessions"),
+    _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/opencode.db"),
+    _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/storage"),
+    _everywhere("cline", "Cline", "~/.cline/data/tasks"),
     _editor("cline", "Cline", f"{_EXTENSIONS}/saoudrizwan.claude-dev/tasks"),
     _editor("cline", "Roo Code", f"{_EXTENSIONS}/rooveterinaryinc.roo-cline/tasks"),
     _editor("cline", "Kilo Code", f"{_EXTENSIONS}/kilocode.kilo-code/tasks"),
-    _same("copilot", "Copilot CLI", "~/.copilot/session-state"),
+    _everywhere("copilot", "Copilot CLI", "~/.copilot/session-state"),
     _editor("copilot", "Copilot Chat", "Code*/User/workspaceStorage/*/chatSessions"),
     _editor("copilot", "Copilot Chat", "Code*/User/globalStorage/emptyWindowChatSessions"),
-    _same("cursor", "Cursor", "~/.cursor/projects/*/agent-transcripts"),
+    _everywhere("cursor", "Cursor", "~/.cursor/projects/*/agent-transcripts"),
     _editor("cursor", "Cursor", "Cursor/User/globalStorage/state.vscdb"),
     Place(
         format="goose",
@@ -108,13 +108,13 @@ PLACES: Final[tuple[Place, ...]] = (
         linux="{XDG_DATA_HOME}/goose/sessions",
         windows="{APPDATA}/Block/goose/data/sessions",
     ),
-    _same("kimi", "Kimi CLI", "{KIMI_SHARE_DIR}/sessions"),
-    _same("antigravity", "Antigravity", "~/.gemini/antigravity*/brain"),
-    _same("grok", "Grok CLI", "~/.grok/sessions"),
-    _same("openai_messages", "Continue", "~/.continue/sessions"),
+    _everywhere("kimi", "Kimi CLI", "{KIMI_SHARE_DIR}/sessions"),
+    _everywhere("antigravity", "Antigravity", "~/.gemini/antigravity*/brain"),
+    _everywhere("grok", "Grok CLI", "~/.grok/sessions"),
+    _everywhere("openai_messages", "Continue", "~/.continue/sessions"),
 )
 
-# How to come by the logs of programs that keep none on the machine, or none in one place.
+# The way to get the logs of programs that keep none on the machine, or none in one place.
 BY_HAND: Final[Mapping[str, str]] = {
     "aider": ".aider.chat.history.md in the folder of each project",
     "ai_sdk": "where the program that uses the library stores its messages",
@@ -149,32 +149,36 @@ BY_HAND: Final[Mapping[str, str]] = {
 
 
 def this_system() -> System:
-    """The system that this process runs on."""
-    known: dict[str, System] = {"darwin": "macos", "win32": "windows"}
-    return known.get(sys.platform, "linux")
+    """Return the system that this process runs on."""
+    systems: dict[str, System] = {"darwin": "macos", "win32": "windows"}
+    return systems.get(sys.platform, "linux")
 
 
 def places_of(form: str) -> list[Place]:
-    """Where programs keep logs of the format."""
+    """Return the places of the format's logs."""
     return [place for place in PLACES if place.format == form]
 
 
-def find_places(formats: Iterable[str] = (), system: System | None = None) -> list[Found]:
-    """The places that are there, of these formats or of all; none twice."""
-    chosen = set(formats)
-    found: dict[Path, Found] = {}
-    for place in PLACES:
-        if not chosen or place.format in chosen:
-            for path in _paths(place.pattern(system or this_system())):
-                found.setdefault(path, Found(place, path))
-    return list(found.values())
+def find_places(formats: Iterable[str] = (), system: System | None = None) -> list[FoundPlace]:
+    """Return the places of programs' logs that exist on this machine, none twice.
 
-
-def _paths(pattern: str) -> Iterator[Path]:
-    """The files and folders that a pattern stands for; nothing in it but its own `*` is one."""
-    for name, default in _DEFAULTS.items():
-        folder = read_variable(name) or default
-        pattern = pattern.replace(f"{{{name}}}", glob.escape(folder))
+    Args:
+        formats: Formats whose places to look for; none means all.
+        system: System whose places to look for; by default the one that this process runs on.
+    """
+    wanted_formats = set(formats)
     home = glob.escape(str(Path.home()))
-    whole = home + pattern[1:] if pattern.startswith("~") else pattern
-    yield from (Path(path) for path in sorted(glob.glob(whole)))  # noqa: PTH207
+    places: dict[Path, FoundPlace] = {}
+    for place in PLACES:
+        if wanted_formats and place.format not in wanted_formats:
+            continue
+        pattern = place.pattern(system or this_system())
+        # Only the table's own `*` is a wildcard: a folder's name may hold brackets.
+        for name, default in _DEFAULTS.items():
+            folder = read_variable(name) or default
+            pattern = pattern.replace(f"{{{name}}}", glob.escape(folder))
+        if pattern.startswith("~"):
+            pattern = home + pattern[1:]
+        for path in map(Path, sorted(glob.glob(pattern))):  # noqa: PTH207
+            places.setdefault(path, FoundPlace(place, path))
+    return list(places.values())

@@ -1,10 +1,10 @@
-"""What every reader works with: its source's records and lines, the counting, the building."""
+"""The tools that every reader works with: records and lines of a log, counting, building."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from memsense.ingest.branches import living_lines
+from memsense.ingest.branches import find_current_branch
 from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import Broken, Record, scan_json
@@ -19,13 +19,16 @@ from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"
 INJECTED = "injected context"
-_INVISIBLE = "\ufeff\x00 \t\r\n"
 NO_MESSAGES = "conversation without messages"
+
+# Files joined with `cat` keep the byte order mark of each part, and a crash pads a log with NULs:
+# both stand at the edges of texts, and neither is a word.
+_INVISIBLE = "\ufeff\x00 \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecord:
-    """A JSON object of a log and where it stood."""
+    """A JSON object of a log and its position there, as in `Record`."""
 
     value: JsonObject
     line: int
@@ -43,22 +46,25 @@ class Reading:
     report: ReadReport
 
     def of_member(self, member: Source) -> "Reading":
-        """The same reading, turned to one file of a bundle."""
+        """Return the same reading for one file of a bundle."""
         return replace(self, source=member)
 
     def chunks(self) -> Iterator[str]:
-        """The source's text in pieces."""
+        """Yield the source's text in pieces; note the lines that were not valid UTF-8."""
         with self.source.opener() as stream:
-            yield from decode_chunks(stream, self._note_reencoded)
+            yield from decode_chunks(
+                stream, lambda line: self.report.reencoded_lines.add(self.source.label, line)
+            )
 
     def lines(self) -> Iterator[str]:
-        """The source's lines, each with its end."""
+        """Yield the source's lines, each with its line end."""
         return split_lines(self.chunks())
 
     def records(self, envelope: str | None = None) -> Iterator[Record]:
-        """The source's JSON values; places that are no JSON are counted."""
+        """Yield the source's JSON values; count places that are not JSON."""
         for item in scan_json(self.chunks(), envelope):
             if isinstance(item, Broken):
+                # The last line of a log that a program is still writing is cut off: no fault.
                 reason = "cut off at the end" if item.at_end else "not JSON"
                 self.skip(reason, item.line)
                 continue
@@ -66,7 +72,7 @@ class Reading:
             yield item
 
     def objects(self, envelope: str | None = None) -> Iterator[ObjectRecord]:
-        """The source's JSON objects; other values are counted."""
+        """Yield the source's JSON objects; count other values."""
         for record in self.records(envelope):
             if isinstance(record.value, dict):
                 yield ObjectRecord(record.value, record.line, record.ordinal, record.list_number)
@@ -74,45 +80,49 @@ class Reading:
                 self.skip("not an object", record.line)
 
     def skip(self, reason: str, line: int | None = None, count: int = 1) -> None:
-        """Count a record that is not kept, at a line of this source."""
+        """Count a record that is left out, at a line of this source."""
         self.report.skip(reason, self.source.label, line, count=count)
 
     def skip_conversation(self, reason: str) -> None:
-        """Count a whole conversation that is not kept."""
+        """Count a whole conversation that is left out."""
         self.report.skip(reason, self.source.label, unit="conversation")
 
     def stamp(self, value: JsonValue) -> Stamp:
-        """Read a time; a present but unusable one is counted."""
+        """Parse a time; count one that is present but unusable."""
         stamp = parse_timestamp(value, self.options.timezone)
         if stamp.at is None and value is not None and value != "":
             self.report.unusable_times += 1
         return stamp
 
-    def keep_living(
+    def name_session(self, own_id: str | None, number: int) -> str:
+        """Return a session's own id, or its file's id with the number of its record."""
+        return own_id or f"{self.source.session_id}:{number}"
+
+    def keep_current_branch(
         self, entries: Sequence[ObjectRecord], id_key: str, parent_key: str
     ) -> Iterator[ObjectRecord]:
-        """The entries on the path to the last one, and all where the caller wants all branches."""
+        """Yield the entries on the path to the last one, or all with `all_branches`.
+
+        The others are counted as abandoned.
+        """
         ids = [identifier(entry.value.get(id_key)) for entry in entries]
         parents = [identifier(entry.value.get(parent_key)) for entry in entries]
-        living = living_lines(ids, parents)
+        current = find_current_branch(ids, parents)
         for position, entry in enumerate(entries):
-            if position in living or self.options.all_branches:
+            if position in current or self.options.all_branches:
                 yield entry
             else:
                 self.skip("abandoned branch", entry.line)
 
     def clean(self, text: str) -> str:
-        """The text as PostgreSQL can hold it; what was replaced is counted."""
+        """Return the text as PostgreSQL can store it; count replaced characters."""
         cleaned, replaced = sanitise(text)
         self.report.replaced_characters += replaced
         return cleaned
 
     def conversation(self) -> "ConversationBuilder":
-        """A new conversation to add messages to."""
+        """Return a builder for a new conversation."""
         return ConversationBuilder(reading=self)
-
-    def _note_reencoded(self, line: int) -> None:
-        self.report.reencoded_lines.add(self.source.label, line)
 
 
 @dataclass(slots=True)
@@ -139,9 +149,10 @@ class ConversationBuilder:
         stamp: Stamp = NO_TIME,
         line: int | None = None,
     ) -> None:
-        """Add a message at the end; an id seen before drops or replaces the earlier one.
+        """Add a message at the end; one with an id seen before is dropped or replaces that one.
 
-        A message whose id can't be used is counted: without it, it could not be told from others.
+        A message whose id can't be stored is counted and left out: without its id it could not
+        be recognised when the log is read again.
         """
         text, injected = strip_injected(text)
         self.reading.report.injected_blocks += injected
@@ -162,7 +173,18 @@ class ConversationBuilder:
             at=stamp.at,
             at_zone_known=stamp.zone_known,
         )
-        self._place(message, line)
+        position = self._positions.get(message.external_id) if message.external_id else None
+        if position is None:
+            if message.external_id:
+                self._positions[message.external_id] = len(self.messages)
+            self.messages.append(message)
+        elif self.messages[position].text == message.text:
+            self.reading.skip("repeated message", line)
+        else:
+            # An edited message, or a later snapshot of an answer that was being streamed: the
+            # last text counts, at the place of the first.
+            self.messages[position] = message
+            self.reading.skip("earlier version of a message", line)
 
     def remove(self, external_id: str, line: int | None = None) -> None:
         """Take back the message with this id, if it is there."""
@@ -181,17 +203,22 @@ class ConversationBuilder:
         participants: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> Iterator[Conversation]:
-        """The conversation, or none (counted) where no message was kept, or its id is no id."""
-        self._drop_removed()
+        """Yield the conversation; count it instead if it is empty or its id can't be stored."""
+        kept = (m for position, m in enumerate(self.messages) if position not in self._removed)
+        self.messages = list(kept)
         if not self.messages:
             self.reading.skip_conversation(NO_MESSAGES)
             return
-        for name, value in (("id", session_id), ("user", _owner(metadata))):
+        user = (metadata or {}).get("user_id")
+        for name, value in (("id", session_id), ("user", str(user) if user else None)):
             if value is not None and (fault := find_id_fault(value)):
                 self.reading.skip_conversation(f"conversation whose {name} {fault}")
                 return
-        self._count()
-        clean = self.reading.clean
+        report, clean = self.reading.report, self.reading.clean
+        report.conversations += 1
+        report.messages_kept += len(self.messages)
+        for message in self.messages:
+            report.note_time(message.at)
         yield Conversation(
             session_id=session_id,
             messages=tuple(self.messages),
@@ -214,60 +241,32 @@ class ConversationBuilder:
         title: str | None = None,
         participants: Sequence[str] = (),
     ) -> Iterator[Conversation]:
-        """The conversation cut at silences longer than the gap.
+        """Yield the conversation, cut at silences longer than the gap.
 
-        A part's id ends in the time of its first message, so that it stays the same when the
-        log grows. All parts share the participants of the whole.
+        All parts share the participants of the whole.
         """
         names = tuple(participants) or self.speakers()
-        used: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for part in split_at_gaps(self.messages, gap):
+            # The id ends in the time of the part's first message, not in its number: it stays the
+            # same when the chat is exported again and has grown.
             at = part[0].at
             part_id = f"{session_id}/{at:%Y-%m-%dT%H:%M}" if at else session_id
-            used[part_id] = used.get(part_id, 0) + 1
-            if used[part_id] > 1:
-                part_id = f"{part_id}#{used[part_id]}"
+            counts[part_id] = counts.get(part_id, 0) + 1
+            if counts[part_id] > 1:
+                part_id = f"{part_id}#{counts[part_id]}"
             piece = ConversationBuilder(self.reading, part)
             yield from piece.build(part_id, title=title, participants=names)
         if not self.messages:
             yield from self.build(session_id)
 
     def speakers(self) -> tuple[str, ...]:
-        """Everybody who speaks, in order of appearance."""
+        """Return everybody who speaks, in order of appearance."""
         return tuple(dict.fromkeys(m.speaker for m in self.messages if m.speaker))
-
-    def _place(self, message: Message, line: int | None) -> None:
-        known = self._positions.get(message.external_id) if message.external_id else None
-        if known is None:
-            if message.external_id:
-                self._positions[message.external_id] = len(self.messages)
-            self.messages.append(message)
-        elif self.messages[known].text == message.text:
-            self.reading.skip("repeated message", line)
-        else:
-            self.messages[known] = message
-            self.reading.skip("earlier version of a message", line)
-
-    def _drop_removed(self) -> None:
-        kept = (m for place, m in enumerate(self.messages) if place not in self._removed)
-        self.messages = list(kept)
-
-    def _count(self) -> None:
-        report = self.reading.report
-        report.conversations += 1
-        report.messages_kept += len(self.messages)
-        for message in self.messages:
-            report.note_time(message.at)
-
-
-def _owner(metadata: Mapping[str, JsonValue] | None) -> str | None:
-    """Whose conversation it is, where the log says so."""
-    owner = metadata.get("user_id") if metadata else None
-    return str(owner) if owner else None
 
 
 def split_at_gaps(messages: Sequence[Message], gap: timedelta) -> list[list[Message]]:
-    """Cut where a message comes later than the gap after the last one that has a time."""
+    """Split where a message comes later than the gap after the last one that has a time."""
     parts: list[list[Message]] = []
     last: datetime | None = None
     for message in messages:

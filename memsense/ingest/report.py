@@ -1,4 +1,8 @@
-"""Counts everything that reading met, so that nothing is dropped in silence."""
+"""The report of a run of reading: everything is counted, so that nothing is dropped in silence.
+
+Other importers lost text without a word: JSON filed as prose and reported as a success
+(MemPalace#677), 66 of 1,510 conversations stored beside `Skipped 0` (nexus-ai-chat-importer#76).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,9 +13,9 @@ Unit = Literal["message", "conversation", "file"]
 
 EXAMPLES_KEPT = 5
 NO_MESSAGE = "not a message"
-_REASONS_TOLD = 3
+_REASONS_SHOWN = 3
 _UNITS: tuple[Unit, ...] = ("message", "conversation", "file")
-# What a caller can do about a reason.
+# The option or the step that would keep what was left out for a reason.
 _REMEDIES = {
     "sidechain": "of sub-agents: --sidechains reads them",
     "abandoned branch": "on branches that were left: --all-branches reads them",
@@ -27,14 +31,14 @@ _REMEDIES = {
 
 @dataclass(slots=True)
 class Tally:
-    """How often something happened, and the first few places: (source, line)."""
+    """A count of one kind of event, and the first few places: (source, line)."""
 
     unit: Unit = "message"
     count: int = 0
     examples: list[tuple[str, int | None]] = field(default_factory=list[tuple[str, int | None]])
 
     def add(self, source: str, line: int | None, count: int = 1) -> None:
-        """Count one more time, or several at one place."""
+        """Count one event, or several at one place."""
         self.count += count
         if len(self.examples) < EXAMPLES_KEPT:
             self.examples.append((source, line))
@@ -42,15 +46,15 @@ class Tally:
 
 @dataclass(slots=True)
 class ReadReport:
-    """What one run of reading met. Readers write it, the caller shows it.
+    """The counts of one run of reading. Readers write them, the caller shows them.
 
-    `messages_kept` are in the conversations that came out; `joined` are records that became
-    part of a kept message (one answer written as several lines); every other record is in
-    `skipped` under its reason. `injected_blocks` are parts of messages that a hook or a memory had
-    put there. `seen_ids` maps a format's message ids that already came out in
-    this run to their session: a resumed session file repeats its predecessor's lines.
-    `taken_as_user` says by log whose side became the user's where people talk to each other and
-    nobody was named.
+    `messages_kept` counts the messages of the conversations that were read; `joined` counts records
+    that became part of another message (one answer written as several lines); every other record
+    is in `skipped` under its reason. `injected_blocks` counts the parts of messages that a hook or
+    a memory had put there. `detected` maps a log to its format and the reason for it.
+    `seen_ids` maps ids that this run has read to the log that had them first: a resumed session's
+    file repeats its predecessor's lines. `taken_as_user` maps a log of people to the speakers whose
+    side became the user's because the caller named nobody.
     """
 
     conversations: int = 0
@@ -71,17 +75,17 @@ class ReadReport:
 
     @property
     def messages_read(self) -> int:
-        """Every record looked at: kept, joined or skipped."""
-        return self.messages_kept + self.joined + self._count_skipped("message")
+        """The records looked at: kept, joined or skipped."""
+        return self.messages_kept + self.joined + self.count_skipped("message")
 
     @property
     def conversations_read(self) -> int:
-        """Every conversation looked at: those that came out and those skipped whole."""
-        return self.conversations + self._count_skipped("conversation")
+        """The conversations looked at: those that were read, and those skipped as a whole."""
+        return self.conversations + self.count_skipped("conversation")
 
     @property
     def skip_counts(self) -> Mapping[str, int]:
-        """How much was skipped, by reason."""
+        """The number of skipped items by reason."""
         return {reason: tally.count for reason, tally in self.skipped.items()}
 
     def skip(
@@ -93,40 +97,47 @@ class ReadReport:
         unit: Unit = "message",
         count: int = 1,
     ) -> None:
-        """Count something that is not kept, under a reason a person can read."""
+        """Count something that is left out, under a reason that people can read."""
         self.skipped.setdefault(reason, Tally(unit)).add(source, line, count)
 
+    def count_skipped(self, unit: Unit) -> int:
+        """Return how many messages, conversations or files were left out."""
+        return sum(tally.count for tally in self.skipped.values() if tally.unit == unit)
+
     def explain_nothing(self) -> str | None:
-        """Why no message was kept, and what would keep some; None where one was, or none met."""
+        """Return why no message was kept, and which option would keep some.
+
+        None if a message was kept, or if there was nothing to keep.
+        """
         if self.messages_kept:
             return None
+        # Only the smallest unit is explained: where messages were left out, the conversations
+        # that are empty for it would say the same again.
         units = {tally.unit for reason, tally in self.skipped.items() if reason != NO_MESSAGE}
         unit: Unit | None = next((one for one in _UNITS if one in units), None)
-        counted = {
+        counts = {
             reason: tally.count
             for reason, tally in self.skipped.items()
             if tally.unit == unit and reason != NO_MESSAGE
         }
-        total = sum(counted.values())
-        told = [
+        total = sum(counts.values())
+        commonest = sorted(counts.items(), key=lambda item: -item[1])[:_REASONS_SHOWN]
+        explanations = [
             f"{'all ' if count == total > 1 else ''}{count} {unit}{'s' * (count > 1)}"
             f" {_REMEDIES.get(reason, f'left out as: {reason}')}"
-            for reason, count in sorted(counted.items(), key=lambda item: -item[1])[:_REASONS_TOLD]
+            for reason, count in commonest
         ]
-        return "; ".join(told) or None
+        return "; ".join(explanations) or None
 
     def note_time(self, at: datetime | None) -> None:
-        """Widen the time span by one message's time."""
+        """Extend the time span to one message's time."""
         if at is None:
             return
         self.earliest = min(self.earliest or at, at)
         self.latest = max(self.latest or at, at)
 
     def note_user(self, source: str, name: str) -> None:
-        """Remember whose side of a log was taken for the user's."""
+        """Note whose side of a log was taken for the user's."""
         names = self.taken_as_user.setdefault(source, [])
         if name not in names:
             names.append(name)
-
-    def _count_skipped(self, unit: Unit) -> int:
-        return sum(tally.count for tally in self.skipped.values() if tally.unit == unit)

@@ -1,4 +1,4 @@
-"""The words that logs use for who speaks, in one table."""
+"""The words that logs use for who speaks: one table, so that every reader agrees on them."""
 
 from typing import Final
 
@@ -21,5 +21,5 @@ _ROLES: Final[dict[str, Role]] = {
 
 
 def role_of(word: str) -> Role | None:
-    """The role a word stands for, None where it stands for a person or nothing known."""
+    """Return the role a word stands for, or None for a person's name or an unknown word."""
     return _ROLES.get(word.strip().lower().replace("-", "_"))

@@ -1,4 +1,4 @@
-"""One log to read, wherever it is: a file, a member of an archive, stdin, a Slack export."""
+"""A log to read, wherever it is: a file, a member of an archive, stdin, a Slack export."""
 
 import hashlib
 import sqlite3
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
-# What reading the bytes of a source may raise: the file system, damaged archives and databases.
+# The errors of reading a source's bytes: of the file system, damaged archives and databases.
 UNREADABLE: tuple[type[Exception], ...] = (
     OSError,
     EOFError,
@@ -30,11 +30,11 @@ _LONGEST_PLACE = 200
 class Source:
     """One log to read: a file, a member of an archive, stdin, a database, or a Slack export.
 
-    `label` names it for people and in `Conversation.source`. `named` tells that the caller
-    gave it by name, so that a log nobody can read is the caller's error; a file found in a
-    folder may simply be something else. `opener` gives the bytes from the beginning. `members`
-    are the files of a Slack export, or of opencode's storage. `place` is the path below the root
-    that the caller gave, with a folder at least: `a/chat.txt` and `b/chat.txt` stay apart.
+    `label` names it for people and in `Conversation.source`. `named` is true if the caller gave
+    its path: then a log that no reader knows is an error, whereas a file found in a folder may
+    simply be something else. `opener` opens the bytes from the beginning. `members` are the files
+    of a Slack export, or of opencode's storage. `place` is the path below the root that the caller
+    gave, with at least one folder, so that `a/chat.txt` and `b/chat.txt` stay apart.
     """
 
     label: str
@@ -49,17 +49,16 @@ class Source:
 
     @property
     def session_id(self) -> str:
-        """The session's id where a log has none of its own: its place, else its name."""
+        """The id of a session whose log has none of its own: the log's place, else its name."""
         return self.place or place_of(self.name)
 
 
 def place_of(name: str) -> str:
-    """A path without its suffix, as the id of a session; a long one by its hash and its end.
-
-    Bytes of it that are no text stand as such: \\xff.
-    """
+    """Return a path without its suffix, as a session's id; a long one as its hash and its end."""
     path = PurePosixPath(name)
     place = str(path.with_name(path.stem)) if path.stem else name
+    # Bytes of a file name that are not UTF-8 come as lone surrogates, which PostgreSQL refuses:
+    # they are written as `\xff`.
     place = place.encode(errors="surrogateescape").decode(errors="backslashreplace")
     if len(place) <= _LONGEST_PLACE:
         return place

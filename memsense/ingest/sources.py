@@ -1,4 +1,4 @@
-"""Finds the logs behind the paths a person gives: files, folders, globs, archives, stdin."""
+"""The logs behind the paths that a caller gives: files, folders, globs, archives, stdin."""
 
 import glob
 import io
@@ -6,10 +6,9 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 from memsense.errors import IngestError
 from memsense.ingest.archives import (
@@ -37,8 +36,9 @@ from memsense.inputs import shorten
 STDIN = "-"
 STDIN_LABEL = "stdin"
 LINK = "symbolic link in a folder"
-"""Why a log is left out that isn't where it seems to be."""
+"""The reason why a link is left out: it may lead anywhere."""
 
+_SIDE_FILE = "side file of an export"
 _SUFFIXES = LOG_SUFFIXES | PACKED_SUFFIXES | DATABASE_SUFFIXES | {".zip", ".tar"}
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _BUNDLE = re.compile(r"conversations(-\d+)?\.json|group_chats\.json")
@@ -52,7 +52,7 @@ _SIDE_FILES = re.compile(
     """,
     re.VERBOSE,
 )
-# Files that tell what another one tells better, where that stands beside them.
+# Files that repeat what another file says better, where that one stands beside them.
 _BETTER = (
     (re.compile(r"api_conversation_history\.json"), "ui_messages.json"),  # Cline, Roo Code
     (re.compile(r"context(_\d{1,6})?\.jsonl"), "wire.jsonl"),  # Kimi CLI
@@ -68,42 +68,43 @@ def expand_paths(
     *,
     roots: Iterable[str | Path] = (),
 ) -> list[Source]:
-    """The logs behind files, folders, glob patterns, archives and `-` (stdin), in order.
+    """Return the logs behind files, folders, glob patterns, archives and `-` (stdin), in order.
 
     Folders are walked, oldest file first, so that a resumed session comes after the one it
-    repeats; symbolic links and special files in them are left out, as are the side files of
-    exports (counted in `report`). A folder or archive of a Slack export is one source. A link
-    is followed only where the caller names it: not in a folder, nor where a pattern matches it.
-    A log below one of the `roots` has its place there, as if that folder had been given.
-    Raises `IngestError` for a path that does not exist or is no regular file or folder, and for an
-    archive that is broken, or whose logs together are more than 50 times as large as it, or larger
-    than 16 GiB; for one such log, one that can't be unpacked piece by piece, and all that a folder
-    holds, its opener does. Archives are
-    zip, tar, tar.gz and tar.zst; a log alone may be compressed with gzip or zstd. An SQLite
-    database is one source, with all its sessions.
+    repeats; symbolic links, special files and the side files of exports are left out of them.
+    A link is followed only if the caller names it: not in a folder, nor where a pattern matches it.
+    Archives are zip, tar, tar.gz and tar.zst; a single log may be compressed with gzip or zstd. A
+    folder or archive of a Slack export is one source, as is an SQLite database with its sessions.
+
+    Args:
+        paths: Files, folders, patterns and archives.
+        report: Counts what is left out.
+        roots: A log below one of these folders is named by its path there, as if that folder had
+            been given.
+
+    Raises:
+        IngestError: If a path does not exist or is no regular file or folder; if an archive is
+            broken, or its logs together are larger than 16 GiB or than 50 times the archive. A log
+            of an archive that is too large for itself, and whatever can't be unpacked in a folder,
+            raises when its source is opened, so that the other logs can be read.
     """
     walk = _Walk(report or ReadReport(), [Path(root).resolve() for root in roots])
     return [source for path in paths for source in walk.expand(str(path))]
 
 
 class _Walk:
+    """A walk over the paths of one call, with the root that was given for the current one."""
+
     def __init__(self, report: ReadReport, roots: Sequence[Path]) -> None:
         self._report = report
         self._roots = sorted(roots, key=lambda root: len(root.parts))
         self._root = Path()
 
-    def _place(self, path: Path) -> str:
-        """The path below the root that was given, with at least the folder that it is in."""
-        absolute = path.absolute()
-        below = next((root for root in self._roots if root in absolute.parents), self._root)
-        parts = absolute.relative_to(below).parts if below in absolute.parents else (path.name,)
-        folder = absolute.parent.name
-        return place_of("/".join(parts if len(parts) > 1 or not folder else (folder, *parts)))
-
-    def expand(self, given: str) -> Iterator[Source]:
-        if given == STDIN:
+    def expand(self, path_or_pattern: str) -> Iterator[Source]:
+        """Return the logs behind one path, pattern or `-`."""
+        if path_or_pattern == STDIN:
             return self._stdin()
-        path = Path(given)
+        path = Path(path_or_pattern)
         self._root = path.absolute()
         try:
             if path.is_dir():
@@ -111,18 +112,25 @@ class _Walk:
             if path.is_file():
                 return self._file(path, named=True)
             if path.exists():
-                raise IngestError(f"{given}: not a regular file or a folder")
+                # A pipe or a device: reading it might never end.
+                raise IngestError(f"{path_or_pattern}: not a regular file or a folder")
         except OSError as error:  # such as a name that no file system holds
-            raise IngestError(f"{shorten(given)}: {error.strerror}") from error
-        return self._pattern(given)
+            raise IngestError(f"{shorten(path_or_pattern)}: {error.strerror}") from error
+        return self._pattern(path_or_pattern)
 
-    def _pattern(self, given: str) -> Iterator[Source]:
-        matches = sorted(glob.glob(given, recursive=True)) if glob.has_magic(given) else []  # noqa: PTH207
+    def _pattern(self, pattern: str) -> Iterator[Source]:
+        has_magic = glob.has_magic(pattern)
+        matches = sorted(glob.glob(pattern, recursive=True)) if has_magic else []  # noqa: PTH207
         if not matches:
-            raise IngestError(f"{given}: no such file or folder")
+            raise IngestError(f"{pattern}: no such file or folder")
+        parts = Path(pattern).parts
+        literal = next(index for index, part in enumerate(parts) if glob.has_magic(part))
         for match in map(Path, matches):
-            if _passes_link(match, Path(given)):
-                self._leave_out(LINK, match)
+            # A link in the part of the path that the caller wrote out is meant; one that a wildcard
+            # stands for is not.
+            path_and_parents = [*match.parents[::-1], match]
+            if any(path.is_symlink() for path in path_and_parents if len(path.parts) > literal):
+                self._leave_out(LINK, str(match))
             elif match.is_dir():
                 self._root = match.absolute()
                 yield from self._folder(match)
@@ -134,21 +142,27 @@ class _Walk:
             with path.open("rb") as stream:
                 kind = kind_of(stream)
                 stream.seek(0)
-                holds_tables = is_database(stream.read(SIGNATURE_BYTES))
+                has_tables = is_database(stream.read(SIGNATURE_BYTES))
         except OSError as error:
             raise IngestError(f"{path}: can't be read ({error.strerror})") from error
-        size, place = path.stat().st_size, self._place(path)
+        size = path.stat().st_size
+        # The place is the path below the root, with at least the folder that the file is in.
+        absolute = path.absolute()
+        root = next((root for root in self._roots if root in absolute.parents), self._root)
+        parts = absolute.relative_to(root).parts if root in absolute.parents else (path.name,)
+        folder = absolute.parent.name
+        place = place_of("/".join(parts if len(parts) > 1 or not folder else (folder, *parts)))
         if kind is not None:
             packed = Packed(
                 label=str(path), name=path.name, place=place, size=size, file=path, kind=kind
             )
-            yield from self._packed(packed, named=named)
+            yield from self._archive(packed, named=named)
             return
         yield Source(
             label=str(path),
             name=path.name,
-            kind="database" if holds_tables else "file",
-            opener=Sessions(path).open if holds_tables else partial(_open_file, path),
+            kind="database" if has_tables else "file",
+            opener=Sessions(path).open if has_tables else partial(_open_file, path),
             path=path,
             size=size,
             named=named,
@@ -156,52 +170,50 @@ class _Walk:
         )
 
     def _folder(self, folder: Path) -> Iterator[Source]:
-        if _is_slack_folder(folder):
-            yield self._slack_folder(folder)
+        has_names = any((folder / name).is_file() for name in ("users.json", "channels.json"))
+        if has_names and any(_DAY_FILE.fullmatch(path.name) for path in folder.glob("*/*.json")):
+            yield _bundle("slack", str(folder), self._members(folder))
             return
         if all((folder / name).is_dir() for name in _OPENCODE):
-            yield self._opencode_folder(folder)
+            members = [member for name in _OPENCODE for member in self._members(folder, name)]
+            yield _bundle("opencode", str(folder), members)
             return
         entries = [entry for entry in folder.iterdir() if not self._is_left_out(entry)]
-        for entry in sorted(entries, key=_age_then_name):
+        # Folders first, then files from the oldest, by name where they are of the same age.
+        entries.sort(key=lambda e: (0 if e.is_dir() else e.stat().st_mtime_ns, e.name))
+        for entry in entries:
             if entry.is_dir():
                 yield from self._folder(entry)
-            else:
-                yield from self._found(entry)
-
-    def _found(self, path: Path) -> Iterator[Source]:
-        """A folder's file: one that can't be unpacked stops no other, its opener tells."""
-        try:
-            yield from self._file(path, named=False)
-        except IngestError as error:
-            opener = partial(_refuse, str(error))
-            yield Source(label=str(path), name=path.name, opener=opener, path=path)
+                continue
+            try:
+                yield from self._file(entry, named=False)
+            except IngestError as error:
+                # One broken archive must not stop the folder's other logs: opening it raises.
+                opener = partial(_refuse, str(error))
+                yield Source(label=str(entry), name=entry.name, opener=opener, path=entry)
 
     def _is_left_out(self, entry: Path) -> bool:
+        """Return whether a folder's entry is no log; count it, unless it is a side folder."""
         if entry.is_symlink():
             reason = LINK
         elif entry.is_dir():
             return entry.name in _SIDE_FOLDERS
         elif not entry.is_file():
             reason = "not a regular file"
-        elif _SIDE_FILES.fullmatch(entry.name) or _repeats_another(entry):
-            reason = "side file of an export"
+        elif _SIDE_FILES.fullmatch(entry.name) or any(
+            pattern.fullmatch(entry.name) and (entry.parent / better).is_file()
+            for pattern, better in _BETTER
+        ):
+            reason = _SIDE_FILE
         elif not _can_be_log(entry):
             reason = "file of another kind"
         else:
             return False
-        self._leave_out(reason, entry)
+        self._leave_out(reason, str(entry))
         return True
 
-    def _leave_out(self, reason: str, path: Path) -> None:
-        self._report.skip(reason, str(path), unit="file")
-
-    def _slack_folder(self, folder: Path) -> Source:
-        return _slack_source(str(folder), self._members(folder))
-
-    def _opencode_folder(self, folder: Path) -> Source:
-        members = [member for name in _OPENCODE for member in self._members(folder, name)]
-        return replace(_slack_source(str(folder), members), kind="opencode")
+    def _leave_out(self, reason: str, label: str) -> None:
+        self._report.skip(reason, label, unit="file")
 
     def _members(self, folder: Path, below: str = ".") -> list[Source]:
         return [
@@ -216,16 +228,17 @@ class _Walk:
         ]
 
     def _json_files(self, folder: Path) -> Iterator[Path]:
-        """The JSON files at any depth; links are counted, whatever they lead to."""
+        """Yield the JSON files at any depth; count links, wherever they lead."""
         for entry in folder.iterdir():
             if entry.is_symlink():
-                self._leave_out(LINK, entry)
+                self._leave_out(LINK, str(entry))
             elif entry.is_dir():
                 yield from self._json_files(entry)
             elif entry.suffix == ".json" and entry.is_file():
                 yield entry
 
     def _stdin(self) -> Iterator[Source]:
+        # A stream can be read once only, and is read twice: to recognise it, then as its format.
         spool = cast("BinaryIO", Spool(max_size=SPOOL_BYTES))
         shutil.copyfileobj(sys.stdin.buffer, spool)
         size = spool.tell()
@@ -239,32 +252,32 @@ class _Walk:
                 file=spool,
                 kind=kind,
             )
-            yield from self._packed(packed, named=True)
+            yield from self._archive(packed, named=True)
             return
         opener = partial(rewound, spool)
         yield Source(label=STDIN_LABEL, name=STDIN_LABEL, kind="stdin", opener=opener, size=size)
 
-    def _packed(self, packed: Packed, *, named: bool) -> Iterator[Source]:
+    def _archive(self, packed: Packed, *, named: bool) -> Iterator[Source]:
         members = list_members(packed, self._report)
         if members is None:
             yield single_log(packed, named=named)
             return
-        if _is_slack_listing([member.name for member in members]):
-            yield _slack_source(packed.label, members)
+        names = [PurePosixPath(member.name).name for member in members]
+        has_names = "users.json" in names or "channels.json" in names
+        if has_names and any(map(_DAY_FILE.fullmatch, names)):
+            yield _bundle("slack", packed.label, members)
             return
-        chosen = list(self._choose_members(members))
-        if named and not chosen:
-            raise IngestError(f"{packed.label}: no conversation log in this archive")
-        yield from chosen
-
-    def _choose_members(self, members: Sequence[Source]) -> Iterator[Source]:
-        """The bundle files of an account export where there are some, else every log."""
-        bundles = [member for member in members if _BUNDLE.fullmatch(_base(member.name))]
+        # An account's export has its conversations in bundles, beside many other files.
+        bundles = [m for m, name in zip(members, names, strict=True) if _BUNDLE.fullmatch(name)]
+        logs: list[Source] = []
         for member in bundles or members:
-            if _SIDE_FILES.fullmatch(_base(member.name)):
-                self._report.skip("side file of an export", member.label, unit="file")
+            if _SIDE_FILES.fullmatch(PurePosixPath(member.name).name):
+                self._leave_out(_SIDE_FILE, member.label)
             else:
-                yield member
+                logs.append(member)
+        if named and not logs:
+            raise IngestError(f"{packed.label}: no conversation log in this archive")
+        yield from logs
 
 
 def _open_file(path: Path) -> BinaryIO:
@@ -275,56 +288,22 @@ def _refuse(reason: str) -> BinaryIO:
     raise IngestError(reason)
 
 
-def _slack_source(label: str, members: Sequence[Source]) -> Source:
+def _bundle(kind: Literal["slack", "opencode"], label: str, members: Sequence[Source]) -> Source:
     return Source(
         label=label,
         name=Path(label).name,
-        kind="slack",
+        kind=kind,
         opener=io.BytesIO,
         size=sum(member.size or 0 for member in members),
         members=members,
     )
 
 
-def _repeats_another(entry: Path) -> bool:
-    """Whether it tells what another file beside it tells, in more words or fewer."""
-    better = next((name for known, name in _BETTER if known.fullmatch(entry.name)), None)
-    return better is not None and (entry.parent / better).is_file()
-
-
 def _can_be_log(path: Path) -> bool:
-    """Whether a file in a folder is looked at: by its suffix, and that below a compression's."""
+    """Return whether a folder's file is looked at: by its suffix, also below a compression's."""
     suffix = path.suffix.lower()
     if is_activity_page(path.name):
         return True
     if suffix in (".gz", ".zst"):
         return Path(path.stem).suffix.lower() in LOG_SUFFIXES | {".tar"}
     return suffix in _SUFFIXES
-
-
-def _passes_link(match: Path, pattern: Path) -> bool:
-    """Whether the match is reached through a link that a wildcard of the pattern stands for."""
-    parts = pattern.parts
-    literal = next(index for index, part in enumerate(parts) if glob.has_magic(part))
-    found = [*match.parents[::-1], match]
-    return any(path.is_symlink() for path in found if len(path.parts) > literal)
-
-
-def _is_slack_folder(folder: Path) -> bool:
-    sides = any((folder / name).is_file() for name in ("users.json", "channels.json"))
-    return sides and any(_DAY_FILE.fullmatch(path.name) for path in folder.glob("*/*.json"))
-
-
-def _is_slack_listing(names: Sequence[str]) -> bool:
-    bases = {_base(name) for name in names}
-    return bool(bases & {"users.json", "channels.json"}) and any(
-        _DAY_FILE.fullmatch(base) for base in bases
-    )
-
-
-def _base(name: str) -> str:
-    return PurePosixPath(name).name
-
-
-def _age_then_name(path: Path) -> tuple[int, str]:
-    return (0 if path.is_dir() else path.stat().st_mtime_ns, path.name)

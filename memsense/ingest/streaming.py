@@ -1,4 +1,4 @@
-"""Streams a source's conversations through the reader that fits it."""
+"""The stream of a source's conversations, through the reader that fits it."""
 
 from collections.abc import Iterator
 
@@ -19,16 +19,32 @@ GUESSED = "only looks like a conversation (--guessed reads it)"
 def read_source(
     source: Source, options: ReadOptions | None = None, report: ReadReport | None = None
 ) -> Iterator[Conversation]:
-    """The source's conversations, in its order, one at a time.
+    """Yield a source's conversations in its order, one at a time.
 
-    Raises `IngestError`, on first use, for a log that can't be opened or that no reader knows,
-    and at the end for one in which nothing at all could be read. A log with readable records
-    but no message worth keeping yields nothing and is told in the report, as does one found in a
-    folder or archive that is only guessed to be a conversation.
+    A log with readable records but no message worth keeping yields nothing and is counted in the
+    report, as is a log found in a folder or archive that is only guessed to be a conversation.
+
+    Args:
+        source: The log, from `expand_paths`.
+        options: How to read it; the defaults detect the format.
+        report: Counts of the whole run, to add to. Pass the same one for all logs of a run, so
+            that a session resumed in a second file is recognised.
+
+    Raises:
+        IngestError: At the first conversation, if the log can't be opened or no reader knows it; at
+            the end, if nothing in it could be read.
     """
     options = options or ReadOptions()
     report = report if report is not None else ReadReport()
-    detection = _choose(source, options)
+    if options.format is not None:
+        if options.format not in READERS:
+            formats = ", ".join(READERS)
+            raise IngestError(f"unknown format {options.format!r}; the formats are {formats}")
+        detection = Detection(options.format, "chosen by the caller")
+    elif options.columns:
+        detection = Detection("rows", "columns were chosen by the caller")
+    else:
+        detection = detect(source)
     if detection is None:
         report.skip(NO_LOG, source.label, unit="file")
         return
@@ -42,35 +58,27 @@ def read_source(
         yield from _note_users(reading, READERS[detection.format].read(reading))
     except UNREADABLE as error:
         raise IngestError(f"{source.label}: reading broke off ({error})") from error
+    # Silence would look like success: a log of which no record was read is an error.
     if report.records == before:
         raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
 
 
 def _note_users(reading: Reading, conversations: Iterator[Conversation]) -> Iterator[Conversation]:
-    """The conversations; of people's, the report learns who is taken for the user."""
-    chosen, label = reading.options.user_speaker, reading.source.label
-    missed: dict[str, None] | None = {} if chosen else None
+    """Yield the conversations; note in the report whose side of a log of people is the user's."""
+    user, label = reading.options.user_speaker, reading.source.label
+    # The speakers met so far, for the warning; None once the user's name is among them, or an
+    # assistant speaks.
+    others: dict[str, None] | None = {} if user else None
     for conversation in conversations:
         if any(message.role in ("user", "assistant") for message in conversation.messages):
-            missed = None
-        elif chosen is None and conversation.participants:
+            others = None
+        elif user is None and conversation.participants:
             reading.report.note_user(label, conversation.participants[0])
-        elif chosen in conversation.participants:
-            missed = None
-        elif missed is not None:
-            missed.update(dict.fromkeys(conversation.participants))
+        elif user in conversation.participants:
+            others = None
+        elif others is not None:
+            others.update(dict.fromkeys(conversation.participants))
         yield conversation
-    if missed:
-        names = ", ".join(list(missed)[:_NAMES_SHOWN])
-        reading.report.warnings.append(f"{label}: {chosen} says nothing in it; there speak {names}")
-
-
-def _choose(source: Source, options: ReadOptions) -> Detection | None:
-    if options.format is not None:
-        if options.format not in READERS:
-            known = ", ".join(READERS)
-            raise IngestError(f"no format is called {options.format!r}; known are {known}")
-        return Detection(options.format, "chosen by the caller")
-    if options.columns:
-        return Detection("rows", "columns were chosen by the caller")
-    return detect(source)
+    if others:
+        names = ", ".join(list(others)[:_NAMES_SHOWN])
+        reading.report.warnings.append(f"{label}: {user} says nothing in it; the speakers: {names}")

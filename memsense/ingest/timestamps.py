@@ -1,8 +1,7 @@
-"""Reads every way a log writes a time; what is implausible becomes "no time", never a guess."""
+"""Times as logs write them; an implausible one becomes "no time", never a guess."""
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -11,7 +10,7 @@ from memsense.types import JsonValue
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 END = _EPOCH + timedelta(seconds=1e10)
-"""When epoch seconds get an eleventh digit, in 2286. Programs write later times for "no time"."""
+"""The moment in 2286 when epoch seconds get another digit; programs write later for "no time"."""
 # (lowest, highest, units in a second): seconds, milliseconds, microseconds, nanoseconds.
 _EPOCH_UNITS = (
     (1e9, 1e10, 1),
@@ -22,9 +21,11 @@ _EPOCH_UNITS = (
 _LONGEST = 64
 _NUMBER = re.compile(r"\s*\d{9,19}(\.\d{0,12})?\s*")
 _WRITTEN_UTC = re.compile(r"(?<!\s)\s*(?:UTC|GMT)$", re.IGNORECASE)
+# LongMemEval: 2023/05/20 (Sat) 02:21.
 _SLASHED = re.compile(
     r"(\d{4})/(\d{1,2})/(\d{1,2})(?:\s+\([^)]{1,12}\))?(?:[\sT]+(\d{1,2}):(\d{2})(?::(\d{2}))?)?"
 )
+# LoCoMo: 1:56 pm on 8 May, 2023.
 _SPOKEN = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])\.?\s?m\.?\s+on\s+(\d{1,2})\s+([A-Za-z]{3,9}),?\s+(\d{4})",
     re.IGNORECASE,
@@ -34,7 +35,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A time as a log gave it: aware, or None; `zone_known` is False where UTC was assumed."""
+    """A time of a log: aware, or None; `zone_known` is False where UTC was assumed."""
 
     at: datetime | None = None
     zone_known: bool = True
@@ -44,21 +45,38 @@ NO_TIME = Stamp()
 
 
 def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
-    """Read an epoch number (s, ms, µs, ns), ISO 8601, or one of the benchmarks' spellings.
+    """Parse an epoch number (s, ms, µs, ns), ISO 8601, or one of the benchmarks' spellings.
 
     A time without a zone is taken to be in `zone` (then known), else in UTC (then unknown).
-    Anything before 1990 or after 2286, and anything unreadable, is `NO_TIME`. A time that is
-    yet to come stays: the log's clock was wrong, and its times still give the order.
+    Anything before 1990 or after 2286, and anything unreadable, is `NO_TIME`. A time in the
+    future stays: the log's clock was wrong, and its times still give the order.
     """
     try:
-        stamp = _parse(value, zone)
-        return stamp if stamp.at is None or is_plausible(stamp.at) else NO_TIME
+        if isinstance(value, bool) or value is None:
+            return NO_TIME
+        if isinstance(value, int | float):
+            return Stamp(_from_epoch(value))
+        if not isinstance(value, str) or len(value) > _LONGEST:
+            return NO_TIME
+        if _NUMBER.fullmatch(value):
+            return Stamp(_from_epoch(float(value) if "." in value else int(value)))
+        naive_or_aware = _parse_text(value.strip())
+        if naive_or_aware.tzinfo is None:
+            return localise(naive_or_aware, zone)
+        at = naive_or_aware.astimezone(UTC)
+        return Stamp(at) if is_plausible(at) else NO_TIME
     except (ValueError, OverflowError):
         return NO_TIME
 
 
+def epoch_seconds(value: JsonValue) -> float:
+    """Return a time as seconds since 1970, to sort by; 0 where there is none."""
+    at = parse_timestamp(value).at
+    return at.timestamp() if at else 0.0
+
+
 def localise(naive: datetime, zone: tzinfo | None) -> Stamp:
-    """Give a wall-clock time its zone, or UTC with the zone marked unknown."""
+    """Give a wall-clock time its zone, or UTC with the zone marked as unknown."""
     try:
         stamp = Stamp(naive.replace(tzinfo=zone or UTC).astimezone(UTC), zone is not None)
     except (ValueError, OverflowError):
@@ -67,23 +85,8 @@ def localise(naive: datetime, zone: tzinfo | None) -> Stamp:
 
 
 def is_plausible(at: datetime) -> bool:
-    """Whether a clock can have shown it, right or wrong: from 1990 to 2286."""
+    """Return whether a clock can have shown this time, right or wrong: from 1990 to 2286."""
     return EARLIEST <= at < END
-
-
-def _parse(value: JsonValue, zone: tzinfo | None) -> Stamp:
-    if isinstance(value, bool) or value is None:
-        return NO_TIME
-    if isinstance(value, int | float):
-        return Stamp(_from_epoch(value))
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return NO_TIME
-    if _NUMBER.fullmatch(value):
-        return Stamp(_from_epoch(float(value) if "." in value else int(value)))
-    naive_or_aware = _read_words(value.strip())
-    if naive_or_aware.tzinfo is not None:
-        return Stamp(naive_or_aware.astimezone(UTC))
-    return localise(naive_or_aware, zone)
 
 
 def _from_epoch(number: float) -> datetime | None:
@@ -91,33 +94,22 @@ def _from_epoch(number: float) -> datetime | None:
         return None
     for low, high, units in _EPOCH_UNITS:
         if low <= number < high:
-            return _EPOCH + timedelta(microseconds=round(number * (1_000_000 / units)))
+            at = _EPOCH + timedelta(microseconds=round(number * (1_000_000 / units)))
+            return at if is_plausible(at) else None
     return None
 
 
-def _read_words(text: str) -> datetime:
-    """Read a written time; `ValueError` where it is none."""
-    for pattern, build in _SPELLINGS:
-        if match := pattern.fullmatch(text):
-            return build(match)
+def _parse_text(text: str) -> datetime:
+    """Parse a written time; raise `ValueError` if it is none."""
+    if match := _SLASHED.fullmatch(text):
+        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+        return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 (the caller adds it)
+    if match := _SPOKEN.fullmatch(text):
+        hour, minute, half, day, month, year = match.groups()
+        month_number = _MONTHS.index(month[:3].lower()) + 1
+        hour_of_day = int(hour) % 12 + (12 if half.lower() == "p" else 0)
+        return datetime(int(year), month_number, int(day), hour_of_day, int(minute))  # noqa: DTZ001
+    # fromisoformat refuses a zone that is written as a word.
     if _WRITTEN_UTC.search(text):
         text = _WRITTEN_UTC.sub("+00:00", text)
     return datetime.fromisoformat(text)
-
-
-def _from_slashed(match: re.Match[str]) -> datetime:
-    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
-    return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 (the caller adds the zone)
-
-
-def _from_spoken(match: re.Match[str]) -> datetime:
-    hour, minute, half, day, month, year = match.groups()
-    month_number = _MONTHS.index(month[:3].lower()) + 1
-    hour_of_day = int(hour) % 12 + (12 if half.lower() == "p" else 0)
-    return datetime(int(year), month_number, int(day), hour_of_day, int(minute))  # noqa: DTZ001
-
-
-_SPELLINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], datetime]], ...] = (
-    (_SLASHED, _from_slashed),
-    (_SPOKEN, _from_spoken),
-)

@@ -1,4 +1,7 @@
-"""Typed looks into JSON of unknown shape: a wrong type reads as absent, never as an error."""
+"""Typed access to JSON of unknown shape: a wrong type reads as absent, never as an error.
+
+Every log has a record somewhere whose `message` is a string or whose `content` is null.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
@@ -9,34 +12,35 @@ JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 
 def mapping(value: JsonValue) -> JsonObject:
-    """The object itself, or an empty one."""
+    """Return the object itself, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def sequence(value: JsonValue) -> Sequence[JsonValue]:
-    """The list itself, or an empty one."""
+    """Return the list itself, or an empty one."""
     return value if isinstance(value, list) else ()
 
 
 def string(value: JsonValue) -> str:
-    """The string itself, or an empty one."""
+    """Return the string itself, or an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def objects(value: JsonValue) -> list[JsonObject]:
-    """The objects of a list, other items left out."""
+    """Return the objects of a list, without its other items."""
     return [item for item in sequence(value) if isinstance(item, dict)]
 
 
 def reach(value: JsonValue, *keys: str) -> JsonValue:
-    """The value at a path of keys, None where the path breaks."""
+    """Return the value at a path of keys, or None where the path breaks."""
     for key in keys:
         value = mapping(value).get(key)
     return value
 
 
 def identifier(value: JsonValue) -> str | None:
-    """An id as text: a non-blank string, or a whole number."""
+    """Return an id as text: a non-blank string, or a whole number."""
+    # A bool is an int in Python, and no id.
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -45,6 +49,16 @@ def identifier(value: JsonValue) -> str | None:
 
 
 def first_identifier(record: JsonObject, *keys: str) -> str | None:
-    """The first of the keys that holds an id."""
-    found = (identifier(record.get(key)) for key in keys)
-    return next((value for value in found if value is not None), None)
+    """Return the id under the first of the keys that holds one."""
+    ids = (identifier(record.get(key)) for key in keys)
+    return next((value for value in ids if value is not None), None)
+
+
+def first_string(record: JsonObject, keys: Sequence[str]) -> str:
+    """Return the text under the first of the keys that holds one; empty if none does."""
+    return next((text for key in keys if (text := string(record.get(key)))), "")
+
+
+def first_value(record: JsonObject, keys: Sequence[str]) -> JsonValue:
+    """Return the value under the first of the keys that is present and not null."""
+    return next((record[key] for key in keys if record.get(key) is not None), None)

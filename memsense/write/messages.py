@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf
 
 from memsense.errors import InvalidInputError
 from memsense.ingest import Stamp
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
 from memsense.ingest.roles import role_of
@@ -144,7 +144,7 @@ def _read_content(fields: Mapping[str, object]) -> object:
             if "type" not in attributes:
                 raise refused(f"content.{place} must be a text or a part with a type", part)
             parts.append(attributes)
-    return joined_text(cast("Any", parts))
+    return content_text(cast("Any", parts))
 
 
 def _read_time(fields: Mapping[str, object]) -> object:

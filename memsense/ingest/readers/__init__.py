@@ -1,7 +1,7 @@
 """The readers of all formats, in the order in which detection asks them.
 
-A new format is a module here with a `READER`, and a line in `READERS`: before any reader whose
-`sniff` would also take it.
+A new format is a module here with a `READER`, and a line in `READERS`, before any reader whose
+`sniff` would also recognise it.
 """
 
 from collections.abc import Mapping

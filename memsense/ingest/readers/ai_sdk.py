@@ -1,11 +1,11 @@
-"""Message lists of two agent libraries: UIMessages of the AI SDK, and Pydantic AI's history."""
+"""Reader of two agent libraries' message lists: UIMessages of the AI SDK, Pydantic AI's history."""
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text, named_file
+from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
@@ -16,11 +16,12 @@ from memsense.ingest.values import (
     sequence,
     string,
 )
-from memsense.types import Conversation, JsonValue, Role
+from memsense.types import Conversation, Role
 
 _SESSION_KEYS = ("id", "chatId", "chat_id", "conversation_id", "session_id")
-_KINDS: dict[str, Role] = {"user-prompt": "user", "text": "assistant"}
-_LEFT = {
+# Pydantic AI's kinds of parts: only these two are said by somebody.
+_SPEAKERS: dict[str, Role] = {"user-prompt": "user", "text": "assistant"}
+_REASONS = {
     "system-prompt": "system message",
     "tool-return": "tool result",
     "retry-prompt": "tool result",
@@ -31,18 +32,13 @@ _LEFT = {
 }
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(_is_of_pydantic) or head.find(
-        lambda record: any(map(_is_of_pydantic, _list(record)))
-    ):
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is of one of the libraries."""
+    if head.find(_is_of_pydantic) or head.has_item("messages", _is_of_pydantic):
         return "messages of kind request or response whose parts have a part_kind"
-    if head.find(_is_ui) or head.find(lambda record: any(map(_is_ui, _list(record)))):
+    if head.find(_is_ui) or head.has_item("messages", _is_ui):
         return "messages of role and typed parts"
     return None
-
-
-def _list(record: JsonObject) -> list[JsonObject]:
-    return objects(record.get("messages"))
 
 
 def _is_of_pydantic(message: JsonObject) -> bool:
@@ -51,82 +47,68 @@ def _is_of_pydantic(message: JsonObject) -> bool:
 
 
 def _is_ui(message: JsonObject) -> bool:
-    known = role_of(string(message.get("role"))) in ("user", "assistant", "system")
-    return known and any("type" in part for part in objects(message.get("parts")))
+    has_role = role_of(string(message.get("role"))) in ("user", "assistant", "system")
+    return has_role and any("type" in part for part in objects(message.get("parts")))
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield a conversation for each list of messages, and one for the messages of no list."""
     loose: dict[int, ConversationBuilder] = {}
     for record in reading.objects():
-        if "messages" in record.value:
-            yield from _read_list(reading, record)
-        else:
+        if "messages" not in record.value:
             builder = loose.setdefault(record.list_number or 0, reading.conversation())
             _add_message(builder, record.value, record.line)
+            continue
+        builder = reading.conversation()
+        for message in objects(record.value.get("messages")):
+            _add_message(builder, message, record.line)
+        own_id = first_identifier(record.value, *_SESSION_KEYS)
+        session = reading.name_session(own_id, record.ordinal)
+        yield from builder.build(session, title=string(record.value.get("title")))
     for number, builder in loose.items():
         suffix = f":{number}" if number > 1 else ""
         yield from builder.build(reading.source.session_id + suffix)
 
 
-def _read_list(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
-    builder = reading.conversation()
-    for message in _list(record.value):
-        _add_message(builder, message, record.line)
-    known = first_identifier(record.value, *_SESSION_KEYS)
-    session = known or f"{reading.source.session_id}:{record.ordinal}"
-    yield from builder.build(session, title=string(record.value.get("title")))
-
-
 def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    if message.get("kind") in ("request", "response"):
-        for part in objects(message.get("parts")):
-            _add_part(builder, message, part, line)
-    else:
-        _add_ui(builder, message, line)
-
-
-def _add_part(
-    builder: ConversationBuilder, message: JsonObject, part: JsonObject, line: int
-) -> None:
-    """One part of Pydantic AI's messages: only what the user and the model said is a message."""
-    kind = string(part.get("part_kind"))
-    if kind not in _KINDS:
-        builder.reading.skip(_LEFT.get(kind, "not a message"), line)
-        return
-    time = part.get("timestamp", message.get("timestamp"))
-    text = "\n\n".join(piece for piece in map(_piece, _pieces(part.get("content"))) if piece)
-    builder.add(_KINDS[kind], text, stamp=builder.reading.stamp(time), line=line)
-
-
-def _pieces(content: JsonValue) -> list[JsonValue]:
-    return [content] if isinstance(content, str) else list(sequence(content))
-
-
-def _piece(piece: JsonValue) -> str:
-    return piece if isinstance(piece, str) else named_file(reach(piece, "identifier"))
-
-
-def _add_ui(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    role = role_of(string(message.get("role")))
+    reading = builder.reading
     parts = objects(message.get("parts"))
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
+    if message.get("kind") in ("request", "response"):
+        # Pydantic AI: a request holds the prompt beside system prompts and tools' results.
+        for part in parts:
+            kind = string(part.get("part_kind"))
+            if kind not in _SPEAKERS:
+                reading.skip(_REASONS.get(kind, "not a message"), line)
+                continue
+            content = part.get("content")
+            pieces = [content] if isinstance(content, str) else sequence(content)
+            texts = (
+                piece if isinstance(piece, str) else format_file(reach(piece, "identifier"))
+                for piece in pieces
+            )
+            time = part.get("timestamp", message.get("timestamp"))
+            text, stamp = join_texts(*texts), reading.stamp(time)
+            builder.add(_SPEAKERS[kind], text, stamp=stamp, line=line)
         return
-    files = [named_file(part.get("filename")) for part in parts if part.get("type") == "file"]
-    said = joined_text(message.get("parts")) or joined_text(message.get("content"))
-    text = "\n\n".join(piece for piece in (said, *files) if piece)
+    role = role_of(string(message.get("role")))
+    if role not in ("user", "assistant"):
+        reading.skip(f"{role or 'unknown'} message", line)
+        return
+    files = (format_file(part.get("filename")) for part in parts if part.get("type") == "file")
+    words = content_text(message.get("parts")) or content_text(message.get("content"))
+    text = join_texts(words, *files)
     if not text.strip():
         is_call = any("tool" in string(part.get("type")) for part in parts)
-        builder.reading.skip("tool call" if is_call else EMPTY, line)
+        reading.skip("tool call" if is_call else EMPTY, line)
         return
     time = message.get("createdAt", reach(message, "metadata", "createdAt"))
     builder.add(
         role,
         text,
         external_id=identifier(message.get("id")),
-        stamp=builder.reading.stamp(time),
+        stamp=reading.stamp(time),
         line=line,
     )
 
 
-READER = Reader(name="ai_sdk", sniff=_sniff, read=_read)
+READER = Reader(name="ai_sdk", sniff=sniff, read=read)

@@ -1,4 +1,4 @@
-"""Antigravity: the transcript of a conversation that its agent keeps, steps as JSON lines."""
+"""Reader of Antigravity: the transcript that its agent keeps, steps as JSON lines."""
 
 from collections.abc import Iterator
 from pathlib import PurePath, PurePosixPath
@@ -6,7 +6,7 @@ from pathlib import PurePath, PurePosixPath
 from memsense.ingest.head import Head
 from memsense.ingest.injected import cut_tagged
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, Reading
 from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject, objects, string
 from memsense.types import Conversation
@@ -14,26 +14,38 @@ from memsense.types import Conversation
 _GENERATED = ".system_generated"
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(_is_step):
-        return "steps with step_index, source and type"
-    return None
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Antigravity's."""
+    return "steps with step_index, source and type" if head.find(_is_step) else None
 
 
 def _is_step(record: JsonObject) -> bool:
-    told = all(isinstance(record.get(key), str) for key in ("source", "type"))
-    return told and isinstance(record.get("step_index"), int)
+    has_source = all(isinstance(record.get(key), str) for key in ("source", "type"))
+    return has_source and isinstance(record.get("step_index"), int)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a transcript."""
     builder = reading.conversation()
     for record in reading.objects():
-        _add_step(builder, record)
-    yield from builder.build(_session(reading.source))
+        step, line = record.value, record.line
+        kind, text = string(step.get("type")), string(step.get("content"))
+        stamp = reading.stamp(step.get("created_at"))
+        if kind == "USER_INPUT":
+            # Around the request the program adds the state of the editor and its settings.
+            requests, _ = cut_tagged(text, "USER_REQUEST")
+            builder.add("user", "\n\n".join(requests) or text, stamp=stamp, line=line)
+        elif kind != "PLANNER_RESPONSE":
+            reading.skip("tool result or notice", line)
+        elif text.strip():
+            builder.add("assistant", text, stamp=stamp, line=line)
+        else:
+            reading.skip("tool call" if objects(step.get("tool_calls")) else EMPTY, line)
+    yield from builder.build(_find_session_id(reading.source))
 
 
-def _session(source: Source) -> str:
-    """The conversation's folder, `brain/<id>`, above the one that the program makes for itself."""
+def _find_session_id(source: Source) -> str:
+    """Return the conversation's folder, `brain/<id>`, above the one that the program generates."""
     paths = [PurePath(source.path.absolute())] if source.path else []
     for path in (PurePosixPath(source.place), *paths):
         if _GENERATED in path.parts[1:]:
@@ -41,20 +53,4 @@ def _session(source: Source) -> str:
     return source.session_id
 
 
-def _add_step(builder: ConversationBuilder, record: ObjectRecord) -> None:
-    step, line = record.value, record.line
-    kind, text = string(step.get("type")), string(step.get("content"))
-    stamp = builder.reading.stamp(step.get("created_at"))
-    if kind == "USER_INPUT":
-        asked, _ = cut_tagged(text, "USER_REQUEST")
-        builder.add("user", "\n\n".join(asked) or text, stamp=stamp, line=line)
-    elif kind != "PLANNER_RESPONSE":
-        builder.reading.skip("tool result or notice", line)
-    elif text.strip():
-        builder.add("assistant", text, stamp=stamp, line=line)
-    else:
-        is_call = bool(objects(step.get("tool_calls")))
-        builder.reading.skip("tool call" if is_call else EMPTY, line)
-
-
-READER = Reader(name="antigravity", sniff=_sniff, read=_read)
+READER = Reader(name="antigravity", sniff=sniff, read=read)

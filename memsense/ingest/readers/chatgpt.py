@@ -1,14 +1,14 @@
-"""ChatGPT data export: a tree of nodes a conversation, of which one path was shown."""
+"""Reader of ChatGPT's data export: trees of nodes, of which one path was shown."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from memsense.ingest.branches import find_latest_leaf, other_branches, path_to_root
+from memsense.ingest.branches import find_latest_leaf, find_other_branches, path_to_root
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
-from memsense.ingest.timestamps import parse_timestamp
+from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -22,18 +22,20 @@ from memsense.ingest.values import (
 from memsense.types import Conversation, JsonValue
 
 _ENVELOPE = "conversations"
-_KEPT_TYPES = frozenset({"text", "multimodal_text", "code"})
+# `code` is kept only of what is addressed to the reader: a call to a tool has another recipient.
+_TEXT_TYPES = frozenset({"text", "multimodal_text", "code"})
 _IMAGE = "[image]"
 # Private-use groups (start, words, end) and bracketed sources that the interface shows as links.
 _CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]|【\\d+†[^】\\n]{0,80}】")
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is of a ChatGPT export."""
     if head.find(_is_conversation):
         return "conversations with a mapping of nodes"
-    if head.find(lambda record: any(map(_is_conversation, objects(record.get(_ENVELOPE))))):
+    if head.has_item(_ENVELOPE, _is_conversation):
         return "a list of conversations with a mapping of nodes"
-    if head.find(lambda record: any(map(_is_group_chat, objects(record.get("chats"))))):
+    if head.has_item("chats", _is_group_chat):
         return "group chats with messages"
     return None
 
@@ -47,7 +49,8 @@ def _is_group_chat(chat: JsonObject) -> bool:
     return any("role" in message for message in objects(chat.get("messages")))
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the shown path of each conversation; with `all_branches` the other branches too."""
     for record in reading.objects(envelope=_ENVELOPE):
         if isinstance(record.value.get("chats"), list):
             for chat in objects(record.value["chats"]):
@@ -63,42 +66,29 @@ def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conve
         return
     nodes = {key: mapping(node) for key, node in mapping(value.get("mapping")).items()}
     parents = {key: identifier(node.get("parent")) for key, node in nodes.items()}
-    main = path_to_root(_find_leaf(value, nodes, parents), parents)
-    session = first_identifier(value, "conversation_id", "id")
-    session = session or f"{reading.source.session_id}:{record.ordinal}"
+    # The shown path ends at `current_node`, and where that is missing or dangling, at the latest
+    # leaf. The first child of each node would lead to the answer that was abandoned when another
+    # was generated (MemPalace#330).
+    leaf = identifier(value.get("current_node"))
+    if leaf is None or leaf not in nodes:
+        create_times = {
+            key: epoch_seconds(reach(node, "message", "create_time")) for key, node in nodes.items()
+        }
+        leaf = find_latest_leaf(parents, create_times) or ""
+    main = path_to_root(leaf, parents)
+    own_id = first_identifier(value, "conversation_id", "id")
+    session = reading.name_session(own_id, record.ordinal)
     yield from _build(reading, session, value, [nodes[key] for key in main], record.line)
-    if not reading.options.all_branches:
-        _skip_abandoned(reading, nodes, main, record.line)
-    else:
+    if reading.options.all_branches:
         questions = (key for key in nodes if _author(nodes[key]) == "user")
-        for leaf, path in other_branches(main, parents, questions):
+        for end, path in find_other_branches(main, parents, questions):
             branch = [nodes[key] for key in path]
-            yield from _build(reading, f"{session}/{leaf}", value, branch, record.line)
-
-
-def _skip_abandoned(
-    reading: Reading, nodes: Mapping[str, JsonObject], main: Sequence[str], line: int
-) -> None:
-    shown = set(main)
-    abandoned = sum(key not in shown and bool(_author(node)) for key, node in nodes.items())
+            yield from _build(reading, f"{session}/{end}", value, branch, record.line)
+        return
+    on_path = set(main)
+    abandoned = sum(key not in on_path and bool(_author(node)) for key, node in nodes.items())
     if abandoned:
-        reading.skip("abandoned branch", line, abandoned)
-
-
-def _find_leaf(
-    conversation: JsonObject, nodes: Mapping[str, JsonObject], parents: Mapping[str, str | None]
-) -> str:
-    """The end of the shown path: `current_node`, else the end of the latest path."""
-    current = identifier(conversation.get("current_node"))
-    if current is not None and current in nodes:
-        return current
-    times = {key: _created(node) for key, node in nodes.items()}
-    return find_latest_leaf(parents, times) or ""
-
-
-def _created(node: JsonObject) -> float:
-    at = parse_timestamp(reach(node, "message", "create_time")).at
-    return at.timestamp() if at else 0.0
+        reading.skip("abandoned branch", record.line, abandoned)
 
 
 def _build(
@@ -114,9 +104,12 @@ def _build(
         if reason := _reason_to_skip(message):
             reading.skip(reason, line)
             continue
+        # The words of code stand in `text`, all others in `parts`.
+        content = mapping(message.get("content"))
+        texts = [text for part in sequence(content.get("parts")) if (text := _part_text(part))]
         builder.add(
             "user" if _author(node) == "user" else "assistant",
-            _text(message),
+            _CITATION.sub("", "\n".join(texts) or string(content.get("text"))),
             external_id=identifier(message.get("id")) or identifier(node.get("id")),
             stamp=reading.stamp(message.get("create_time")),
             line=line,
@@ -135,33 +128,21 @@ def _author(node: JsonObject) -> str:
 def _reason_to_skip(message: JsonObject) -> str | None:
     role = string(reach(message, "author", "role"))
     kind = string(reach(message, "content", "content_type")) or "text"
+    metadata = mapping(message.get("metadata"))
     if not message:
         return "node without a message"
     if role not in ("user", "assistant"):
         return f"{role if role in ('system', 'tool') else 'unknown'} message"
-    if _is_hidden(message):
-        return "hidden message"
-    if role == "assistant" and message.get("recipient") not in (None, "all"):
-        return "tool call"
-    if kind not in _KEPT_TYPES:
-        return "thinking, context or tool output"
-    return None
-
-
-def _is_hidden(message: JsonObject) -> bool:
-    metadata = mapping(message.get("metadata"))
-    return (
+    # Nodes of weight 0 are not shown; custom instructions are the "user's" system message.
+    if (
         metadata.get("is_visually_hidden_from_conversation") is True
         or metadata.get("is_user_system_message") is True
         or message.get("weight") == 0
-    )
-
-
-def _text(message: JsonObject) -> str:
-    content = mapping(message.get("content"))
-    parts = sequence(content.get("parts"))
-    words = [text for part in parts if (text := _part_text(part))]
-    return _CITATION.sub("", "\n".join(words) or string(content.get("text")))
+    ):
+        return "hidden message"
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        return "tool call"
+    return None if kind in _TEXT_TYPES else "thinking, context or tool output"
 
 
 def _part_text(part: JsonValue) -> str:
@@ -189,8 +170,8 @@ def _read_group_chat(reading: Reading, chat: JsonObject, line: int) -> Iterator[
             stamp=reading.stamp(message.get("created_at")),
             line=line,
         )
-    session = identifier(chat.get("id")) or f"{reading.source.session_id}:{line}"
+    session = reading.name_session(identifier(chat.get("id")), line)
     yield from builder.build(session, title=string(chat.get("name")))
 
 
-READER = Reader(name="chatgpt", sniff=_sniff, read=_read)
+READER = Reader(name="chatgpt", sniff=sniff, read=read)

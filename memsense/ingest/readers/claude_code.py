@@ -1,11 +1,11 @@
-"""Claude Code sessions: JSONL lines of a session file, many of them tools and notices."""
+"""Reader of Claude Code: JSONL lines of a session file, most of them tools and notices."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memsense.ingest.branches import living_lines
+from memsense.ingest.branches import find_current_branch
 from memsense.ingest.content import text_blocks
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
@@ -28,6 +28,7 @@ _BLOCK_REASONS = {
     "redacted_thinking": "thinking",
     "image": "image without text",
 }
+# Only pairs of tags at the start of a text: inside prose they are a person's own words.
 _TAGGED = re.compile(
     r"""\s*<(command-name|command-message|command-args|command-contents
     |local-command-stdout|local-command-stderr|local-command-caveat
@@ -44,7 +45,7 @@ _NOTICES = (
 
 @dataclass(slots=True)
 class _Line:
-    """What matters of one line: its place in the chain, its words, or why it has none."""
+    """The part of a line that matters: its place in the chain, its words, or why it has none."""
 
     number: int
     uuid: str | None
@@ -58,8 +59,9 @@ class _Line:
     reason: str | None = None
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(lambda record: any(map(_is_message, objects(record.get(_ENVELOPE))))):
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Claude Code's."""
+    if head.has_item(_ENVELOPE, _is_message):
         return "loglines of a session on the web"
     if head.find(_is_message):
         return "lines of type user or assistant with sessionId or uuid and a message"
@@ -70,26 +72,28 @@ def _sniff(head: Head) -> str | None:
 
 def _is_message(record: JsonObject) -> bool:
     is_turn = string(record.get("type")) in _TYPES
-    is_named = "sessionId" in record or "uuid" in record
-    is_qwens = "parts" in mapping(record.get("message"))
-    return is_turn and is_named and isinstance(record.get("message"), dict) and not is_qwens
+    has_id = "sessionId" in record or "uuid" in record
+    # Qwen Code writes the same lines, but its messages have `parts`: they are its reader's.
+    is_qwen = "parts" in mapping(record.get("message"))
+    return is_turn and has_id and isinstance(record.get("message"), dict) and not is_qwen
 
 
 def _is_summary(record: JsonObject) -> bool:
     return record.get("type") == "summary" and "leafUuid" in record
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield a conversation for each session; with `sidechains` also for each sub-agent."""
     titles: dict[str, str] = {}
     lines: list[_Line] = []
-    for record in _records(reading):
+    for record in _session_lines(reading):
+        # A summary may describe another session: it is a title at most.
         if _is_summary(record.value):
             leaf, summary = record.value.get("leafUuid"), record.value.get("summary")
             titles[string(leaf)] = string(summary)
-        lines.append(_take_line(reading, record))
-    kept = _keep_living(reading, lines)
+        lines.append(_read_line(reading, record))
     builders: dict[str, ConversationBuilder] = {}
-    for line in _join_answers(reading, kept):
+    for line in _join_answers(reading, _keep_current(reading, lines)):
         builder = builders.setdefault(line.session, reading.conversation())
         builder.add(
             line.role,
@@ -105,8 +109,8 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         yield from builder.build(session, title=title)
 
 
-def _records(reading: Reading) -> Iterator[ObjectRecord]:
-    """The session's lines, also those that the web's export holds in one list."""
+def _session_lines(reading: Reading) -> Iterator[ObjectRecord]:
+    """Yield the session's lines, also those that the web's export holds in one list."""
     for record in reading.objects(envelope=_ENVELOPE):
         if _ENVELOPE not in record.value:
             yield record
@@ -115,59 +119,54 @@ def _records(reading: Reading) -> Iterator[ObjectRecord]:
             yield ObjectRecord(value, record.line, record.ordinal, record.list_number)
 
 
-def _take_line(reading: Reading, record: ObjectRecord) -> _Line:
+def _read_line(reading: Reading, record: ObjectRecord) -> _Line:
     value = record.value
+    message = mapping(value.get("message"))
+    is_sidechain = value.get("isSidechain") is True
     line = _Line(
         number=record.line,
         uuid=identifier(value.get("uuid")),
         parent=identifier(value.get("parentUuid")),
         session=identifier(value.get("sessionId")) or reading.source.session_id,
+        is_sidechain=is_sidechain,
     )
-    line.reason = _reason_by_type(reading, value)
-    if line.reason is None:
-        line.stamp = reading.stamp(value.get("timestamp"))
-        _take_message(line, value)
-    if value.get("isSidechain") is True:
-        line.is_sidechain = True
+    if is_sidechain:
         line.session = f"{line.session}/{identifier(value.get('agentId')) or 'sidechain'}"
-    return line
-
-
-def _reason_by_type(reading: Reading, value: JsonObject) -> str | None:
+    # First the kind of the line, by which no words of it are anybody's ...
+    flags = (reason for flag, reason in _FLAGS.items() if value.get(flag) is True)
     if string(value.get("type")) not in _TYPES:
-        return "not a message"
-    if not isinstance(value.get("message"), dict):
-        return "message is not an object"
-    if value.get("isSidechain") is True and not reading.options.sidechains:
-        return "sidechain"
-    return next((reason for flag, reason in _FLAGS.items() if value.get(flag) is True), None)
-
-
-def _take_message(line: _Line, value: JsonObject) -> None:
-    message = mapping(value.get("message"))
+        line.reason = "not a message"
+    elif not isinstance(value.get("message"), dict):
+        line.reason = "message is not an object"
+    elif is_sidechain and not reading.options.sidechains:
+        line.reason = "sidechain"
+    else:
+        line.reason = next(flags, None)
+    if line.reason is not None:
+        return line
+    # ... then the words, of which most lines have none: they are tool calls and results.
+    line.stamp = reading.stamp(value.get("timestamp"))
     line.role = "assistant" if value.get("type") == "assistant" else "user"
     line.message_id = identifier(message.get("id"))
     blocks = list(text_blocks(message.get("content")))
     if message.get("model") == "<synthetic>":
         line.reason = "API error notice"
+    elif not blocks and "content" not in message:
+        line.reason = "message without content"
     elif not blocks:
-        line.reason = _reason_without_text(message)
+        kinds = (string(block.get("type")) for block in objects(message["content"]))
+        line.reason = next((_BLOCK_REASONS[k] for k in kinds if k in _BLOCK_REASONS), EMPTY)
     elif line.role == "user":
-        line.texts = [words for block in blocks if (words := _peel(block))]
+        line.texts = [words for block in blocks if (words := _peel_tags(block))]
         line.reason = None if line.texts else "command or notice of the program"
     else:
         line.texts = blocks
+    return line
 
 
-def _reason_without_text(message: JsonObject) -> str:
-    if "content" not in message:
-        return "message without content"
-    kinds = (string(block.get("type")) for block in objects(message["content"]))
-    return next((_BLOCK_REASONS[kind] for kind in kinds if kind in _BLOCK_REASONS), EMPTY)
-
-
-def _peel(text: str) -> str:
-    """The person's words: leading tags of the program off, a command's arguments kept."""
+def _peel_tags(text: str) -> str:
+    """Return the person's words: without the program's leading tags, with a command's arguments."""
+    # Matched in place: cutting off one tag after the other would copy the text for each.
     start, arguments = 0, ""
     while match := _TAGGED.match(text, start):
         if match[1] == "command-args":
@@ -179,66 +178,62 @@ def _peel(text: str) -> str:
     return "\n".join(part for part in (arguments, rest) if part.strip())
 
 
-def _keep_living(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
-    """The lines with words that are on the living branch and new in this run."""
-    everything = reading.options.all_branches
-    living = set(range(len(lines))) if everything else _living(lines)
-    kept: list[_Line] = []
+def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines with words that are on the current branch and new in this run."""
+    current = set(range(len(lines)))
+    if not reading.options.all_branches:
+        current = _find_current(lines)
+    label = reading.source.label
+    new_lines: list[_Line] = []
     for position, line in enumerate(lines):
-        reason = line.reason or _reason_by_place(reading, line, position in living)
+        reason = line.reason
+        if reason is None and position not in current:
+            reason = "abandoned branch"
+        if reason is None and line.uuid is not None:
+            # A session that is resumed or forked goes on in a new file, which repeats the old lines
+            # under the new session's id (claude-code#89624): the first file has them.
+            first = reading.report.seen_ids.setdefault(f"{reading.format}:{line.uuid}", label)
+            reason = None if first == label else "repeated in a resumed session"
         if reason:
             reading.skip(reason, line.number)
         else:
-            kept.append(line)
-    return kept
+            new_lines.append(line)
+    return new_lines
 
 
-def _living(lines: Sequence[_Line]) -> set[int]:
-    """Positions of living lines; all lines of one answer live or go together."""
+def _find_current(lines: Sequence[_Line]) -> set[int]:
+    """Return the positions of the lines on the current branch, and of all sidechains."""
     chain = [(i, line) for i, line in enumerate(lines) if not line.is_sidechain]
     positions = [i for i, _ in chain]
-    on_path = living_lines([line.uuid for _, line in chain], [line.parent for _, line in chain])
-    living = {positions[i] for i in on_path} | (set(range(len(lines))) - set(positions))
-    answers = {lines[i].message_id for i in living} - {None}
-    return living | {i for i, line in enumerate(lines) if line.message_id in answers}
-
-
-def _reason_by_place(reading: Reading, line: _Line, is_living: bool) -> str | None:
-    if not is_living:
-        return "abandoned branch"
-    if line.uuid is None:
-        return None
-    label = reading.source.label
-    first = reading.report.seen_ids.setdefault(f"{reading.format}:{line.uuid}", label)
-    return None if first == label else "repeated in a resumed session"
+    branch = find_current_branch([line.uuid for _, line in chain], [x.parent for _, x in chain])
+    current = {positions[i] for i in branch} | (set(range(len(lines))) - set(positions))
+    # One answer is several lines, of which the chain may touch only one: they stay or go together.
+    answers = {lines[i].message_id for i in current} - {None}
+    return current | {i for i, line in enumerate(lines) if line.message_id in answers}
 
 
 def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
-    """One line an answer: the blocks of one API message come as several lines."""
-    joined: list[_Line] = []
+    """Return one line for each answer: the blocks of one API message are lines of their own."""
+    joined_lines: list[_Line] = []
     answers: dict[tuple[str, str], _Line] = {}
     for line in lines:
         if line.role != "assistant" or line.message_id is None:
-            joined.append(line)
+            joined_lines.append(line)
             continue
         first = answers.setdefault((line.session, line.message_id), line)
         if first is line or first.uuid == line.uuid:
-            joined.append(line)
-        else:
-            _merge_blocks(first.texts, line.texts)
-            reading.report.joined += 1
-    return joined
-
-
-def _merge_blocks(texts: list[str], later: Sequence[str]) -> None:
-    """Add the blocks not there yet; a longer snapshot of the last block replaces it."""
-    for text in later:
-        if text in texts:
+            joined_lines.append(line)
             continue
-        if text.startswith(texts[-1]):
-            texts[-1] = text
-        else:
-            texts.append(text)
+        # Snapshots of an answer that was being streamed repeat its blocks, the last one longer.
+        for text in line.texts:
+            if text in first.texts:
+                continue
+            if text.startswith(first.texts[-1]):
+                first.texts[-1] = text
+            else:
+                first.texts.append(text)
+        reading.report.joined += 1
+    return joined_lines
 
 
-READER = Reader(name="claude_code", sniff=_sniff, read=_read)
+READER = Reader(name="claude_code", sniff=sniff, read=read)

@@ -1,4 +1,4 @@
-"""Codex CLI rollouts: up to three layers that say the same, of which each message comes once."""
+"""Reader of Codex CLI's rollouts, whose up to three layers say each message once each."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
 
-from memsense.ingest.content import TEXT_KINDS, joined_text
+from memsense.ingest.content import TEXT_KINDS, content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ObjectRecord, Reading
+from memsense.ingest.reading import INJECTED, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, string
@@ -18,13 +18,14 @@ from memsense.types import Conversation, JsonValue, Role
 _TYPES = frozenset(
     {"session_meta", "event_msg", "response_item", "turn_context", "compacted", "world_state"}
 )
-_SPOKEN_EVENTS: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
+_EVENTS: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 _COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
-_WORDS = TEXT_KINDS | {"Text"}
+_COMPLETED_KINDS = TEXT_KINDS | {"Text"}
 _LAG = timedelta(seconds=30)
-"""What two layers say of one message they say within this time."""
+"""Longest time between the lines in which two layers say one message."""
 
 _IMAGE_TAG = re.compile(r"</?image(?: name=[^<>\n]{0,200})?>")
+# Context that the program puts before a person's words, as messages of the user.
 _INJECTED = re.compile(
     r"\s*(<((?:environment_context|user_instructions|permissions|turn_aborted|skill"
     r"|collaboration_mode|recommended_plugins|user_shell_command|subagent_notification"
@@ -34,8 +35,8 @@ _INJECTED = re.compile(
 
 
 @dataclass(slots=True)
-class _Spoken:
-    """One message, and the layers of the log that said it so far."""
+class _Utterance:
+    """One message, and the layers of the log that have said it so far."""
 
     role: Role
     text: str
@@ -44,50 +45,53 @@ class _Spoken:
     line: int
     layers: set[str]
 
+    def is_same(self, other: "_Utterance") -> bool:
+        """Return whether another layer's message is this one, with or without context around it."""
+        if self.role != other.role:
+            return False
+        apart = self.stamp.at and other.stamp.at and abs(other.stamp.at - self.stamp.at)
+        if apart and apart > _LAG:
+            return False
+        if self.text.split() == other.text.split():
+            return True
+        # An item may hold the prompt behind context that the event leaves out. Without times, equal
+        # endings prove nothing.
+        short, long = sorted((self.text.strip(), other.text.strip()), key=len)
+        return apart is not None and self.role == "user" and bool(short) and long.endswith(short)
+
 
 @dataclass(slots=True)
 class _Rollout:
     """One file's messages in turns, each begun by a user's message, and its first header."""
 
     header: JsonObject = field(default_factory=dict[str, JsonValue])
-    turns: list[list[_Spoken]] = field(default_factory=lambda: [[]])
+    turns: list[list[_Utterance]] = field(default_factory=lambda: [[]])
 
-    def take(self, spoken: _Spoken) -> bool:
-        """Add a message to its turn; False where another layer said the same just now."""
-        (layer,) = spoken.layers
-        for known in self.turns[-1]:
-            if layer not in known.layers and _are_one(known, spoken):
-                known.layers.add(layer)
-                known.text = min(known.text, spoken.text, key=len)
+    def add(self, utterance: _Utterance) -> bool:
+        """Add a message to its turn; return False if another layer has just said the same."""
+        (layer,) = utterance.layers
+        for earlier in self.turns[-1]:
+            # The same words in the same layer are said again.
+            if layer not in earlier.layers and earlier.is_same(utterance):
+                earlier.layers.add(layer)
+                earlier.text = min(earlier.text, utterance.text, key=len)
                 return False
-        if spoken.role == "user":
+        if utterance.role == "user":
             self.turns.append([])
-        self.turns[-1].append(spoken)
+        self.turns[-1].append(utterance)
         return True
 
-    def roll_back(self, turns: int) -> int:
-        """Drop the last turns; how many messages went."""
-        kept = max(1, len(self.turns) - max(turns, 0))
-        dropped = sum(len(turn) for turn in self.turns[kept:])
-        del self.turns[kept:]
+    def roll_back(self, count: int) -> int:
+        """Drop the last turns; return how many messages they had."""
+        # turns[0] holds what was said before the first user's message, and is no turn.
+        end = max(1, len(self.turns) - max(count, 0))
+        dropped = sum(len(turn) for turn in self.turns[end:])
+        del self.turns[end:]
         return dropped
 
 
-def _are_one(known: _Spoken, again: _Spoken) -> bool:
-    """Whether two layers tell one message: in the same words, or with context added to them."""
-    if known.role != again.role:
-        return False
-    apart = known.stamp.at and again.stamp.at and abs(again.stamp.at - known.stamp.at)
-    if apart and apart > _LAG:
-        return False
-    one, other = known.text.split(), again.text.split()
-    if one == other:
-        return True
-    short, long = sorted((known.text.strip(), again.text.strip()), key=len)
-    return apart is not None and known.role == "user" and bool(short) and long.endswith(short)
-
-
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is a rollout."""
     if head.find(_is_rollout_line):
         return "rollout lines of type session_meta, event_msg or response_item with a payload"
     if head.find(_is_old_header) and head.find(lambda record: record.get("type") == "message"):
@@ -103,33 +107,39 @@ def _is_old_header(record: JsonObject) -> bool:
     return "type" not in record and {"id", "timestamp", "instructions"} <= record.keys()
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a rollout, each message once.
+
+    The layers are events (`event_msg`), items (`response_item`) and completed items. Which of them
+    a log has depends on the version, and a newer program may have resumed an older one's session:
+    so no layer can be left out as a whole.
+    """
     rollout = _Rollout()
     for record in reading.objects():
-        _take(reading, rollout, record)
-    builder = reading.conversation()
-    if _is_of_subagent(rollout.header) and not reading.options.sidechains:
+        _read_line(reading, rollout, record)
+    header = rollout.header
+    is_subagent = header.get("thread_source") == "subagent" or "subagent" in mapping(
+        header.get("source")
+    )
+    if is_subagent and not reading.options.sidechains:
         reading.skip("sidechain", count=sum(map(len, rollout.turns)))
         rollout.turns.clear()
-    for spoken in chain.from_iterable(rollout.turns):
+    builder = reading.conversation()
+    for utterance in chain.from_iterable(rollout.turns):
         builder.add(
-            spoken.role,
-            spoken.text,
-            external_id=spoken.external_id,
-            stamp=spoken.stamp,
-            line=spoken.line,
+            utterance.role,
+            utterance.text,
+            external_id=utterance.external_id,
+            stamp=utterance.stamp,
+            line=utterance.line,
         )
     yield from builder.build(
-        identifier(rollout.header.get("id")) or reading.source.session_id,
-        started_at=reading.stamp(rollout.header.get("timestamp")).at,
+        identifier(header.get("id")) or reading.source.session_id,
+        started_at=reading.stamp(header.get("timestamp")).at,
     )
 
 
-def _is_of_subagent(header: JsonObject) -> bool:
-    return header.get("thread_source") == "subagent" or "subagent" in mapping(header.get("source"))
-
-
-def _take(reading: Reading, rollout: _Rollout, record: ObjectRecord) -> None:
+def _read_line(reading: Reading, rollout: _Rollout, record: ObjectRecord) -> None:
     value = record.value
     payload = mapping(value.get("payload"))
     kind = value.get("type")
@@ -137,32 +147,27 @@ def _take(reading: Reading, rollout: _Rollout, record: ObjectRecord) -> None:
         rollout.header = rollout.header or payload or value
         reading.skip("not a message", record.line)
     elif kind == "event_msg":
-        _take_event(reading, rollout, record, payload)
+        event = string(payload.get("type"))
+        item = mapping(payload.get("item"))
+        item_type = string(item.get("type"))
+        if event in _EVENTS:
+            text = string(payload.get("message"))
+            role = _EVENTS[event]
+            _add(reading, rollout, record, payload, role=role, text=text, layer="event")
+        elif event == "item_completed" and item_type in _COMPLETED:
+            text = content_text(item.get("content"), _COMPLETED_KINDS)
+            role = _COMPLETED[item_type]
+            _add(reading, rollout, record, item, role=role, text=text, layer="completed")
+        else:
+            if event == "thread_rolled_back" and not reading.options.all_branches:
+                count = payload.get("num_turns")
+                dropped = rollout.roll_back(count if isinstance(count, int) else 1)
+                if dropped:
+                    reading.skip("rolled back", record.line, dropped)
+            reading.skip("not a message", record.line)
     elif (item := payload if kind == "response_item" else value).get("type") == "message":
-        role = role_of(string(item.get("role")))
-        _add(reading, rollout, record, (role, joined_text(item.get("content")), "item"), item)
-    else:
-        reading.skip("not a message", record.line)
-
-
-def _take_event(
-    reading: Reading, rollout: _Rollout, record: ObjectRecord, payload: JsonObject
-) -> None:
-    kind = string(payload.get("type"))
-    item = mapping(payload.get("item"))
-    if kind in _SPOKEN_EVENTS:
-        said = (_SPOKEN_EVENTS[kind], string(payload.get("message")), "event")
-        _add(reading, rollout, record, said, payload)
-    elif kind == "item_completed" and string(item.get("type")) in _COMPLETED:
-        role = _COMPLETED[string(item.get("type"))]
-        said = (role, joined_text(item.get("content"), _WORDS), "completed")
-        _add(reading, rollout, record, said, item)
-    elif kind == "thread_rolled_back" and not reading.options.all_branches:
-        turns = payload.get("num_turns")
-        dropped = rollout.roll_back(turns if isinstance(turns, int) else 1)
-        if dropped:
-            reading.skip("rolled back", record.line, dropped)
-        reading.skip("not a message", record.line)
+        role, text = role_of(string(item.get("role"))), content_text(item.get("content"))
+        _add(reading, rollout, record, item, role=role, text=text, layer="item")
     else:
         reading.skip("not a message", record.line)
 
@@ -171,30 +176,30 @@ def _add(
     reading: Reading,
     rollout: _Rollout,
     record: ObjectRecord,
-    said: tuple[Role | None, str, str],
     item: JsonObject,
+    *,
+    role: Role | None,
+    text: str,
+    layer: str,
 ) -> None:
-    role, text, layer = said
     if role not in ("user", "assistant"):
         reading.skip(f"{role or 'unknown'} message", record.line)
         return
-    words = _peel(text) if role == "user" else text
+    words = text
+    if role == "user":
+        words = _IMAGE_TAG.sub("", text)
+        # Matched in place: cutting off one block after the other would copy the text for each.
+        start = 0
+        while match := _INJECTED.match(words, start):
+            start = match.end()
+        words = words[start:]
     if text.strip() and not words.strip():
-        reading.skip("injected context", record.line)
+        reading.skip(INJECTED, record.line)
         return
     stamp = reading.stamp(record.value.get("timestamp"))
-    spoken = _Spoken(role, words, identifier(item.get("id")), stamp, record.line, {layer})
-    if not rollout.take(spoken):
+    utterance = _Utterance(role, words, identifier(item.get("id")), stamp, record.line, {layer})
+    if not rollout.add(utterance):
         reading.skip("same words in the other layer", record.line)
 
 
-def _peel(text: str) -> str:
-    """The text without the blocks that the program puts before a person's words."""
-    text = _IMAGE_TAG.sub("", text)
-    start = 0
-    while match := _INJECTED.match(text, start):
-        start = match.end()
-    return text[start:]
-
-
-READER = Reader(name="codex", sniff=_sniff, read=_read)
+READER = Reader(name="codex", sniff=sniff, read=read)

@@ -1,9 +1,9 @@
-"""Cursor: its database `state.vscdb`, transcripts of its agent, chats exported as Markdown."""
+"""Reader of Cursor: its database `state.vscdb`, its agent's transcripts, exported Markdown."""
 
 import re
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reader import Reader
@@ -18,7 +18,8 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _BUBBLES: dict[str, Role] = {"1": "user", "2": "assistant", "user": "user", "ai": "assistant"}
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Cursor's."""
     if head.find(_is_composer):
         return "chats with composerId and their bubbles"
     if head.find(_is_turn):
@@ -29,30 +30,30 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_turn(record: JsonObject) -> bool:
-    told = mapping(record.get("message"))
-    spoken = string(record.get("role")) in _ROLES and isinstance(told.get("content"), list)
-    return spoken and "type" not in record
+    has_content = isinstance(mapping(record.get("message")).get("content"), list)
+    return string(record.get("role")) in _ROLES and has_content and "type" not in record
 
 
 def _is_composer(record: JsonObject) -> bool:
     return "composerId" in record and isinstance(record.get("conversation"), list)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield each chat of the database, or the one conversation of a transcript or an export."""
     first = next((line for line in reading.lines() if line.strip("\ufeff\x00 \r\n\t")), "")
-    if first.lstrip("\ufeff\x00 \t").startswith("{"):
-        builder = reading.conversation()
-        saw_turns = False
-        for record in reading.objects():
-            if _is_composer(record.value):
-                yield from _read_composer(reading, record)
-            else:
-                saw_turns = True
-                _add_turn(builder, record)
-        if saw_turns:
-            yield from builder.build(reading.source.session_id)
-    else:
+    if not first.lstrip("\ufeff\x00 \t").startswith("{"):
         yield from _read_markdown(reading)
+        return
+    builder = reading.conversation()
+    has_turns = False
+    for record in reading.objects():
+        if _is_composer(record.value):
+            yield from _read_composer(reading, record)
+        else:
+            has_turns = True
+            _add_turn(builder, record)
+    if has_turns:
+        yield from builder.build(reading.source.session_id)
 
 
 def _add_turn(builder: ConversationBuilder, record: ObjectRecord) -> None:
@@ -62,7 +63,7 @@ def _add_turn(builder: ConversationBuilder, record: ObjectRecord) -> None:
         builder.reading.skip("not a message", record.line)
         return
     content = mapping(value.get("message")).get("content")
-    text = joined_text(content)
+    text = content_text(content)
     words = unwrap_query(text) if role == "user" else text
     if not words.strip():
         is_call = any(block.get("type") == "tool_use" for block in objects(content))
@@ -70,71 +71,71 @@ def _add_turn(builder: ConversationBuilder, record: ObjectRecord) -> None:
         builder.reading.skip(reason, record.line)
         return
     stamp = builder.reading.stamp(value.get("timestamp"))
-    known = identifier(value.get("id"))
-    builder.add(role, words, external_id=known, stamp=stamp, line=record.line)
+    message_id = identifier(value.get("id"))
+    builder.add(role, words, external_id=message_id, stamp=stamp, line=record.line)
 
 
 def _read_composer(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
-    """A chat as the database holds it."""
-    chat, builder = record.value, reading.conversation()
+    """Yield a chat as the database holds it."""
+    chat, builder, line = record.value, reading.conversation(), record.line
     bubbles = objects(chat.get("conversation"))
+    # Of several answers to one prompt, those that another was chosen over.
     if chat.get("isBestOfNSubcomposer") is True and not reading.options.sidechains:
-        reading.skip("sidechain", record.line, len(bubbles))
+        reading.skip("sidechain", line, len(bubbles))
         bubbles = []
     for bubble in bubbles:
-        _add_bubble(builder, bubble, record.line)
-    known = identifier(chat.get("composerId"))
+        role = _BUBBLES.get(identifier(bubble.get("type")) or "")
+        text = string(bubble.get("text"))
+        if role is None:
+            reading.skip("not a message", line)
+        elif not text.strip() and "toolFormerData" in bubble:
+            reading.skip("tool call", line)
+        elif not text.strip() and "thinking" in bubble:
+            reading.skip("thinking", line)
+        else:
+            builder.add(
+                role,
+                unwrap_query(text) if role == "user" else text,
+                external_id=identifier(bubble.get("bubbleId")),
+                stamp=reading.stamp(bubble.get("createdAt")),
+                line=line,
+            )
+    own_id = identifier(chat.get("composerId"))
     yield from builder.build(
-        known or f"{reading.source.session_id}:{record.ordinal}",
+        reading.name_session(own_id, record.ordinal),
         title=string(chat.get("name")),
         started_at=reading.stamp(chat.get("createdAt")).at,
     )
 
 
-def _add_bubble(builder: ConversationBuilder, bubble: JsonObject, line: int) -> None:
-    role = _BUBBLES.get(identifier(bubble.get("type")) or "")
-    words = string(bubble.get("text"))
-    if role is None:
-        builder.reading.skip("not a message", line)
-        return
-    if not words.strip() and ("toolFormerData" in bubble or "thinking" in bubble):
-        reason = "tool call" if "toolFormerData" in bubble else "thinking"
-        builder.reading.skip(reason, line)
-        return
-    builder.add(
-        role,
-        unwrap_query(words) if role == "user" else words,
-        external_id=identifier(bubble.get("bubbleId")),
-        stamp=builder.reading.stamp(bubble.get("createdAt")),
-        line=line,
-    )
-
-
 def _read_markdown(reading: Reading) -> Iterator[Conversation]:
-    """Turns are headed by a label that follows a rule, so that rules and labels in them stay."""
+    """Yield the one conversation of an exported chat."""
     builder, title = reading.conversation(), ""
     role: Role | None = None
-    texts, start, after_rule = list[str](), 1, False
+    texts, start, is_after_rule = list[str](), 1, False
     for number, raw in enumerate(reading.lines(), 1):
         line = raw.rstrip("\r\n")
-        if after_rule and line.strip() in _LABELS:
-            _close(builder, role, texts, start)
+        # A label heads a turn only behind a rule: rules and labels inside of texts stay there.
+        if is_after_rule and line.strip() in _LABELS:
+            _add_markdown_turn(builder, role, texts, start)
             role, texts, start = _LABELS[line.strip()], [], number
         elif role is None and line.startswith("# "):
             title = title or line[2:].strip()
         else:
             texts.append(line)
-        after_rule = line.strip() == _RULE or (after_rule and not line.strip())
-    _close(builder, role, texts, start)
+        is_after_rule = line.strip() == _RULE or (is_after_rule and not line.strip())
+    _add_markdown_turn(builder, role, texts, start)
     yield from builder.build(reading.source.session_id, title=title)
 
 
-def _close(builder: ConversationBuilder, role: Role | None, texts: list[str], line: int) -> None:
-    text = "\n".join(texts).strip()
+def _add_markdown_turn(
+    builder: ConversationBuilder, role: Role | None, texts: list[str], line: int
+) -> None:
     if role is None:
         return
+    text = "\n".join(texts).strip()
     builder.reading.report.records += 1
     builder.add(role, text.removesuffix(_RULE).rstrip(), line=line)
 
 
-READER = Reader(name="cursor", sniff=_sniff, read=_read)
+READER = Reader(name="cursor", sniff=sniff, read=read)

@@ -1,11 +1,11 @@
-"""Discord channels as DiscordChatExporter writes them: JSON of a guild, a channel and messages."""
+"""Reader of Discord's channels as DiscordChatExporter writes them: guild, channel and messages."""
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import named_file
+from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -16,49 +16,48 @@ from memsense.ingest.values import (
 )
 from memsense.types import Conversation
 
-_SPOKEN = frozenset({"Default", "Reply", "0", "19"})
+# Types of people's messages, by name or number: default ones and replies.
+_MESSAGE_TYPES = frozenset({"Default", "Reply", "0", "19"})
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(_is_channel):
-        return "a channel with messages of author and timestamp"
-    return None
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is a Discord channel."""
+    is_channel = head.find(_is_channel)
+    return "a channel with messages of author and timestamp" if is_channel else None
 
 
 def _is_channel(record: JsonObject) -> bool:
-    told = objects(record.get("messages"))
-    is_channel = isinstance(record.get("channel"), dict)
-    return is_channel and any("author" in one and "timestamp" in one for one in told)
+    messages = objects(record.get("messages"))
+    has_channel = isinstance(record.get("channel"), dict)
+    return has_channel and any("author" in one and "timestamp" in one for one in messages)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the sessions of each channel, cut at silences."""
     for record in reading.objects():
         channel = mapping(record.value.get("channel"))
         builder = reading.conversation()
         for message in objects(record.value.get("messages")):
-            _add_message(builder, message, record.line)
-        session = identifier(channel.get("id")) or f"{reading.source.session_id}:{record.ordinal}"
+            author = mapping(message.get("author"))
+            if string(message.get("type")) not in _MESSAGE_TYPES:
+                reading.skip("notice of the program", record.line)
+                continue
+            if author.get("isBot") is True and not reading.options.bots:
+                reading.skip("bot message", record.line)
+                continue
+            attachments = objects(message.get("attachments"))
+            files = (format_file(file.get("fileName")) for file in attachments)
+            builder.add(
+                "other",
+                join_texts(string(message.get("content")), *files),
+                external_id=identifier(message.get("id")),
+                speaker=first_identifier(author, "nickname", "name", "id"),
+                stamp=reading.stamp(message.get("timestamp")),
+                line=record.line,
+            )
+        session = reading.name_session(identifier(channel.get("id")), record.ordinal)
         title = string(channel.get("name"))
         yield from builder.build_parts(session, reading.options.session_gap, title=title)
 
 
-def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    author = mapping(message.get("author"))
-    if string(message.get("type")) not in _SPOKEN:
-        builder.reading.skip("notice of the program", line)
-        return
-    if author.get("isBot") is True and not builder.reading.options.bots:
-        builder.reading.skip("bot message", line)
-        return
-    files = (named_file(file.get("fileName")) for file in objects(message.get("attachments")))
-    builder.add(
-        "other",
-        "\n\n".join(part for part in (string(message.get("content")), *files) if part),
-        external_id=identifier(message.get("id")),
-        speaker=first_identifier(author, "nickname", "name", "id"),
-        stamp=builder.reading.stamp(message.get("timestamp")),
-        line=line,
-    )
-
-
-READER = Reader(name="discord", sniff=_sniff, read=_read)
+READER = Reader(name="discord", sniff=sniff, read=read)

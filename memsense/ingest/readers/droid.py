@@ -1,8 +1,8 @@
-"""Factory's Droid: session files, and the events of `droid exec` as JSON lines."""
+"""Reader of Factory's Droid: session files, and the events of `droid exec` as JSON lines."""
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
@@ -18,10 +18,11 @@ from memsense.ingest.values import (
 from memsense.types import Conversation
 
 _TOOLS = {"tool_use": "tool call", "tool_result": "tool result", "thinking": "thinking"}
-_OF_SUBAGENT = "# Task Tool Invocation"
+_SUBAGENT_TITLE = "# Task Tool Invocation"
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Droid's."""
     if head.find(lambda record: record.get("type") == "session_start" and "id" in record):
         return "a line of type session_start with id"
     if head.find(_is_completion) or head.find(_is_event):
@@ -37,7 +38,8 @@ def _is_event(record: JsonObject) -> bool:
     return record.get("type") == "message" and {"role", "text", "session_id"} <= record.keys()
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a session or a run."""
     header: JsonObject = {}
     entries: list[ObjectRecord] = []
     session = None
@@ -48,53 +50,50 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             reading.skip("not a message", record.line)
         else:
             entries.append(record)
+    # The session of a sub-agent is recognised by its title.
     title = string(header.get("title"))
-    is_sidechain = title.startswith(_OF_SUBAGENT) and not reading.options.sidechains
+    is_sidechain = title.startswith(_SUBAGENT_TITLE) and not reading.options.sidechains
     builder = reading.conversation()
-    for entry in reading.keep_living(entries, "id", "parentId"):
+    for entry in reading.keep_current_branch(entries, "id", "parentId"):
         if is_sidechain:
             reading.skip("sidechain", entry.line)
         else:
             _add_entry(builder, entry)
-    known = identifier(header.get("id")) or session or reading.source.session_id
-    yield from builder.build(known, title=title)
+    own_id = identifier(header.get("id")) or session or reading.source.session_id
+    yield from builder.build(own_id, title=title)
 
 
 def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
-    value = entry.value
+    value, reading = entry.value, builder.reading
+    stamp_value = value.get("timestamp")
     if _is_completion(value):
-        _add_final(builder, entry)
+        # The run's last words, which the message before may have said already.
+        text = string(value.get("finalText"))
+        last = builder.messages[-1] if builder.messages else None
+        if last is not None and last.role == "assistant" and last.text == reading.clean(text):
+            reading.skip("repeated message", entry.line)
+        else:
+            builder.add("assistant", text, stamp=reading.stamp(stamp_value), line=entry.line)
         return
     message = mapping(value.get("message")) or value
     role = role_of(string(message.get("role")))
-    text = joined_text(message.get("content")) or string(message.get("text"))
+    text = content_text(message.get("content")) or string(message.get("text"))
     if value.get("type") != "message":
-        builder.reading.skip("not a message", entry.line)
+        reading.skip("not a message", entry.line)
     elif role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", entry.line)
+        reading.skip(f"{role or 'unknown'} message", entry.line)
     elif not text.strip():
         kinds = (string(block.get("type")) for block in objects(message.get("content")))
         reason = next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY)
-        builder.reading.skip(reason, entry.line)
+        reading.skip(reason, entry.line)
     else:
         builder.add(
             role,
             text,
             external_id=identifier(value.get("id")),
-            stamp=builder.reading.stamp(value.get("timestamp")),
+            stamp=reading.stamp(stamp_value),
             line=entry.line,
         )
 
 
-def _add_final(builder: ConversationBuilder, entry: ObjectRecord) -> None:
-    """The run's last words, where no message said them already."""
-    text = string(entry.value.get("finalText"))
-    last = builder.messages[-1] if builder.messages else None
-    if last is not None and last.role == "assistant" and last.text == builder.reading.clean(text):
-        builder.reading.skip("repeated message", entry.line)
-        return
-    stamp = builder.reading.stamp(entry.value.get("timestamp"))
-    builder.add("assistant", text, stamp=stamp, line=entry.line)
-
-
-READER = Reader(name="droid", sniff=_sniff, read=_read)
+READER = Reader(name="droid", sniff=sniff, read=read)

@@ -1,9 +1,9 @@
-"""Gemini: CLI sessions (JSONL or one object), API request bodies, AI Studio prompts."""
+"""Reader of Gemini: CLI sessions (JSONL or one object), API request bodies, AI Studio prompts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
@@ -20,18 +20,18 @@ from memsense.ingest.values import (
 from memsense.types import Conversation, JsonValue
 
 _LISTS = ("contents", "messages", "history")
-_WORD_KEYS = ("displayContent", "content", "parts", "text", "message")
+_TEXT_KEYS = ("displayContent", "content", "parts", "text", "message")
 
 
 @dataclass(slots=True)
 class _Session:
-    """A session told line by line: its header, and its turns by id, in order."""
+    """A session that is logged line by line: its header, and its turns in order."""
 
     header: JsonObject = field(default_factory=dict[str, JsonValue])
     turns: list[tuple[JsonObject, int]] = field(default_factory=list[tuple[JsonObject, int]])
 
     def rewind(self, turn_id: JsonValue) -> int:
-        """Drop the turn with this id and all after it; how many went."""
+        """Drop the turn with this id and all after it; return how many were dropped."""
         ids = [turn.get("id") for turn, _ in self.turns]
         start = ids.index(turn_id) if turn_id in ids else len(ids)
         dropped = len(self.turns) - start
@@ -39,17 +39,18 @@ class _Session:
         return dropped
 
 
-def _sniff(head: Head) -> str | None:
-    return next((reason for shows, reason in _SIGNS if head.find(shows)), None)
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Gemini's."""
+    return next((reason for is_sign, reason in _SIGNS if head.find(is_sign)), None)
 
 
 def _is_prompt(record: JsonObject) -> bool:
-    """Whether it is a line of logs.json, which keeps what a person typed in all sessions."""
+    """Return whether it is a line of logs.json, which has what a person typed in all sessions."""
     return {"sessionId", "messageId", "message", "type"} <= record.keys()
 
 
-def _is_turn(turn: JsonObject) -> bool:
-    return isinstance(turn.get("parts"), list)
+def _has_parts(record: JsonObject) -> bool:
+    return any(isinstance(turn.get("parts"), list) for turn in objects(record.get("contents")))
 
 
 def _has_model_role(record: JsonObject) -> bool:
@@ -57,27 +58,51 @@ def _has_model_role(record: JsonObject) -> bool:
     return any(turn.get("role") == "model" for turn in turns)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+_SIGNS: tuple[tuple[Callable[[JsonObject], bool], str], ...] = (
+    (lambda record: record.get("type") == "session_metadata", "a line of type session_metadata"),
+    (lambda record: {"sessionId", "projectHash"} <= record.keys(), "a session with projectHash"),
+    (_is_prompt, "a log of prompts with sessionId and messageId"),
+    (
+        lambda record: isinstance(record.get("chunkedPrompt"), dict),
+        "an AI Studio prompt with chunkedPrompt",
+    ),
+    (_has_parts, "contents with role and parts"),
+    (_has_model_role, "messages of role model"),
+)
+
+
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield each whole conversation, the session of a file of lines, and prompts by session."""
     session = _Session()
     prompts: dict[str, ConversationBuilder] = {}
-    saw_lines = False
+    has_lines = False
     for record in reading.objects():
-        turns = _turns(record.value)
+        turns = _whole_conversation(record.value)
         if turns is not None:
-            yield from _read_object(reading, record, turns)
+            numbered = [(turn, record.line) for turn in turns]
+            session_id = reading.name_session(None, record.ordinal)
+            yield from _build(reading, record.value, numbered, session_id)
         elif _is_prompt(record.value):
-            _take_prompt(reading, prompts, record)
+            _add_prompt(reading, prompts, record)
         else:
-            saw_lines = True
-            _take_line(reading, session, record)
-    if saw_lines:
+            has_lines = True
+            _apply_line(reading, session, record)
+    if has_lines:
         yield from _build(reading, session.header, session.turns, reading.source.session_id)
-    for known, builder in prompts.items():
-        yield from builder.build(known)
+    for session_id, builder in prompts.items():
+        yield from builder.build(session_id)
 
 
-def _take_line(reading: Reading, session: _Session, record: ObjectRecord) -> None:
-    """One line of a session that grows: a header, a turn, or a change to what was told."""
+def _whole_conversation(record: JsonObject) -> list[JsonObject] | None:
+    """Return the turns of a record that is a whole conversation, else None."""
+    if isinstance(record.get("chunkedPrompt"), dict):
+        return objects(mapping(record["chunkedPrompt"]).get("chunks"))
+    lists = (record[key] for key in _LISTS if isinstance(record.get(key), list))
+    return next((objects(turns) for turns in lists), None)
+
+
+def _apply_line(reading: Reading, session: _Session, record: ObjectRecord) -> None:
+    """Apply one line to the session: a header, a turn, or a change to earlier lines."""
     value = record.value
     if value.get("type") == "session_metadata" or "projectHash" in value:
         session.header = session.header or value
@@ -87,21 +112,22 @@ def _take_line(reading: Reading, session: _Session, record: ObjectRecord) -> Non
             reading.skip("rolled back", record.line, dropped)
         reading.skip("not a message", record.line)
     elif "$set" in value:
-        told = objects(reach(value, "$set", "messages"))
-        known = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
-        new = [turn for turn in told if identifier(turn.get("id")) not in known]
-        session.turns.extend((turn, record.line) for turn in new)
+        # The whole list is written again, of which only the new turns count.
+        ids = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
+        for turn in objects(reach(value, "$set", "messages")):
+            if identifier(turn.get("id")) not in ids:
+                session.turns.append((turn, record.line))
         reading.skip("not a message", record.line)
     else:
         session.turns.append((value, record.line))
 
 
-def _take_prompt(
+def _add_prompt(
     reading: Reading, prompts: dict[str, ConversationBuilder], record: ObjectRecord
 ) -> None:
-    """A person's prompt, unless its session was read in full from a log of its own."""
     session = identifier(record.value.get("sessionId")) or reading.source.session_id
-    label = reading.report.seen_ids.get(_seen(session), reading.source.label)
+    # A session whose own log was read in this run has the prompt already.
+    label = reading.report.seen_ids.get(_seen_key(session), reading.source.label)
     if label != reading.source.label:
         reading.skip("in the log of its session, too", record.line)
         return
@@ -109,12 +135,12 @@ def _take_prompt(
     _add_turn(builder, record.value, record.line, identifier(record.value.get("messageId")))
 
 
-def _seen(session: str) -> str:
+def _seen_key(session: str) -> str:
     return f"gemini_cli:session:{session}"
 
 
 def _build(
-    reading: Reading, header: JsonObject, turns: Iterable[tuple[JsonObject, int]], place: str
+    reading: Reading, header: JsonObject, turns: Iterable[tuple[JsonObject, int]], session_id: str
 ) -> Iterator[Conversation]:
     if header.get("kind") == "subagent" and not reading.options.sidechains:
         reading.skip("sidechain", count=sum(1 for _ in turns))
@@ -122,26 +148,11 @@ def _build(
     builder = reading.conversation()
     for turn, line in turns:
         _add_turn(builder, turn, line, identifier(turn.get("id")))
-    known = first_identifier(header, "sessionId", "session_id", "id")
-    if known:
-        reading.report.seen_ids.setdefault(_seen(known), reading.source.label)
+    own_id = first_identifier(header, "sessionId", "session_id", "id")
+    if own_id:
+        reading.report.seen_ids.setdefault(_seen_key(own_id), reading.source.label)
     started = reading.stamp(header.get("startTime")).at
-    yield from builder.build(known or place, started_at=started)
-
-
-def _turns(record: JsonObject) -> list[JsonObject] | None:
-    """The turns of a record that is a whole conversation, else None."""
-    if isinstance(record.get("chunkedPrompt"), dict):
-        return objects(mapping(record["chunkedPrompt"]).get("chunks"))
-    lists = (record[key] for key in _LISTS if isinstance(record.get(key), list))
-    return next((objects(turns) for turns in lists), None)
-
-
-def _read_object(
-    reading: Reading, record: ObjectRecord, turns: list[JsonObject]
-) -> Iterator[Conversation]:
-    told = [(turn, record.line) for turn in turns]
-    yield from _build(reading, record.value, told, f"{reading.source.session_id}:{record.ordinal}")
+    yield from builder.build(own_id or session_id, started_at=started)
 
 
 def _add_turn(
@@ -154,37 +165,15 @@ def _add_turn(
     if turn.get("isThought") is True:
         builder.reading.skip("thinking", line)
         return
+    texts = (content_text(turn.get(key)) for key in _TEXT_KEYS)
+    time = turn.get("timestamp", turn.get("createTime"))
     builder.add(
         role,
-        _words(turn),
+        next(filter(None, texts), ""),
         external_id=external_id,
-        stamp=builder.reading.stamp(_time(turn)),
+        stamp=builder.reading.stamp(time),
         line=line,
     )
 
 
-def _time(turn: JsonObject) -> JsonValue:
-    return turn.get("timestamp", turn.get("createTime"))
-
-
-def _words(turn: JsonObject) -> str:
-    found = (joined_text(turn.get(key)) for key in _WORD_KEYS)
-    return next((words for words in found if words), "")
-
-
-_SIGNS: tuple[tuple[Callable[[JsonObject], bool], str], ...] = (
-    (lambda record: record.get("type") == "session_metadata", "a line of type session_metadata"),
-    (lambda record: {"sessionId", "projectHash"} <= record.keys(), "a session with projectHash"),
-    (_is_prompt, "a log of prompts with sessionId and messageId"),
-    (
-        lambda record: isinstance(record.get("chunkedPrompt"), dict),
-        "an AI Studio prompt with chunkedPrompt",
-    ),
-    (
-        lambda record: any(map(_is_turn, objects(record.get("contents")))),
-        "contents with role and parts",
-    ),
-    (_has_model_role, "messages of role model"),
-)
-
-READER = Reader(name="gemini_cli", sniff=_sniff, read=_read)
+READER = Reader(name="gemini_cli", sniff=sniff, read=read)

@@ -1,23 +1,27 @@
-"""Google Takeout of Gemini: My Activity as JSON or HTML, a prompt and its answer each."""
+"""Reader of Google Takeout's Gemini activities, JSON or HTML: a prompt and its answer each."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memsense.ingest.content import named_file
+from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.html_text import html_text
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp, localise
 from memsense.ingest.values import JsonObject, identifier, objects, sequence, string
-from memsense.types import Conversation, JsonValue
+from memsense.types import Conversation
 
 _SESSION = "gemini"
 _PROGRAM = re.compile(r"(?i:\b(?:gemini|bard)\b)")
-_SAID = re.compile(r"(?:Prompted(?: with:)?|Asked(?: Gemini:| Bard:)?|Said|Branched|Answered)\s+")
-_DONE = re.compile(
+# The title of an activity is a sentence about the person: a prompt behind the first words, or a
+# deed without any.
+_PROMPTED = re.compile(
+    r"(?:Prompted(?: with:)?|Asked(?: Gemini:| Bard:)?|Said|Branched|Answered)\s+"
+)
+_DEED = re.compile(
     r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Visited|Edited|Pinned|Renamed"
     r"|Exported|Updated)\b"
 )
@@ -40,9 +44,9 @@ _NOON = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Activity:
-    """A prompt with its answers as HTML; `said` is None where the person did something else."""
+    """A prompt with its answers as HTML; `prompt` is None if the person did something else."""
 
-    said: str | None
+    prompt: str | None
     answers: Sequence[str]
     files: Sequence[str]
     time: str
@@ -51,7 +55,8 @@ class _Activity:
     line: int
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log has activities of Gemini."""
     if head.find(_is_activity):
         return "activities of Gemini with title and time"
     if not head.is_json and _CELL in head.text and _PROGRAM.search(head.text):
@@ -60,22 +65,45 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_activity(record: JsonObject) -> bool:
-    told = isinstance(record.get("title"), str) and isinstance(record.get("time"), str)
+    has_title = isinstance(record.get("title"), str) and isinstance(record.get("time"), str)
     labels = [record.get("header"), *sequence(record.get("products"))]
-    return told and any(_PROGRAM.search(string(label)) for label in labels)
+    return has_title and any(_PROGRAM.search(string(label)) for label in labels)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
-    """Activities are told newest first, and are turned round."""
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the chats that links name, and all other activities as one, cut at silences."""
     first = next((chunk.strip("\ufeff\x00 \r\n\t") for chunk in reading.chunks()), "")
-    found = list(_cells(reading) if first.startswith("<") else _records(reading))
-    times = [one.stamp.at for one in found if one.stamp.at]
+    read_activities = _read_html if first.startswith("<") else _read_json
+    activities = list(read_activities(reading))
+    # My Activity lists the newest first.
+    times = [activity.stamp.at for activity in activities if activity.stamp.at]
     if times and times[0] > times[-1]:
-        found.reverse()
+        activities.reverse()
     builders: dict[str, ConversationBuilder] = {}
-    for activity in found:
+    for activity in activities:
         builder = builders.setdefault(activity.session, reading.conversation())
-        _add(builder, activity)
+        if activity.prompt is None:
+            reading.skip("notice of the program", activity.line)
+            continue
+        builder.add(
+            "user",
+            join_texts(activity.prompt, *map(format_file, activity.files)),
+            external_id=activity.time or None,
+            stamp=activity.stamp,
+            line=activity.line,
+        )
+        # Of several drafts of an answer the last is taken.
+        if len(activity.answers) > 1:
+            reading.skip("abandoned branch", activity.line, len(activity.answers) - 1)
+        for answer in activity.answers[-1:]:
+            answer_id = f"{activity.time}:answer" if activity.time else None
+            builder.add(
+                "assistant",
+                html_text(answer),
+                external_id=answer_id,
+                stamp=activity.stamp,
+                line=activity.line,
+            )
     for session, builder in builders.items():
         if session == _SESSION:
             yield from builder.build_parts(session, reading.options.session_gap)
@@ -83,76 +111,52 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             yield from builder.build(session)
 
 
-def _add(builder: ConversationBuilder, activity: _Activity) -> None:
-    if activity.said is None:
-        builder.reading.skip("notice of the program", activity.line)
-        return
-    files = [named_file(name) for name in activity.files]
-    builder.add(
-        "user",
-        "\n\n".join(part for part in (activity.said, *files) if part),
-        external_id=activity.time or None,
-        stamp=activity.stamp,
-        line=activity.line,
-    )
-    if len(activity.answers) > 1:
-        left = len(activity.answers) - 1
-        builder.reading.skip("abandoned branch", activity.line, left)
-    for answer in activity.answers[-1:]:
-        known = f"{activity.time}:answer" if activity.time else None
-        text = html_text(answer)
-        builder.add("assistant", text, external_id=known, stamp=activity.stamp, line=activity.line)
-
-
-def _said(title: str, *, answered: bool) -> str | None:
-    """The person's words in a title; in a language that is not known, all of one with an answer."""
-    if _DONE.match(title):
+def _extract_prompt(title: str, *, has_answer: bool) -> str | None:
+    """Return the person's words in a title, or None for another deed."""
+    if _DEED.match(title):
         return None
-    if opening := _SAID.match(title):
+    if opening := _PROMPTED.match(title):
         title = title[opening.end() :]
-    elif not answered:
+    elif not has_answer:
+        # A title in another language: it is a prompt only if it was answered.
         return None
     return _ATTACHED.sub("", title).strip()
+
+
+def _find_session(text: str) -> str:
+    """Return the chat's id if a link names it; all other activities are one session."""
+    match = _LINK.search(text)
+    return match[1] if match else _SESSION
 
 
 # JSON ---------------------------------------------------------------------------------------------
 
 
-def _records(reading: Reading) -> Iterator[_Activity]:
+def _read_json(reading: Reading) -> Iterator[_Activity]:
     for record in reading.objects():
         value = record.value
         if not _is_activity(value):
             reading.skip("not a message", record.line)
             continue
         answers = [string(item.get("html")) for item in objects(value.get("safeHtmlItem"))]
-        time = string(value.get("time"))
+        # The names of attached files stand behind dashes.
+        names = [identifier(item.get("name")) or "" for item in objects(value.get("subtitles"))]
         yield _Activity(
-            said=_said(string(value.get("title")), answered=bool(answers)),
+            prompt=_extract_prompt(string(value.get("title")), has_answer=bool(answers)),
             answers=[answer for answer in answers if answer.strip()],
-            files=_named(objects(value.get("subtitles"))),
-            time=time,
+            files=[match[1] for name in names if (match := _FILE.fullmatch(name))],
+            time=string(value.get("time")),
             stamp=reading.stamp(value.get("time")),
-            session=_session(value.get("titleUrl")),
+            session=_find_session(string(value.get("titleUrl"))),
             line=record.line,
         )
-
-
-def _named(subtitles: Sequence[JsonObject]) -> list[str]:
-    """The names of attached files, which stand behind dashes."""
-    names = (_FILE.fullmatch(identifier(one.get("name")) or "") for one in subtitles)
-    return [name[1] for name in names if name]
-
-
-def _session(url: JsonValue) -> str:
-    """The chat's id where a link shows it; else all chats are one, cut at silences."""
-    found = _LINK.search(string(url))
-    return found[1] if found else _SESSION
 
 
 # HTML ---------------------------------------------------------------------------------------------
 
 
-def _cells(reading: Reading) -> Iterator[_Activity]:
+def _read_html(reading: Reading) -> Iterator[_Activity]:
+    # Cell by cell: the page of an account may have any size.
     pending, line = "", 1
     for chunk in reading.chunks():
         *cells, pending = (pending + chunk).split(_CELL)
@@ -170,21 +174,21 @@ def _read_cell(reading: Reading, cell: str, line: int) -> Iterator[_Activity]:
     if not _PROGRAM.search(cell[: body.start()]):
         reading.skip("not a message", line)
         return
-    told = cell[body.end() :].partition(_NEXT_CELL)[0]
-    pieces = _BREAK.split(told)
+    # The title's lines, the time, and the answer follow each other, with breaks between them.
+    pieces = _BREAK.split(cell[body.end() :].partition(_NEXT_CELL)[0])
     dated = next((i for i, piece in enumerate(pieces) if _is_time(piece)), len(pieces))
     time = " ".join(html_text("".join(pieces[dated : dated + 1])).split())
     answer = "<br>".join(pieces[dated + 1 :]).removesuffix("</div>")
     lines = [html_text(piece) for piece in pieces[:dated]]
-    files = [match[1] for piece in lines if (match := _FILE.fullmatch(piece))]
-    words = [piece for piece in lines if not (_FILE.fullmatch(piece) or _GENERATED.match(piece))]
+    files = [match[1] for text in lines if (match := _FILE.fullmatch(text))]
+    words = [text for text in lines if not (_FILE.fullmatch(text) or _GENERATED.match(text))]
     yield _Activity(
-        said=_said("\n".join(words).strip(), answered=bool(answer.strip())),
+        prompt=_extract_prompt("\n".join(words).strip(), has_answer=bool(answer.strip())),
         answers=[answer] if html_text(answer) else [],
         files=files,
         time=time,
-        stamp=_stamp(reading, time),
-        session=_session(cell),
+        stamp=_parse_time(reading, time),
+        session=_find_session(cell),
         line=line,
     )
 
@@ -194,20 +198,21 @@ def _is_time(piece: str) -> bool:
     return bool(_LOOKS_DATED.fullmatch(" ".join(text.split())))
 
 
-def _stamp(reading: Reading, time: str) -> Stamp:
-    """The time as the page writes it: in English, with the zone's letters."""
+def _parse_time(reading: Reading, time: str) -> Stamp:
+    """Parse a time as the page writes it: in English, with the zone's letters."""
     match = _WHEN.fullmatch(time)
     if match is None or match[1] not in _MONTHS:
         return reading.stamp(time)
     hour = int(match[4]) % _NOON + (_NOON if match[7] == "P" else 0)
     month = _MONTHS.index(match[1]) + 1
-    written = f"{match[3]}-{month:02}-{int(match[2]):02}T{hour:02}:{match[5]}:{match[6]}"
+    iso_time = f"{match[3]}-{month:02}-{int(match[2]):02}T{hour:02}:{match[5]}:{match[6]}"
     if match[8] in ("UTC", "GMT"):
-        return reading.stamp(f"{written}Z")
+        return reading.stamp(f"{iso_time}Z")
+    # The letters of other zones are not unique (CST is three of them): the zone stays unknown.
     try:
-        return localise(datetime.fromisoformat(written), reading.options.timezone)
+        return localise(datetime.fromisoformat(iso_time), reading.options.timezone)
     except ValueError:
         return NO_TIME
 
 
-READER = Reader(name="gemini_takeout", sniff=_sniff, read=_read)
+READER = Reader(name="gemini_takeout", sniff=sniff, read=read)

@@ -1,8 +1,8 @@
-"""Goose: its database `sessions.db`, JSON lines under a header, exported sessions."""
+"""Reader of Goose: its database `sessions.db`, JSON lines under a header, exported sessions."""
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
@@ -16,12 +16,15 @@ _TOOLS = {
     "thinking": "thinking",
     "redactedThinking": "thinking",
 }
+# Sessions of sub-agents, and those that Goose itself does not list.
+_SIDE_TYPES = ("sub_agent", "hidden")
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Goose's."""
     if head.find(_is_message):
         return "messages of role, created and a list of content"
-    if head.find(lambda record: any(map(_is_message, objects(record.get("conversation"))))):
+    if head.has_item("conversation", _is_message):
         return "a session with a conversation of such messages"
     return None
 
@@ -31,60 +34,53 @@ def _is_message(record: JsonObject) -> bool:
     return is_dated and "role" in record and isinstance(record.get("content"), list)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield each exported session, or the one session of a file of lines."""
     loose = reading.conversation()
-    title, saw_lines = "", False
+    title, has_lines = "", False
     for record in reading.objects():
-        turns = record.value.get("conversation")
+        value, line = record.value, record.line
+        name = string(value.get("description")) or string(value.get("name"))
+        turns = value.get("conversation")
         if isinstance(turns, list):
             builder = reading.conversation()
-            told = objects(turns)
-            if _is_side(record.value) and not reading.options.sidechains:
-                reading.skip("sidechain", record.line, len(told))
-                told = []
-            for turn in told:
-                _add_turn(builder, turn, record.line)
-            known = identifier(record.value.get("id"))
-            session = known or f"{reading.source.session_id}:{record.ordinal}"
-            yield from builder.build(session, title=_title(record.value))
-            continue
-        saw_lines = True
-        title = title or _title(record.value)
-        _add_turn(loose, record.value, record.line)
-    if saw_lines:
+            messages = objects(turns)
+            if value.get("session_type") in _SIDE_TYPES and not reading.options.sidechains:
+                reading.skip("sidechain", line, len(messages))
+                messages = []
+            for message in messages:
+                _add_message(builder, message, line)
+            session = reading.name_session(identifier(value.get("id")), record.ordinal)
+            yield from builder.build(session, title=name)
+        else:
+            has_lines = True
+            title = title or name
+            _add_message(loose, value, line)
+    if has_lines:
         yield from loose.build(reading.source.session_id, title=title)
 
 
-def _is_side(record: JsonObject) -> bool:
-    """Whether a session is a sub-agent's, or one that Goose hides."""
-    return record.get("session_type") in ("sub_agent", "hidden")
-
-
-def _title(record: JsonObject) -> str:
-    return string(record.get("description")) or string(record.get("name"))
-
-
-def _add_turn(builder: ConversationBuilder, turn: JsonObject, line: int) -> None:
-    role = role_of(string(turn.get("role")))
-    text = joined_text(turn.get("content"))
-    if "role" not in turn:
+def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
+    role = role_of(string(message.get("role")))
+    text = content_text(message.get("content"))
+    if "role" not in message:
         builder.reading.skip("not a message", line)
     elif role not in ("user", "assistant"):
         builder.reading.skip(f"{role or 'unknown'} message", line)
-    elif reach(turn, "metadata", "userVisible") is False:
+    elif reach(message, "metadata", "userVisible") is False:
         builder.reading.skip("hidden message", line)
     elif not text.strip():
-        kinds = (string(block.get("type")) for block in objects(turn.get("content")))
+        kinds = (string(block.get("type")) for block in objects(message.get("content")))
         reason = next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY)
         builder.reading.skip(reason, line)
     else:
         builder.add(
             role,
             text,
-            external_id=identifier(turn.get("id")),
-            stamp=builder.reading.stamp(turn.get("created")),
+            external_id=identifier(message.get("id")),
+            stamp=builder.reading.stamp(message.get("created")),
             line=line,
         )
 
 
-READER = Reader(name="goose", sniff=_sniff, read=_read)
+READER = Reader(name="goose", sniff=sniff, read=read)

@@ -1,15 +1,15 @@
-"""Grok: the account export with its responses, and the chat history of Grok's command line."""
+"""Reader of Grok: the account export with its responses, and its command line's chat history."""
 
 from collections.abc import Iterator, Sequence
 
 from memsense.ingest.branches import find_latest_leaf, path_to_root
-from memsense.ingest.content import joined_text, named_file
+from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
-from memsense.ingest.timestamps import parse_timestamp
+from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -26,113 +26,108 @@ _ENVELOPE = "conversations"
 _CONTEXT = ("<user_info>", "<user_query>", "<project_layout>")
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(lambda record: any(map(_is_conversation, [record, *_enveloped(record)]))):
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Grok's."""
+    if head.find(_is_conversation) or head.has_item(_ENVELOPE, _is_conversation):
         return "conversations with a list of responses"
     if head.find(_is_line):
         return "lines of a type and a content with the context of Grok's command line"
     return None
 
 
-def _enveloped(record: JsonObject) -> list[JsonObject]:
-    return objects(record.get(_ENVELOPE))
-
-
 def _is_conversation(record: JsonObject) -> bool:
-    told = [mapping(item.get("response")) for item in objects(record.get("responses"))]
-    return "conversation" in record and any("sender" in one for one in told)
+    responses = [mapping(item.get("response")) for item in objects(record.get("responses"))]
+    return "conversation" in record and any("sender" in one for one in responses)
 
 
 def _is_line(record: JsonObject) -> bool:
     is_user = record.get("type") == "user" and "content" in record and "message" not in record
-    told = joined_text(record.get("content")) if is_user else ""
-    return is_user and ("synthetic_reason" in record or told.lstrip().startswith(_CONTEXT))
+    text = content_text(record.get("content")) if is_user else ""
+    return is_user and ("synthetic_reason" in record or text.lstrip().startswith(_CONTEXT))
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield each conversation of an export, or the one conversation of a chat history."""
     history = reading.conversation()
-    saw_lines = False
+    has_lines = False
     for record in reading.objects(envelope=_ENVELOPE):
         if "responses" in record.value:
             yield from _read_conversation(reading, record)
         else:
-            saw_lines = True
+            has_lines = True
             _add_line(history, record.value, record.line)
-    if saw_lines:
+    if has_lines:
         yield from history.build(reading.source.session_id)
 
 
 def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
-    about = mapping(record.value.get("conversation"))
-    told = [mapping(item.get("response")) for item in objects(record.value.get("responses"))]
-    shown = _shown(reading, told)
-    if len(shown) < len(told):
-        reading.skip("abandoned branch", record.line, len(told) - len(shown))
+    about, line = mapping(record.value.get("conversation")), record.line
+    items = objects(record.value.get("responses"))
+    responses = [mapping(item.get("response")) for item in items]
+    latest = _latest_path(reading, responses)
+    if len(latest) < len(responses):
+        reading.skip("abandoned branch", line, len(responses) - len(latest))
     builder = reading.conversation()
-    for response in shown:
-        _add_response(builder, response, record.line)
-    known = identifier(about.get("id"))
+    for response in latest:
+        sender = string(response.get("sender")).lower()
+        if not sender:
+            reading.skip("message without a sender", line)
+            continue
+        # Attachments are names, or objects that have one.
+        files = (
+            format_file(file if isinstance(file, str) else mapping(file).get("file_name"))
+            for file in sequence(response.get("file_attachments"))
+        )
+        builder.add(
+            "user" if sender == "human" else "assistant",
+            join_texts(string(response.get("message")), *files),
+            external_id=first_identifier(response, "_id", "id", "response_id"),
+            stamp=reading.stamp(_unwrap_time(response.get("create_time"))),
+            line=line,
+        )
     yield from builder.build(
-        known or f"{reading.source.session_id}:{record.ordinal}",
+        reading.name_session(identifier(about.get("id")), record.ordinal),
         title=string(about.get("title")),
-        started_at=reading.stamp(_time(about.get("create_time"))).at,
+        started_at=reading.stamp(_unwrap_time(about.get("create_time"))).at,
     )
 
 
-def _shown(reading: Reading, told: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """The responses on the latest path, where they name their parents; else all."""
-    ids = [first_identifier(one, "_id", "id", "response_id") for one in told]
-    parents = [first_identifier(one, "parent_response_id", "parentResponseId") for one in told]
+def _latest_path(reading: Reading, responses: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the responses on the latest path if they name their parents, else all."""
+    ids = [first_identifier(one, "_id", "id", "response_id") for one in responses]
+    parents = [first_identifier(one, "parent_response_id", "parentResponseId") for one in responses]
     if None in ids or not any(parents) or reading.options.all_branches:
-        return told
-    by_id = {known or "": one for known, one in zip(ids, told, strict=True)}
-    tree = {known or "": parent for known, parent in zip(ids, parents, strict=True)}
-    times = {known: _seconds(one.get("create_time")) for known, one in by_id.items()}
-    return [by_id[known] for known in path_to_root(find_latest_leaf(tree, times) or "", tree)]
+        return responses
+    by_id = {key or "": one for key, one in zip(ids, responses, strict=True)}
+    tree = {key or "": parent for key, parent in zip(ids, parents, strict=True)}
+    times = {key: epoch_seconds(_unwrap_time(one.get("create_time"))) for key, one in by_id.items()}
+    return [by_id[key] for key in path_to_root(find_latest_leaf(tree, times) or "", tree)]
 
 
-def _seconds(value: JsonValue) -> float:
-    at = parse_timestamp(_time(value)).at
-    return at.timestamp() if at else 0.0
+def _unwrap_time(value: JsonValue) -> JsonValue:
+    """Return a time in a form that `parse_timestamp` reads.
 
-
-def _time(value: JsonValue) -> JsonValue:
-    """A time as Grok writes it: ISO 8601, or a database's date as milliseconds in a string."""
-    long = reach(value, "$date", "$numberLong")
-    if isinstance(long, str):
-        return int(long) if long.isascii() and long.isdigit() and len(long) < 20 else None  # noqa: PLR2004
-    dated = mapping(value).get("$date")
-    return dated if dated is not None else value
-
-
-def _add_response(builder: ConversationBuilder, response: JsonObject, line: int) -> None:
-    sender = string(response.get("sender")).lower()
-    role = "user" if sender == "human" else "assistant" if sender else None
-    if role is None:
-        builder.reading.skip("message without a sender", line)
-        return
-    files = (
-        named_file(file if isinstance(file, str) else first_identifier(mapping(file), "file_name"))
-        for file in sequence(response.get("file_attachments"))
-    )
-    builder.add(
-        role,
-        "\n\n".join(text for text in (string(response.get("message")), *files) if text),
-        external_id=first_identifier(response, "_id", "id", "response_id"),
-        stamp=builder.reading.stamp(_time(response.get("create_time"))),
-        line=line,
-    )
+    Grok writes ISO 8601, or its database's dates: milliseconds as text in `$date.$numberLong`.
+    """
+    digits = reach(value, "$date", "$numberLong")
+    if isinstance(digits, str):
+        # A longer number is no time, and int() raises for thousands of digits.
+        is_number = digits.isascii() and digits.isdigit() and len(digits) < 20  # noqa: PLR2004
+        return int(digits) if is_number else None
+    date = mapping(value).get("$date")
+    return date if date is not None else value
 
 
 def _add_line(builder: ConversationBuilder, record: JsonObject, line: int) -> None:
     kind = string(record.get("type"))
     role = role_of(kind)
-    text = joined_text(record.get("content"))
+    text = content_text(record.get("content"))
     if role not in ("user", "assistant"):
         reason = "thinking" if kind == "reasoning" else f"{role or 'unknown'} message"
         builder.reading.skip(reason, line)
         return
     if role == "user":
+        # Synthetic messages are the program's own.
         words = "" if record.get("synthetic_reason") else unwrap_query(text)
         if text.strip() and not words.strip():
             builder.reading.skip(INJECTED, line)
@@ -145,4 +140,4 @@ def _add_line(builder: ConversationBuilder, record: JsonObject, line: int) -> No
     builder.add(role, text, external_id=identifier(record.get("id")), stamp=stamp, line=line)
 
 
-READER = Reader(name="grok", sniff=_sniff, read=_read)
+READER = Reader(name="grok", sniff=sniff, read=read)

@@ -1,37 +1,37 @@
-"""Kimi CLI sessions: the events of `wire.jsonl`, or the context that the model was given."""
+"""Reader of Kimi CLI: a session's events in `wire.jsonl`, or the context given to the model."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.injected import cut_tagged
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reading
-from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp
-from memsense.ingest.values import JsonObject, mapping, reach, string
-from memsense.types import Conversation, JsonValue, Role
+from memsense.ingest.values import JsonObject, mapping, string
+from memsense.types import Conversation, Role
 
-_ASKED = frozenset({"TurnBegin", "SteerInput"})
-_EVENTS = _ASKED | {"StepBegin", "ContentPart", "StatusUpdate", "TurnEnd", "ToolCall"}
+_PROMPTS = frozenset({"TurnBegin", "SteerInput"})
+_EVENTS = _PROMPTS | {"StepBegin", "ContentPart", "StatusUpdate", "TurnEnd", "ToolCall"}
 _MARKS = frozenset({"_checkpoint", "_usage", "_system_prompt"})
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 _COMPACTED = "Previous context has been compacted"
-_LEFT = {"tool": "tool result", "_system_prompt": "system message"}
+_REASONS = {"tool": "tool result", "_system_prompt": "system message"}
 
 
 @dataclass(slots=True)
 class _Answer:
-    """The texts of an answer that is told piece by piece, and when it began."""
+    """The texts of an answer that is logged piece by piece, and when it began."""
 
     pieces: list[str] = field(default_factory=list[str])
     stamp: Stamp = NO_TIME
     line: int = 1
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is Kimi's."""
     if head.find(_is_event):
         return "events such as TurnBegin and ContentPart with a payload"
     if head.find(lambda record: string(record.get("role")) in _MARKS):
@@ -44,25 +44,22 @@ def _is_event(record: JsonObject) -> bool:
     return string(message.get("type")) in _EVENTS and isinstance(message.get("payload"), dict)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a session."""
     builder, answer = reading.conversation(), _Answer()
     for record in reading.objects():
         if "role" in record.value:
             _add_context(builder, record)
         else:
-            answer = _take_event(builder, answer, record)
-    _close(builder, answer)
-    yield from builder.build(_session(reading.source))
+            answer = _apply_event(builder, answer, record)
+    _add_answer(builder, answer)
+    # The session's folder is called by its id; its files all have the same names.
+    folder = PurePosixPath(reading.source.session_id).parent.name
+    yield from builder.build(folder or reading.source.session_id)
 
 
-def _session(source: Source) -> str:
-    """The folder of the session, which is called by its id."""
-    folder = PurePosixPath(source.session_id).parent.name
-    return folder or source.session_id
-
-
-def _take_event(builder: ConversationBuilder, answer: _Answer, record: ObjectRecord) -> _Answer:
-    """The answer with the event's words, or a new one where it ends."""
+def _apply_event(builder: ConversationBuilder, answer: _Answer, record: ObjectRecord) -> _Answer:
+    """Return the answer with the event's text, or a new one if the event ends it."""
     message = mapping(record.value.get("message"))
     kind, payload = string(message.get("type")), mapping(message.get("payload"))
     stamp = builder.reading.stamp(record.value.get("timestamp"))
@@ -73,50 +70,44 @@ def _take_event(builder: ConversationBuilder, answer: _Answer, record: ObjectRec
             builder.reading.report.joined += 1
         answer.pieces.append(string(payload.get("text")))
         return answer
-    _close(builder, answer)
-    if kind in _ASKED:
-        words = _text(payload.get("user_input"))
+    _add_answer(builder, answer)
+    if kind in _PROMPTS:
+        words = content_text(payload.get("user_input"))
         builder.add("user", words, stamp=stamp, line=record.line)
+        return _Answer()
+    if kind == "ContentPart":
+        reason = "thinking" if payload.get("type") == "think" else "media without words"
+    elif kind == "SubagentEvent":
+        reason = "sidechain"
     else:
-        builder.reading.skip(_reason(kind, payload), record.line)
+        reason = "tool call" if kind == "ToolCall" else "not a message"
+    builder.reading.skip(reason, record.line)
     return _Answer()
 
 
-def _reason(kind: str, payload: JsonObject) -> str:
-    if kind == "ContentPart":
-        return "thinking" if payload.get("type") == "think" else "media without words"
-    if kind == "SubagentEvent":
-        return "sidechain"
-    return "tool call" if kind == "ToolCall" else "not a message"
-
-
-def _close(builder: ConversationBuilder, answer: _Answer) -> None:
+def _add_answer(builder: ConversationBuilder, answer: _Answer) -> None:
     if answer.pieces:
         builder.add("assistant", "".join(answer.pieces), stamp=answer.stamp, line=answer.line)
 
 
-def _text(content: JsonValue) -> str:
-    return content if isinstance(content, str) else joined_text(content)
-
-
 def _add_context(builder: ConversationBuilder, record: ObjectRecord) -> None:
-    """A message of the context; what the program tells the model stands in <system>."""
+    reading = builder.reading
     name = string(record.value.get("role"))
     role = _ROLES.get(name)
-    text = _text(record.value.get("content"))
+    text = content_text(record.value.get("content"))
     if role is None:
-        builder.reading.skip(_LEFT.get(name, "not a message"), record.line)
+        reading.skip(_REASONS.get(name, "not a message"), record.line)
         return
-    told, words = cut_tagged(text, "system") if role == "user" else ([], text)
-    if any(_COMPACTED in one for one in told):
-        builder.reading.skip("compaction summary", record.line)
-        return
-    if told and not words.strip():
-        builder.reading.skip(INJECTED, record.line)
-    elif not words.strip() and reach(record.value, "tool_calls") is not None:
-        builder.reading.skip("tool call", record.line)
+    # The program writes to the model inside of the user's messages, in <system> tags.
+    notes, words = cut_tagged(text, "system") if role == "user" else ([], text)
+    if any(_COMPACTED in note for note in notes):
+        reading.skip("compaction summary", record.line)
+    elif notes and not words.strip():
+        reading.skip(INJECTED, record.line)
+    elif not words.strip() and record.value.get("tool_calls") is not None:
+        reading.skip("tool call", record.line)
     else:
-        builder.add(role, words.strip() if told else words, line=record.line)
+        builder.add(role, words.strip() if notes else words, line=record.line)
 
 
-READER = Reader(name="kimi", sniff=_sniff, read=_read)
+READER = Reader(name="kimi", sniff=sniff, read=read)

@@ -1,9 +1,9 @@
-"""LangChain messages in their four JSON shapes, and LangGraph states and histories."""
+"""Reader of LangChain messages in their four JSON shapes, and of LangGraph's states."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
 from memsense.ingest.reader import Reader
@@ -26,7 +26,7 @@ _TYPES = frozenset({"human", "ai", "chat", "remove", "HumanMessageChunk", "AIMes
 
 @dataclass(slots=True)
 class _Thread:
-    """The states of one LangGraph thread: the newest messages, and when each came first."""
+    """The states of one LangGraph thread: its newest messages, and when each appeared first."""
 
     step: float = float("-inf")
     messages: list[JsonObject] = field(default_factory=list["JsonObject"])
@@ -34,21 +34,20 @@ class _Thread:
     line: int = 1
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is LangChain's or LangGraph's."""
     if head.find(lambda record: _state_messages(record) is not None):
         return "LangGraph states with values.messages"
     if head.find(_is_message):
         return "LangChain messages of type human or ai"
-    if head.find(lambda record: any(map(_is_message, objects(record.get("messages"))))):
+    if head.has_item("messages", _is_message):
         return "lists of LangChain messages"
     return None
 
 
 def _is_message(record: JsonObject) -> bool:
-    fields = message_fields(record)
-    return message_type(record) in _TYPES and (
-        "content" in fields or message_type(record) == "remove"
-    )
+    kind = message_type(record)
+    return kind in _TYPES and ("content" in message_fields(record) or kind == "remove")
 
 
 def _state_messages(record: JsonObject) -> list[JsonObject] | None:
@@ -59,15 +58,20 @@ def _state_messages(record: JsonObject) -> list[JsonObject] | None:
     return None
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield a conversation for each list, one for the messages of no list, and each thread."""
     loose: dict[int, ConversationBuilder] = {}
     threads: dict[str, _Thread] = {}
     for record in reading.objects():
         state = _state_messages(record.value)
         if state is not None:
-            _take_state(reading, threads, record, state)
+            _add_state(reading, threads, record, state)
         elif isinstance(record.value.get("messages"), list):
-            yield from _read_list(reading, record)
+            builder = reading.conversation()
+            for message in objects(record.value["messages"]):
+                _add_message(builder, message, record.line)
+            own_id = first_identifier(record.value, "thread_id", "session_id", "id")
+            yield from builder.build(reading.name_session(own_id, record.ordinal))
         else:
             number = record.list_number or 0
             builder = loose.setdefault(number, reading.conversation())
@@ -76,55 +80,41 @@ def _read(reading: Reading) -> Iterator[Conversation]:
         suffix = f":{number}" if number > 1 else ""
         yield from builder.build(reading.source.session_id + suffix)
     for thread_id, thread in threads.items():
-        yield from _read_thread(reading, thread_id, thread)
+        builder = reading.conversation()
+        for message in thread.messages:
+            message_id = identifier(message_fields(message).get("id"))
+            stamp = thread.first_seen.get(message_id or "", NO_TIME)
+            _add_message(builder, message, thread.line, stamp)
+        yield from builder.build(thread_id)
 
 
-def _read_list(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
-    builder = reading.conversation()
-    for message in objects(record.value["messages"]):
-        _add_message(builder, message, record.line)
-    session = first_identifier(record.value, "thread_id", "session_id", "id")
-    yield from builder.build(session or f"{reading.source.session_id}:{record.ordinal}")
-
-
-def _take_state(
+def _add_state(
     reading: Reading,
     threads: dict[str, _Thread],
     record: ObjectRecord,
     messages: list[JsonObject],
 ) -> None:
-    """Each state holds the whole list so far: remember the newest, and first sightings."""
     configurable = mapping(reach(record.value, "config", "configurable"))
     if configurable.get("checkpoint_ns"):
         reading.skip("state of a subgraph", record.line)
         return
     thread_id = identifier(configurable.get("thread_id")) or reading.source.session_id
     thread = threads.setdefault(thread_id, _Thread(line=record.line))
+    # Messages have no times. The creation of the first state that holds a message is the best there
+    # is; a history lists its states newest first, so that an earlier one may still come.
     stamp = reading.stamp(record.value.get("created_at"))
     for message in messages:
-        _note_sighting(thread, message, stamp)
+        message_id = identifier(message_fields(message).get("id"))
+        if message_id is None or stamp.at is None:
+            continue
+        earlier = thread.first_seen.get(message_id, stamp)
+        if earlier.at is None or stamp.at <= earlier.at:
+            thread.first_seen[message_id] = stamp
+    # Each state holds the whole list so far: only the newest is read.
     step = reach(record.value, "metadata", "step")
     order = float(step) if isinstance(step, int) else float(len(messages))
     if order > thread.step:
         thread.step, thread.messages, thread.line = order, messages, record.line
-
-
-def _note_sighting(thread: _Thread, message: JsonObject, stamp: Stamp) -> None:
-    known = identifier(message_fields(message).get("id"))
-    if known is None or stamp.at is None:
-        return
-    earlier = thread.first_seen.get(known, stamp)
-    if earlier.at is None or stamp.at <= earlier.at:
-        thread.first_seen[known] = stamp
-
-
-def _read_thread(reading: Reading, thread_id: str, thread: _Thread) -> Iterator[Conversation]:
-    builder = reading.conversation()
-    for message in thread.messages:
-        known = identifier(message_fields(message).get("id"))
-        stamp = thread.first_seen.get(known or "", NO_TIME)
-        _add_message(builder, message, thread.line, stamp)
-    yield from builder.build(thread_id)
 
 
 def _add_message(
@@ -138,7 +128,7 @@ def _add_message(
         builder.reading.skip("not a message", line)
         return
     role = role_of(string(fields.get("role")) if kind == "chat" else kind)
-    text = joined_text(fields.get("content"))
+    text = content_text(fields.get("content"))
     if reason := reason_to_skip(fields, role, text):
         builder.reading.skip(reason, line)
         return
@@ -152,4 +142,4 @@ def _add_message(
     )
 
 
-READER = Reader(name="langchain", sniff=_sniff, read=_read)
+READER = Reader(name="langchain", sniff=sniff, read=read)

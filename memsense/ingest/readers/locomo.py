@@ -1,19 +1,19 @@
-"""LoCoMo: ten pairs of people talking over months; the questions and summaries stay unread."""
+"""Reader of LoCoMo: pairs of people who talk over months, without its questions and summaries."""
 
 import re
 from collections.abc import Iterator
 
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
-from memsense.ingest.timestamps import Stamp
+from memsense.ingest.reading import Reading
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
 from memsense.types import Conversation
 
 _SESSION = re.compile(r"session_(\d{1,9})")
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is LoCoMo."""
     if head.find(_is_sample):
         return "samples with conversation.speaker_a and sessions"
     return None
@@ -23,45 +23,38 @@ def _is_sample(record: JsonObject) -> bool:
     return "speaker_a" in mapping(record.get("conversation"))
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield a conversation for each session; the sample is the user, whose memory it is."""
     for record in reading.objects():
-        if _is_sample(record.value):
-            yield from _read_sample(reading, record)
-        else:
+        if not _is_sample(record.value):
             reading.skip("not a sample", record.line)
+            continue
+        # The questions, observations and summaries beside it would give the answers away.
+        conversation = mapping(record.value.get("conversation"))
+        own_id = identifier(record.value.get("sample_id"))
+        user_id = reading.clean(reading.name_session(own_id, record.ordinal))
+        names = [string(conversation.get(key)) for key in ("speaker_a", "speaker_b")]
+        # Sorted as numbers; a date may have no session (35 dates, 19 sessions in one sample).
+        keys = {int(match[1]): key for key in conversation if (match := _SESSION.fullmatch(key))}
+        for number in sorted(keys):
+            stamp = reading.stamp(conversation.get(f"session_{number}_date_time"))
+            builder = reading.conversation()
+            for turn in objects(conversation[keys[number]]):
+                # The words about a picture are in its caption: 1,226 of 5,882 turns have one.
+                text, caption = string(turn.get("text")), string(turn.get("blip_caption"))
+                builder.add(
+                    "other",
+                    f"{text} [image: {caption}]".lstrip() if caption else text,
+                    external_id=identifier(turn.get("dia_id")),
+                    speaker=identifier(turn.get("speaker")),
+                    stamp=stamp,
+                    line=record.line,
+                )
+            yield from builder.build(
+                f"D{number}",
+                participants=[name for name in names if name],
+                metadata={"user_id": user_id},
+            )
 
 
-def _read_sample(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:
-    """One conversation a session; the sample is the user, whose memory it is."""
-    talk = mapping(record.value.get("conversation"))
-    known = identifier(record.value.get("sample_id"))
-    user_id = reading.clean(known or f"{reading.source.session_id}:{record.ordinal}")
-    names = [string(talk.get("speaker_a")), string(talk.get("speaker_b"))]
-    keys = {int(match[1]): key for key in talk if (match := _SESSION.fullmatch(key))}
-    for number in sorted(keys):
-        stamp = reading.stamp(talk.get(f"session_{number}_date_time"))
-        builder = reading.conversation()
-        for turn in objects(talk[keys[number]]):
-            _add_turn(builder, turn, stamp, record.line)
-        yield from builder.build(
-            f"D{number}",
-            participants=[name for name in names if name],
-            metadata={"user_id": user_id},
-        )
-
-
-def _add_turn(builder: ConversationBuilder, turn: JsonObject, stamp: Stamp, line: int) -> None:
-    text, caption = string(turn.get("text")), string(turn.get("blip_caption"))
-    if caption:
-        text = f"{text} [image: {caption}]".lstrip()
-    builder.add(
-        "other",
-        text,
-        external_id=identifier(turn.get("dia_id")),
-        speaker=identifier(turn.get("speaker")),
-        stamp=stamp,
-        line=line,
-    )
-
-
-READER = Reader(name="locomo", sniff=_sniff, read=_read)
+READER = Reader(name="locomo", sniff=sniff, read=read)

@@ -1,15 +1,15 @@
-"""Messenger and Instagram downloads: `message_1.json` of a thread, the newest message first."""
+"""Reader of Messenger and Instagram downloads: `message_1.json` of a thread, newest first."""
 
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from memsense.ingest.content import named_file
+from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.values import JsonObject, identifier, objects, string
-from memsense.types import Conversation
+from memsense.types import Conversation, JsonValue
 
 _MEDIA = ("photos", "videos", "audio_files", "files", "gifs")
 _NOTICE = re.compile(
@@ -17,42 +17,46 @@ _NOTICE = re.compile(
 )
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is a Messenger thread."""
     if head.find(_is_thread):
         return "a thread of messages with sender_name and timestamp_ms"
     return None
 
 
 def _is_thread(record: JsonObject) -> bool:
-    told = objects(record.get("messages"))
-    return any({"sender_name", "timestamp_ms"} <= one.keys() for one in told)
+    messages = objects(record.get("messages"))
+    return any({"sender_name", "timestamp_ms"} <= one.keys() for one in messages)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the sessions of each thread, cut at silences."""
     for record in reading.objects():
-        told = objects(record.value.get("messages"))
         builder = reading.conversation()
-        for message in sorted(told, key=_time):
+        for message in sorted(objects(record.value.get("messages")), key=_milliseconds):
             _add_message(builder, message, record.line)
         path = identifier(record.value.get("thread_path"))
-        session = path or f"{reading.source.session_id}:{record.ordinal}"
-        names = [_text(one.get("name")) for one in objects(record.value.get("participants"))]
+        participants = objects(record.value.get("participants"))
+        names = [_mend_text(one.get("name")) for one in participants]
         yield from builder.build_parts(
-            session,
+            reading.name_session(path, record.ordinal),
             reading.options.session_gap,
-            title=_text(record.value.get("title")),
+            title=_mend_text(record.value.get("title")),
             participants=[name for name in names if name in builder.speakers()],
         )
 
 
-def _time(message: JsonObject) -> float:
+def _milliseconds(message: JsonObject) -> float:
     time = message.get("timestamp_ms")
     return time if isinstance(time, int | float) else 0.0
 
 
-def _text(value: object) -> str:
-    """The text; the download writes each byte of its UTF-8 as a character of its own."""
-    text = value if isinstance(value, str) else ""
+def _mend_text(value: JsonValue) -> str:
+    """Return a text whose characters are right.
+
+    The download writes each byte of its UTF-8 as a character of its own.
+    """
+    text = string(value)
     try:
         return text.encode("latin-1").decode()
     except UnicodeError:
@@ -60,7 +64,7 @@ def _text(value: object) -> str:
 
 
 def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    name, text = _text(message.get("sender_name")), _text(message.get("content"))
+    name, text = _mend_text(message.get("sender_name")), _mend_text(message.get("content"))
     if message.get("is_unsent") is True:
         builder.reading.skip("deleted message", line)
         return
@@ -68,18 +72,20 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -
         builder.reading.skip("notice of the program", line)
         return
     uris = (string(item.get("uri")) for kind in _MEDIA for item in objects(message.get(kind)))
-    files = [named_file(PurePosixPath(uri).name) for uri in uris if uri]
+    files = [format_file(PurePosixPath(uri).name) for uri in uris if uri]
     if not text and files:
         builder.reading.skip("media without words", line)
         return
+    time = message.get("timestamp_ms")
     builder.add(
         "other",
-        "\n\n".join(part for part in (text, *files) if part),
-        external_id=f"{message.get('timestamp_ms')}:{name}",
+        join_texts(text, *files),
+        # Messages have no ids.
+        external_id=f"{time}:{name}",
         speaker=name,
-        stamp=builder.reading.stamp(message.get("timestamp_ms")),
+        stamp=builder.reading.stamp(time),
         line=line,
     )
 
 
-READER = Reader(name="messenger", sniff=_sniff, read=_read)
+READER = Reader(name="messenger", sniff=sniff, read=read)

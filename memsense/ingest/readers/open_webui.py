@@ -1,18 +1,19 @@
-"""Open WebUI and LibreChat exports: chats as trees of messages, of which one branch is shown."""
+"""Reader of Open WebUI and LibreChat: chats as trees of messages, of which one branch is shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from memsense.ingest.branches import find_latest_leaf, other_branches, path_to_root
-from memsense.ingest.content import joined_text, named_file
+from memsense.ingest.branches import find_latest_leaf, find_other_branches, path_to_root
+from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import ObjectRecord, Reading
 from memsense.ingest.roles import role_of
-from memsense.ingest.timestamps import parse_timestamp
+from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
+    first_value,
     identifier,
     mapping,
     objects,
@@ -26,7 +27,7 @@ _TIMES = ("timestamp", "createdAt", "created_at")
 
 @dataclass(frozen=True, slots=True)
 class _Chat:
-    """A chat of either program: its messages by id, the shown one, and what it is called."""
+    """A chat of either program: its names, its messages by id, and the one that is shown."""
 
     session: str | None
     title: str
@@ -36,7 +37,8 @@ class _Chat:
     current: str | None
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is of one of the programs."""
     if head.find(lambda record: _history(record) is not None):
         return "chats with history.messages and currentId"
     if head.find(_is_librechat):
@@ -46,88 +48,77 @@ def _sniff(head: Head) -> str | None:
 
 def _history(record: JsonObject) -> JsonObject | None:
     for history in (reach(record, "chat", "history"), record.get("history")):
-        told = mapping(mapping(history).get("messages")).values()
-        if any("parentId" in mapping(one) and "role" in mapping(one) for one in told):
+        messages = mapping(mapping(history).get("messages")).values()
+        if any("parentId" in mapping(one) and "role" in mapping(one) for one in messages):
             return mapping(history)
     return None
 
 
 def _is_librechat(record: JsonObject) -> bool:
-    told = objects(record.get("messages"))
-    return any({"messageId", "isCreatedByUser"} <= one.keys() for one in told)
+    messages = objects(record.get("messages"))
+    return any({"messageId", "isCreatedByUser"} <= one.keys() for one in messages)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the shown branch of each chat; with `all_branches` the others too."""
     for record in reading.objects():
-        if (history := _history(record.value)) is not None:
-            yield from _read_chat(reading, _of_open_webui(record.value, history), record)
-        elif _is_librechat(record.value):
-            yield from _read_chat(reading, _of_librechat(record.value), record)
+        value = record.value
+        history = _history(value)
+        if history is not None:
+            about = mapping(value.get("chat")) or value
+            messages = mapping(history.get("messages"))
+            chat = _Chat(
+                session=first_identifier(value, "id") or first_identifier(about, "id"),
+                title=string(about.get("title")) or string(value.get("title")),
+                started=value.get("created_at", about.get("timestamp")),
+                messages={key: mapping(one) for key, one in messages.items()},
+                parent_key="parentId",
+                current=identifier(history.get("currentId")),
+            )
+        elif _is_librechat(value):
+            chat = _Chat(
+                session=identifier(value.get("conversationId")),
+                title=string(value.get("title")),
+                started=None,
+                messages=_flatten(objects(value.get("messages"))),
+                parent_key="parentMessageId",
+                current=None,
+            )
         else:
             reading.skip("not a conversation", record.line)
+            continue
+        yield from _read_chat(reading, chat, record)
 
 
-def _of_open_webui(record: JsonObject, history: JsonObject) -> _Chat:
-    chat = mapping(record.get("chat")) or record
-    told = mapping(history.get("messages"))
-    return _Chat(
-        session=first_identifier(record, "id") or first_identifier(chat, "id"),
-        title=string(chat.get("title")) or string(record.get("title")),
-        started=record.get("created_at", chat.get("timestamp")),
-        messages={known: mapping(one) for known, one in told.items()},
-        parent_key="parentId",
-        current=identifier(history.get("currentId")),
-    )
-
-
-def _of_librechat(record: JsonObject) -> _Chat:
-    return _Chat(
-        session=identifier(record.get("conversationId")),
-        title=string(record.get("title")),
-        started=None,
-        messages=_flatten(objects(record.get("messages"))),
-        parent_key="parentMessageId",
-        current=None,
-    )
-
-
-def _flatten(told: Sequence[JsonObject]) -> dict[str, JsonObject]:
-    """The messages by id, also where an export nests answers in what they answer."""
-    found: dict[str, JsonObject] = {}
-    pending = list(reversed(told))
+def _flatten(messages: Sequence[JsonObject]) -> dict[str, JsonObject]:
+    """Return the messages by id, also where an export nests answers in what they answer."""
+    by_id: dict[str, JsonObject] = {}
+    # A stack, not recursion: a chat may be deeper than Python's stack.
+    pending = list(reversed(messages))
     while pending:
-        one = pending.pop()
-        if known := identifier(one.get("messageId")):
-            found[known] = one
-        pending.extend(reversed(objects(one.get("children"))))
-    return found
+        message = pending.pop()
+        if message_id := identifier(message.get("messageId")):
+            by_id[message_id] = message
+        pending.extend(reversed(objects(message.get("children"))))
+    return by_id
 
 
 def _read_chat(reading: Reading, chat: _Chat, record: ObjectRecord) -> Iterator[Conversation]:
     parents = {key: identifier(one.get(chat.parent_key)) for key, one in chat.messages.items()}
     leaf = chat.current if chat.current in chat.messages else None
     if leaf is None:
-        times = {key: _seconds(one) for key, one in chat.messages.items()}
+        times = {key: epoch_seconds(first_value(m, _TIMES)) for key, m in chat.messages.items()}
         leaf = find_latest_leaf(parents, times)
     main = path_to_root(leaf or "", parents)
-    session = chat.session or f"{reading.source.session_id}:{record.ordinal}"
+    session = reading.name_session(chat.session, record.ordinal)
     yield from _build(reading, chat, session, main, record.line)
-    asked = (key for key, one in chat.messages.items() if _role(one) == "user")
-    for end, path in other_branches(main, parents, asked):
+    questions = (key for key, one in chat.messages.items() if _role(one) == "user")
+    for end, path in find_other_branches(main, parents, questions):
         if reading.options.all_branches:
             yield from _build(reading, chat, f"{session}/{end}", path, record.line)
         else:
-            left = sum(key not in main for key in path)
-            reading.skip("abandoned branch", record.line, left)
-
-
-def _seconds(message: JsonObject) -> float:
-    at = parse_timestamp(_time(message)).at
-    return at.timestamp() if at else 0.0
-
-
-def _time(message: JsonObject) -> JsonValue:
-    return next((message[key] for key in _TIMES if message.get(key) is not None), None)
+            count = sum(key not in main for key in path)
+            reading.skip("abandoned branch", record.line, count)
 
 
 def _role(message: JsonObject) -> Role | None:
@@ -141,28 +132,23 @@ def _build(
 ) -> Iterator[Conversation]:
     builder = reading.conversation()
     for key in path:
-        _add_message(builder, key, chat.messages[key], line)
+        message = chat.messages[key]
+        role = _role(message)
+        if role not in ("user", "assistant"):
+            reading.skip(f"{role or 'unknown'} message", line)
+            continue
+        text = content_text(message.get("content")) or string(message.get("text"))
+        attachments = objects(message.get("files"))
+        files = (format_file(first_identifier(one, "name", "filename")) for one in attachments)
+        builder.add(
+            role,
+            join_texts(text, *files),
+            external_id=key,
+            stamp=reading.stamp(first_value(message, _TIMES)),
+            line=line,
+        )
     started = reading.stamp(chat.started).at
     yield from builder.build(session, title=chat.title, started_at=started)
 
 
-def _add_message(builder: ConversationBuilder, key: str, message: JsonObject, line: int) -> None:
-    role = _role(message)
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-        return
-    text = joined_text(message.get("content")) or string(message.get("text"))
-    files = (
-        named_file(first_identifier(file, "name", "filename"))
-        for file in objects(message.get("files"))
-    )
-    builder.add(
-        role,
-        "\n\n".join(part for part in (text, *files) if part),
-        external_id=key,
-        stamp=builder.reading.stamp(_time(message)),
-        line=line,
-    )
-
-
-READER = Reader(name="open_webui", sniff=_sniff, read=_read)
+READER = Reader(name="open_webui", sniff=sniff, read=read)

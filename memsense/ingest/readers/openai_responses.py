@@ -1,11 +1,11 @@
-"""OpenAI Responses and Conversations: items, response objects, request and response logs."""
+"""Reader of OpenAI's Responses and Conversations: items, response objects, request logs."""
 
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
@@ -18,11 +18,12 @@ from memsense.ingest.values import (
 )
 from memsense.types import Conversation, JsonValue
 
-_SPOKEN = frozenset({"input_text", "output_text"})
+_TEXT_TYPES = frozenset({"input_text", "output_text"})
 _SESSION_KEYS = ("conversation_id", "conversation", "session_id", "id", "custom_id")
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log has items of the Responses API."""
     if head.find(_is_item):
         return "message items with input_text or output_text"
     if head.find(lambda record: record.get("object") == "response" and _items(record) is not None):
@@ -34,64 +35,65 @@ def _sniff(head: Head) -> str | None:
 
 def _is_item(record: JsonObject) -> bool:
     kinds = {string(block.get("type")) for block in objects(record.get("content"))}
-    return record.get("type", "message") == "message" and bool(kinds & _SPOKEN)
+    return record.get("type", "message") == "message" and bool(kinds & _TEXT_TYPES)
 
 
 def _items(record: JsonObject) -> list[JsonObject] | None:
-    """The items of a record that holds a conversation, or one request and its response."""
+    """Return the items of a record that holds a conversation, or a request and its response."""
     body = mapping(record.get("body")) or mapping(record.get("request")) or record
-    answer = mapping(reach(record, "response", "body")) or mapping(record.get("response"))
-    asked, answered = body.get("input"), (answer or record).get("output")
-    listed = record.get("data") if record.get("object") == "list" else record.get("items")
-    if not any(isinstance(value, list) for value in (asked, answered, listed)):
+    response = mapping(reach(record, "response", "body")) or mapping(record.get("response"))
+    inputs, outputs = body.get("input"), (response or record).get("output")
+    # A page of a conversation is an object of type "list".
+    page = record.get("data") if record.get("object") == "list" else record.get("items")
+    if not any(isinstance(value, list) for value in (inputs, outputs, page)):
         return None
     question: list[JsonObject] = (
-        [{"type": "message", "role": "user", "content": asked}] if isinstance(asked, str) else []
+        [{"type": "message", "role": "user", "content": inputs}] if isinstance(inputs, str) else []
     )
-    said = [*objects(listed), *question, *objects(asked), *objects(answered)]
-    return said if any(map(_is_message, said)) else None
+    items = [*objects(page), *question, *objects(inputs), *objects(outputs)]
+    return items if any(map(_is_message, items)) else None
 
 
 def _is_message(item: JsonObject) -> bool:
     return item.get("type", "message") == "message" and "role" in item
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield a conversation for each session that the records name, in the order of their start."""
     sessions: dict[str, ConversationBuilder] = {}
+    file_id = reading.source.session_id
     for record in reading.objects():
-        items = _items(record.value)
-        session = _session(reading, record, items)
+        value = record.value
+        items = _items(value)
+        if items is None:
+            number = record.list_number or 1
+            session = file_id if number == 1 else f"{file_id}:{number}"
+            items = [value]
+        else:
+            conversation_id = identifier(mapping(value.get("conversation")).get("id"))
+            own_id = conversation_id or first_identifier(value, *_SESSION_KEYS)
+            session = reading.name_session(own_id, record.ordinal)
+            items = _order_items(value, items)
         builder = sessions.setdefault(session, reading.conversation())
-        time = record.value.get("created_at", record.value.get("timestamp"))
-        for item in [record.value] if items is None else _in_order(record.value, items):
+        time = value.get("created_at", value.get("timestamp"))
+        for item in items:
             _add_item(builder, item, time, record.line)
     for session, builder in sessions.items():
         yield from builder.build(session)
 
 
-def _in_order(record: JsonObject, items: list[JsonObject]) -> list[JsonObject]:
-    """The items from the first; a page of a conversation tells the newest first.
-
-    Times tell, or where there are none, that it would begin with an answer and end in a question.
-    """
+def _order_items(record: JsonObject, items: list[JsonObject]) -> list[JsonObject]:
+    """Return the items in the order of the conversation: a page may list the newest first."""
     if None in (record.get("first_id"), record.get("last_id")):
         return items
     times = [item.get("created_at") for item in items]
     numbers = [time for time in times if isinstance(time, int | float)]
     if len(numbers) == len(times):
         return items[::-1] if numbers != sorted(numbers) else items
+    # Without times, a page that begins with an answer and ends in a question is reversed.
     roles = [role_of(string(item.get("role"))) for item in items if _is_message(item)]
-    backward = (roles[0], roles[-1]) == ("assistant", "user")
-    return items[::-1] if backward else items
-
-
-def _session(reading: Reading, record: ObjectRecord, items: list[JsonObject] | None) -> str:
-    if items is None:
-        number = record.list_number or 1
-        return reading.source.session_id if number == 1 else f"{reading.source.session_id}:{number}"
-    talk = mapping(record.value.get("conversation"))
-    named = identifier(talk.get("id")) or first_identifier(record.value, *_SESSION_KEYS)
-    return named or f"{reading.source.session_id}:{record.ordinal}"
+    is_backward = (roles[0], roles[-1]) == ("assistant", "user")
+    return items[::-1] if is_backward else items
 
 
 def _add_item(builder: ConversationBuilder, item: JsonObject, time: JsonValue, line: int) -> None:
@@ -100,26 +102,21 @@ def _add_item(builder: ConversationBuilder, item: JsonObject, time: JsonValue, l
         kind = string(item.get("type"))
         reason = "thinking" if kind == "reasoning" else "tool call" if "call" in kind else None
         builder.reading.skip(reason or "not a message", line)
-    elif role not in ("user", "assistant"):
+        return
+    if role not in ("user", "assistant"):
         builder.reading.skip(f"{role or 'unknown'} message", line)
-    else:
-        own = item.get("created_at", item.get("timestamp"))
-        builder.add(
-            role,
-            _words(item.get("content")),
-            external_id=identifier(item.get("id")),
-            stamp=builder.reading.stamp(time if own is None else own),
-            line=line,
-        )
-
-
-def _words(content: JsonValue) -> str:
-    names = (
-        f"[file: {name}]"
-        for block in objects(content)
-        if block.get("type") == "input_file" and (name := identifier(block.get("filename")))
+        return
+    content = item.get("content")
+    blocks = (block for block in objects(content) if block.get("type") == "input_file")
+    files = (format_file(block.get("filename")) for block in blocks)
+    own_time = item.get("created_at", item.get("timestamp"))
+    builder.add(
+        role,
+        join_texts(content_text(content), *files),
+        external_id=identifier(item.get("id")),
+        stamp=builder.reading.stamp(time if own_time is None else own_time),
+        line=line,
     )
-    return "\n\n".join(part for part in (joined_text(content), *names) if part)
 
 
-READER = Reader(name="openai_responses", sniff=_sniff, read=_read)
+READER = Reader(name="openai_responses", sniff=sniff, read=read)

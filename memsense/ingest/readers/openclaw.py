@@ -1,10 +1,10 @@
-"""OpenClaw and pi sessions: a header line, then a tree of entries."""
+"""Reader of OpenClaw and pi: sessions of a header line, then a tree of entries."""
 
 import json
 import re
 from collections.abc import Iterator
 
-from memsense.ingest.content import joined_text
+from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
@@ -22,7 +22,8 @@ _NO_WORDS = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
 _HEARTBEAT = "Read HEARTBEAT.md if it exists"
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is OpenClaw's or pi's."""
     if head.find(_is_header):
         return "a header line of type session with id"
     if head.find(lambda record: _is_entry(record) and "parentId" in record):
@@ -31,15 +32,17 @@ def _sniff(head: Head) -> str | None:
 
 
 def _is_header(record: JsonObject) -> bool:
-    known = "cwd" in record or "version" in record
-    return record.get("type") == "session" and "id" in record and known
+    # Version 1 writes no version.
+    has_sign = "cwd" in record or "version" in record
+    return record.get("type") == "session" and "id" in record and has_sign
 
 
 def _is_entry(record: JsonObject) -> bool:
     return record.get("type") == "message" and isinstance(record.get("message"), dict)
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a session: the branch of its last entry."""
     header: JsonObject = {}
     title = ""
     entries: list[ObjectRecord] = []
@@ -53,102 +56,88 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             title = string(record.value.get("name")) or title
         entries.append(record)
     builder = reading.conversation()
-    for entry in reading.keep_living(entries, "id", "parentId"):
+    for entry in reading.keep_current_branch(entries, "id", "parentId"):
         _add_entry(builder, entry)
+    parent = identifier(header.get("parentSession"))
+    metadata: dict[str, JsonValue] = {"parent_session": parent} if parent else {}
     yield from builder.build(
         identifier(header.get("id")) or reading.source.session_id,
         title=title,
         started_at=reading.stamp(header.get("timestamp")).at,
-        metadata=_metadata(header),
+        metadata=metadata,
     )
 
 
-def _metadata(header: JsonObject) -> dict[str, JsonValue]:
-    parent = identifier(header.get("parentSession"))
-    return {"parent_session": parent} if parent else {}
-
-
 def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
+    reading = builder.reading
     message = mapping(entry.value.get("message"))
-    text = joined_text(message.get("content"))
-    reason = _reason_to_skip(entry.value, message) or _reason_by_words(builder, message, text)
-    if reason:
-        builder.reading.skip(reason, entry.line)
-        return
+    text = content_text(message.get("content"))
     is_user = message.get("role") == "user"
-    words, name = _peel_user(text) if is_user else (_peel_answer(text), None)
-    stamp = builder.reading.stamp(message.get("timestamp"))
+    name: str | None = None
+    reason = _reason_to_skip(entry.value, message, text)
+    if reason is None and is_user:
+        text, name = _peel_sender(text)
+        last = builder.messages[-1] if builder.messages else None
+        if text.startswith(_HEARTBEAT):
+            reason = "heartbeat prompt"
+        elif last is not None and last.role == "user" and last.text == reading.clean(text):
+            # After a failed call the same prompt is logged again, under a new id.
+            reason = "repeated after a failed call"
+    elif reason is None:
+        # The mark of what an answer replies to, and the words that stand for no answer.
+        mark = _REPLY_MARK.match(text)
+        text = text[mark.end() :] if mark else text
+        text = "" if text.strip() in _NO_WORDS else text
+    if reason:
+        reading.skip(reason, entry.line)
+        return
+    stamp = reading.stamp(message.get("timestamp"))
     builder.add(
         "user" if is_user else "assistant",
-        words,
+        text,
         external_id=identifier(entry.value.get("id")),
         speaker=name,
-        stamp=stamp if stamp.at else builder.reading.stamp(entry.value.get("timestamp")),
+        stamp=stamp if stamp.at else reading.stamp(entry.value.get("timestamp")),
         line=entry.line,
     )
 
 
-def _reason_to_skip(entry: JsonObject, message: JsonObject) -> str | None:
+def _reason_to_skip(entry: JsonObject, message: JsonObject, text: str) -> str | None:
     role = message.get("role")
+    reason = None
     if entry.get("type") != "message":
-        return "not a message"
-    if not message:
-        return "message is not an object"
-    if role not in ("user", "assistant"):
-        return "tool result" if role in ("toolResult", "bashExecution") else "not speech"
-    if message.get("provider") == "openclaw" or string(message.get("model")) in _GATEWAYS:
-        return "notice of the gateway"
-    return None
+        reason = "not a message"
+    elif not message:
+        reason = "message is not an object"
+    elif role not in ("user", "assistant"):
+        reason = "tool result" if role in ("toolResult", "bashExecution") else "not speech"
+    elif message.get("provider") == "openclaw" or string(message.get("model")) in _GATEWAYS:
+        # The gateway writes its notices as answers (openclaw#70870).
+        reason = "notice of the gateway"
+    elif not text and message.get("stopReason") in ("error", "aborted"):
+        reason = "failed call"
+    elif not text:
+        kinds = {string(block.get("type")) for block in objects(message.get("content"))}
+        reason = "thinking" if "thinking" in kinds else EMPTY
+        reason = "tool call" if "toolCall" in kinds else reason
+    return reason
 
 
-def _reason_by_words(builder: ConversationBuilder, message: JsonObject, text: str) -> str | None:
-    if not text:
-        return _reason_without_text(message)
-    if message.get("role") != "user":
-        return None
-    words, _ = _peel_user(text)
-    if words.startswith(_HEARTBEAT):
-        return "heartbeat prompt"
-    last = builder.messages[-1] if builder.messages else None
-    if last is not None and last.role == "user" and last.text == builder.reading.clean(words):
-        return "repeated after a failed call"
-    return None
-
-
-def _reason_without_text(message: JsonObject) -> str:
-    kinds = {string(block.get("type")) for block in objects(message.get("content"))}
-    if message.get("stopReason") in ("error", "aborted"):
-        return "failed call"
-    if "toolCall" in kinds:
-        return "tool call"
-    return "thinking" if "thinking" in kinds else EMPTY
-
-
-def _peel_user(text: str) -> tuple[str, str | None]:
-    """The person's words without the channel's preamble, and the name that it gives."""
+def _peel_sender(text: str) -> tuple[str, str | None]:
+    """Return the person's words without the channel's preamble, and the name that it gives."""
     name: str | None = None
+    # Matched in place: cutting off one block after the other would copy the text for each.
     start = 0
     while match := _SENDER.match(text, start):
-        name = _name_in(match[1]) or name
+        try:
+            sender: JsonValue = json.loads(match[1])
+        except (ValueError, RecursionError):
+            sender = None
+        name = identifier(mapping(sender).get("name")) or name
         start = match.end()
     if match := _LOCAL_TIME.match(text, start):
         start = match.end()
     return text[start:], name
 
 
-def _peel_answer(text: str) -> str:
-    """The answer without the mark of what it replies to; empty where it says "no answer"."""
-    mark = _REPLY_MARK.match(text)
-    words = text[mark.end() :] if mark else text
-    return "" if words.strip() in _NO_WORDS else words
-
-
-def _name_in(preamble: str) -> str | None:
-    try:
-        sender: JsonValue = json.loads(preamble)
-    except (ValueError, RecursionError):
-        return None
-    return identifier(mapping(sender).get("name"))
-
-
-READER = Reader(name="openclaw", sniff=_sniff, read=_read)
+READER = Reader(name="openclaw", sniff=sniff, read=read)

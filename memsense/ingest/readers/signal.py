@@ -1,19 +1,19 @@
-"""Signal chat exports: `[2024-12-24, 12:23] Name: text`."""
+"""Reader of Signal's chats: `[2024-12-24, 12:23] Name: text`."""
 
-from memsense.ingest.chat_lines import ChatHead, find_heads, read_chat
+from memsense.ingest.chat_lines import find_heads, read_chat
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 
 
-def _sniff(head: Head) -> str | None:
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is a Signal chat."""
     heads = find_heads([] if head.is_json else head.lines)
-    if heads and all(map(_is_signal_head, heads)):
+    # WhatsApp's heads are of many forms, of which this one is Signal's alone.
+    if heads and all(
+        h.bracketed and h.year_first and h.dashed and not h.has_seconds for h in heads
+    ):
         return "lines begin with [year-month-day, hour:minute] and a name"
     return None
 
 
-def _is_signal_head(head: ChatHead) -> bool:
-    return head.bracketed and head.year_first and head.dashed and not head.has_seconds
-
-
-READER = Reader(name="signal", sniff=_sniff, read=read_chat)
+READER = Reader(name="signal", sniff=sniff, read=read_chat)

@@ -1,10 +1,10 @@
-"""Telegram `result.json`: one chat, or all chats of an account."""
+"""Reader of Telegram's `result.json`: one chat, or all chats of an account."""
 
 from collections.abc import Iterator
 
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -15,11 +15,12 @@ from memsense.ingest.values import (
     sequence,
     string,
 )
-from memsense.types import Conversation, JsonValue
+from memsense.types import Conversation
 
 
-def _sniff(head: Head) -> str | None:
-    if head.find(lambda record: any(_is_chat(chat) for chat in _chats(record))):
+def sniff(head: Head) -> str | None:
+    """Return what shows that a log is a Telegram export."""
+    if head.find(lambda record: any(map(_is_chat, _chats(record)))):
         return "messages with from and date_unixtime"
     return None
 
@@ -29,52 +30,37 @@ def _chats(record: JsonObject) -> list[JsonObject]:
 
 
 def _is_chat(record: JsonObject) -> bool:
-    return any(map(_is_message, objects(record.get("messages"))))
-
-
-def _is_message(message: JsonObject) -> bool:
-    dated = "date_unixtime" in message or ("date" in message and "from_id" in message)
-    return message.get("type") in ("message", "service") and dated
-
-
-def _read(reading: Reading) -> Iterator[Conversation]:
-    for record in reading.objects():
-        for position, chat in enumerate(_chats(record.value), record.ordinal):
-            yield from _read_chat(reading, chat, position, record.line)
-
-
-def _read_chat(
-    reading: Reading, chat: JsonObject, position: int, line: int
-) -> Iterator[Conversation]:
-    builder = reading.conversation()
-    for message in objects(chat.get("messages")):
-        _add_message(builder, message, line)
-    session = first_identifier(chat, "id", "name") or f"{reading.source.session_id}:{position}"
-    gap = reading.options.session_gap
-    yield from builder.build_parts(session, gap, title=string(chat.get("name")))
-
-
-def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    if message.get("type") == "service":
-        builder.reading.skip("notice of the program", line)
-        return
-    time = message.get("date_unixtime") or message.get("date")
-    builder.add(
-        "other",
-        "".join(map(_piece, _pieces(message.get("text")))),
-        external_id=identifier(message.get("id")),
-        speaker=first_identifier(message, "from", "from_id"),
-        stamp=builder.reading.stamp(time),
-        line=line,
+    return any(
+        message.get("type") in ("message", "service")
+        and ("date_unixtime" in message or ("date" in message and "from_id" in message))
+        for message in objects(record.get("messages"))
     )
 
 
-def _pieces(text: JsonValue) -> list[JsonValue]:
-    return [text] if isinstance(text, str) else list(sequence(text))
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the sessions of each chat, cut at silences."""
+    for record in reading.objects():
+        for number, chat in enumerate(_chats(record.value), record.ordinal):
+            builder = reading.conversation()
+            for message in objects(chat.get("messages")):
+                if message.get("type") == "service":
+                    reading.skip("notice of the program", record.line)
+                    continue
+                # A text is a string, or a list of strings and of objects that format theirs.
+                text = message.get("text")
+                pieces = [text] if isinstance(text, str) else sequence(text)
+                builder.add(
+                    "other",
+                    "".join(string(one) or string(mapping(one).get("text")) for one in pieces),
+                    external_id=identifier(message.get("id")),
+                    speaker=first_identifier(message, "from", "from_id"),
+                    # `date` is the local time without a zone.
+                    stamp=reading.stamp(message.get("date_unixtime") or message.get("date")),
+                    line=record.line,
+                )
+            session = reading.name_session(first_identifier(chat, "id", "name"), number)
+            gap = reading.options.session_gap
+            yield from builder.build_parts(session, gap, title=string(chat.get("name")))
 
 
-def _piece(piece: JsonValue) -> str:
-    return string(piece) or string(mapping(piece).get("text"))
-
-
-READER = Reader(name="telegram", sniff=_sniff, read=_read)
+READER = Reader(name="telegram", sniff=sniff, read=read)

@@ -1,17 +1,17 @@
-"""Plain transcripts: `Name: text`, markdown headings and bold labels, VTT cues, `>` prompts."""
+"""Reader of plain transcripts: `Name: text`, headings, bold labels, VTT cues, `>` prompts."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from memsense.ingest.evidence import find_evidence
 from memsense.ingest.head import Head
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.turns import (
     QUOTE,
     Turn,
     drop_cues,
+    find_evidence,
     find_speakers,
     is_quoted,
     parse_turn,
@@ -23,21 +23,19 @@ _DATED = re.compile(r"\d{4}-\d\d-\d\d|\d{4}/\d")
 _TITLE_LENGTH = 200
 
 
-def _sniff(head: Head) -> str | None:  # noqa: ARG001
-    return None
-
-
-def _guess(head: Head) -> str | None:
+def guess(head: Head) -> str | None:
+    """Return the evidence that a text is a transcript."""
     return None if head.is_json else find_evidence(head.text.split("\n"))
 
 
-def _read(reading: Reading) -> Iterator[Conversation]:
+def read(reading: Reading) -> Iterator[Conversation]:
+    """Yield the one conversation of a transcript."""
     text, injected = strip_injected("".join(reading.lines()), keep_lines=True)
     reading.report.injected_blocks += injected
     lines = drop_cues([line.rstrip("\r") for line in text.split("\n")])
     speakers = find_speakers(lines)
     if speakers:
-        turns = _collect(lines, speakers)
+        turns = _collect_turns(lines, speakers)
     else:
         turns = _collect_quoted(lines) if is_quoted(lines) else iter(())
     builder = reading.conversation()
@@ -47,12 +45,24 @@ def _read(reading: Reading) -> Iterator[Conversation]:
             title = turn.text.strip().partition("\n")[0][:_TITLE_LENGTH] or None
             continue
         reading.report.records += 1
-        _add_turn(builder, turn, line)
+        role = role_of_label(turn.name)
+        if role in ("system", "tool"):
+            reading.skip(f"{role} message", line)
+            continue
+        # `[00:01:23]` and `(10:32 AM)` are offsets and times of a day, not dates.
+        time = turn.time.strip("[]()") if turn.time and _DATED.search(turn.time) else None
+        builder.add(
+            role or "other",
+            turn.text,
+            speaker=None if role else turn.name,
+            stamp=reading.stamp(time),
+            line=line,
+        )
     yield from builder.build(reading.source.session_id, title=title)
 
 
-def _collect(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[Turn, int]]:
-    """Each turn with its continuation lines and line; first what stands before all turns."""
+def _collect_turns(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[Turn, int]]:
+    """Yield each turn with its continuation lines, and its line; first the text before them all."""
     head, texts, start = Turn("", None, ""), [""], 1
     for number, line in enumerate(lines, 1):
         turn = parse_turn(line)
@@ -65,7 +75,7 @@ def _collect(lines: Sequence[str], speakers: set[str]) -> Iterator[tuple[Turn, i
 
 
 def _collect_quoted(lines: Sequence[str]) -> Iterator[tuple[Turn, int]]:
-    """Quoted lines are prompts, the lines after them the answers."""
+    """Yield a turn for each run of quoted lines, a prompt, and for the lines after it."""
     name, texts, start = "", [""], 1
     for number, line in enumerate(lines, 1):
         speaker = "user" if line.startswith(QUOTE) else "assistant"
@@ -76,19 +86,4 @@ def _collect_quoted(lines: Sequence[str]) -> Iterator[tuple[Turn, int]]:
     yield Turn(name, None, "\n".join(texts).strip()), start
 
 
-def _add_turn(builder: ConversationBuilder, turn: Turn, line: int) -> None:
-    role = role_of_label(turn.name)
-    if role in ("system", "tool"):
-        builder.reading.skip(f"{role} message", line)
-        return
-    time = turn.time.strip("[]()") if turn.time and _DATED.search(turn.time) else None
-    builder.add(
-        role or "other",
-        turn.text,
-        speaker=None if role else turn.name,
-        stamp=builder.reading.stamp(time),
-        line=line,
-    )
-
-
-READER = Reader(name="transcript", sniff=_sniff, guess=_guess, read=_read)
+READER = Reader(name="transcript", sniff=lambda _head: None, guess=guess, read=read)

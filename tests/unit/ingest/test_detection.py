@@ -115,7 +115,7 @@ def test_a_format_by_name_overrides_what_the_content_says(read_log: ReadLog) -> 
 
 
 def test_an_unknown_format_is_an_error(read_log: ReadLog) -> None:
-    with pytest.raises(IngestError, match="no format is called 'nonsense'"):
+    with pytest.raises(IngestError, match="unknown format 'nonsense'"):
         read_log("{}", ReadOptions(format="nonsense"))
 
 

@@ -47,7 +47,7 @@ def test_places_and_words_are_of_formats_that_are_read() -> None:
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_no_place_is_shown_with_a_brace(system: System) -> None:
     for place in PLACES:
-        shown = place.shown(system)
+        shown = place.display(system)
         assert shown.startswith("~/") or (system == "windows" and shown.startswith("%APPDATA%\\"))
         assert not set(shown) & set("{}")
 

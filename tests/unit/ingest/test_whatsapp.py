@@ -108,7 +108,7 @@ def test_the_report_says_who_was_taken_as_the_user_unless_one_was_named(read_log
 
 def test_a_user_who_says_nothing_is_a_warning(read_log: ReadLog) -> None:
     _, report = read_log(chat("Ana: a", "Bo: b"), ReadOptions(user_speaker="Cy"), name="c.txt")
-    assert report.warnings == ["c.txt: Cy says nothing in it; there speak Ana, Bo"]
+    assert report.warnings == ["c.txt: Cy says nothing in it; the speakers: Ana, Bo"]
 
 
 def test_a_log_with_an_assistant_has_no_speaker_to_take_as_user(read_log: ReadLog) -> None:
