@@ -13,7 +13,7 @@ from memsense.db.connection import Connection
 from memsense.errors import DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id, Limit, takes
 from memsense.store import erasing
-from memsense.store.erasing import Receipt, Wanted
+from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
 
 logger = logging.getLogger("memsense.erasing")
@@ -54,32 +54,32 @@ class Erasing:
         if user_id is None and session_id is None and message_id is None:
             raise InvalidInputError("say what to erase: a user_id, a session_id or a message_id")
 
-        def find(connection: Connection, namespace: store.Namespace) -> Wanted:
+        def find(connection: Connection, namespace: store.Namespace) -> Target:
             whose = user_id or _find_user(connection, namespace, session_id, message_id)
-            return Wanted(user_id=whose, session_id=session_id, message_id=message_id)
+            return Target(user_id=whose, session_id=session_id, message_id=message_id)
 
         return self._erase(find, by)
 
     def delete(self, chunk_id: int, by: str | None) -> Receipt:
         """Erase a chunk and what says the same."""
 
-        def find(connection: Connection, namespace: store.Namespace) -> Wanted:
+        def find(connection: Connection, namespace: store.Namespace) -> Target:
             found = store.fetch_chunks(connection, namespace, [chunk_id])
             if not found:
                 raise no_chunk(chunk_id)
-            return Wanted(user_id=found[0].user_id, chunk_id=chunk_id)
+            return Target(user_id=found[0].user_id, chunk_id=chunk_id)
 
         return self._erase(find, by)
 
     @told_as("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
-        self, find: Callable[[Connection, store.Namespace], Wanted], by: str | None
+        self, find: Callable[[Connection, store.Namespace], Target], by: str | None
     ) -> Receipt:
         """One transaction; a search that is recorded just now is written before, not afterwards."""
         context, erasure_id = self._context, uuid4()
         context.recorder.flush()
         vectors, followers = context.batch_vectors(), context.followers()
-        seen: list[tuple[store.Namespace, Wanted, store.KnownScope | None]] = []
+        seen: list[tuple[store.Namespace, Target, store.KnownScope | None]] = []
 
         def work(connection: Connection) -> Receipt:
             namespace = context.require_namespace(connection)

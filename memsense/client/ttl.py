@@ -107,7 +107,7 @@ class TtlResource:
             return done
         sweeper = Sweeper(self._context)
         for scope_id in run_read(
-            self._context.pool, lambda it: expiring.list_lapsed_scopes(it, namespace)
+            self._context.pool, lambda it: expiring.list_expired_scopes(it, namespace)
         ):
             found = sweeper.sweep(scope_id)
             done.add(found)

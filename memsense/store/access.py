@@ -1,8 +1,8 @@
-"""Writes and reads access keys, which tell a server whose memory a request is about.
+"""Access keys, which tell a server whose memory a request is about.
 
-A key is `ms_TENANT_ID_SECRET`: the tenant's number and the key's id find its row within that
-tenant, as any other row is found, also beneath row-level security. The secret has 256 random bits;
-the row holds the hash of the whole key.
+A key is `ms_TENANT_ID_SECRET`. The tenant's number and the key's id find its row within that
+tenant, as any other row is found, also under row-level security. The secret has 256 random bits;
+the row holds only the hash of the whole key.
 """
 
 import re
@@ -24,15 +24,16 @@ SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
 
 _KEY = re.compile(r"ms_([1-9][0-9]{0,9})_([0-9a-f]{12})_[A-Za-z0-9_-]{43}", re.ASCII)
 _LARGEST_TENANT = 2**31 - 1
-_USE_NOTED = timedelta(minutes=1)
-_NOBODY = bytes(32)
+# A use is written at most once a minute: without this, every request would write a row.
+_USE_INTERVAL = timedelta(minutes=1)
+_NO_HASH = bytes(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessKey:
-    """A key as it is stored: whose it is and what it opens, not its secret.
+    """A stored key: its owner and what it allows, without its secret.
 
-    `user_id`: whose memory it opens, and nobody else's; None opens all of the tenant's.
+    `user_id` limits the key to one user's memory; None allows all users of the tenant.
     """
 
     tenant: str
@@ -48,31 +49,31 @@ class AccessKey:
     last_used_at: datetime | None
 
     def opens_at(self, now: datetime) -> bool:
-        """Whether the key opens anything at that time."""
+        """Return whether the key is valid at that time: neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the hash as plain values, ready for JSON."""
-        found = {item.name: getattr(self, item.name) for item in fields(self)}
-        del found["key_hash"]
-        return {**found, "scopes": list(self.scopes)}
+        """Return all fields but the hash as plain values, ready for JSON."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        del values["key_hash"]
+        return {**values, "scopes": list(self.scopes)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A key that was made just now: its text is shown once and kept nowhere."""
+    """A key at its creation: the only time that its text is shown; it is not stored."""
 
     text: str
     key: AccessKey
 
     def as_dict(self) -> dict[str, Any]:
-        """The key with its text, ready for JSON."""
+        """Return the key and its text, ready for JSON."""
         return {"key": self.text, **self.key.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownKey:
-    """The text of a key that somebody shows, read as far as it can be without the database."""
+    """The text of a key as a request sends it, parsed but not checked against the database."""
 
     tenant_id: int
     key_id: str
@@ -80,14 +81,16 @@ class ShownKey:
 
     @classmethod
     def read(cls, text: str) -> "ShownKey | None":
-        """What the text says; None where no key looks like it."""
-        found = _KEY.fullmatch(text)
-        if found is None or int(found[1]) > _LARGEST_TENANT:
+        """Parse the text; return None if it has not the form of a key."""
+        match = _KEY.fullmatch(text)
+        # Tenants are numbered by a 4-byte integer: a larger number is no tenant.
+        if match is None or int(match[1]) > _LARGEST_TENANT:
             return None
-        return cls(int(found[1]), found[2], _hash(text))
+        return cls(int(match[1]), match[2], _hash(text))
 
 
 def _hash(text: str) -> bytes:
+    # A quick hash is enough: nobody can guess 256 random bits, as they could a password.
     return sha256(text.encode()).digest()
 
 
@@ -101,7 +104,7 @@ def insert_key(
     by: str,
     expires_at: datetime | None,
 ) -> NewKey:
-    """Make a key of the tenant's, or of one user's of it."""
+    """Create a key of the tenant, or of one of its users, and return it with its text."""
     key_id = token_hex(6)
     text = f"ms_{tenant_id}_{key_id}_{token_urlsafe(32)}"
     values = {
@@ -115,9 +118,9 @@ def insert_key(
         "expires_at": expires_at,
     }
     execute(connection, "insert_access_key", values, FILE)
-    made = _find(connection, tenant_id, key_id)
-    assert made is not None
-    return NewKey(text=text, key=made)
+    key = _find(connection, tenant_id, key_id)
+    assert key is not None
+    return NewKey(text=text, key=key)
 
 
 def _find(connection: Connection, tenant_id: int, key_id: str) -> AccessKey | None:
@@ -126,29 +129,30 @@ def _find(connection: Connection, tenant_id: int, key_id: str) -> AccessKey | No
 
 
 def verify_key(connection: Connection, shown: ShownKey) -> AccessKey | None:
-    """The key that was shown, None unless it is stored and opens something now.
+    """Return the key, or None unless it is stored, not revoked and not expired.
 
-    One look-up and one comparison in constant time, whether or not there is such a key. Notes its
-    use. The connection's session must see the rows of the tenant that the key names.
+    Each check costs one look-up and one comparison in constant time. The use of a valid key is
+    recorded. The connection's session must see the rows of the tenant that the key names.
     """
-    found = _find(connection, shown.tenant_id, shown.key_id)
-    is_equal = compare_digest(found.key_hash if found else _NOBODY, shown.key_hash)
+    key = _find(connection, shown.tenant_id, shown.key_id)
+    # Compared even if there is no such key: the time of a refusal must not tell which ids exist.
+    is_equal = compare_digest(key.key_hash if key else _NO_HASH, shown.key_hash)
     now = datetime.now(UTC)
-    if found is None or not is_equal or not found.opens_at(now):
+    if key is None or not is_equal or not key.opens_at(now):
         return None
-    if found.last_used_at is None or now - found.last_used_at > _USE_NOTED:
+    if key.last_used_at is None or now - key.last_used_at > _USE_INTERVAL:
         values = {"tenant_id": shown.tenant_id, "key_id": shown.key_id}
         execute(connection, "note_use", values, FILE)
-    return found
+    return key
 
 
 def list_keys(connection: Connection, tenant_id: int) -> list[AccessKey]:
-    """The tenant's keys, the oldest first, with those that open nothing any more."""
+    """Return the tenant's keys, oldest first, expired and revoked ones included."""
     return fetch_all(connection, "list_access_keys", {"tenant_id": tenant_id}, FILE, of=AccessKey)
 
 
 def revoke_key(connection: Connection, tenant_id: int, key_id: str) -> AccessKey | None:
-    """Let a key open nothing from now on; None if the tenant has no such key."""
+    """Make a key invalid from now on; return it, or None if the tenant has no such key."""
     values = {"tenant_id": tenant_id, "key_id": key_id}
     execute(connection, "revoke_access_key", values, FILE)
     return _find(connection, tenant_id, key_id)

@@ -1,11 +1,11 @@
-"""Erases for good: a user, a session, a message or a chunk, with all that was made of its text.
+"""Erasure for good of a user, a session, a message or a chunk, with all that was made of its text.
 
-In the caller's transaction, which ends with a look whether anything is left: then nothing is erased
-and ErasureError says where. What is left behind is a receipt.
+It happens in the caller's transaction, which ends with a check for remaining rows: if there are
+any, ErasureError names the tables and nothing is erased. Only a receipt remains.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cache
@@ -53,7 +53,7 @@ TABLES_OF_CHUNKS = (
     "events",
     "chunks",
 )
-"""Every table whose rows say whose chunk they are, in the order in which they are deleted."""
+"""Every table whose rows belong to a chunk, in the order in which they are deleted."""
 
 TABLES_OF_SCOPES = (
     *TABLES_OF_CHUNKS,
@@ -65,19 +65,19 @@ TABLES_OF_SCOPES = (
     "ingested_messages",
     "scopes",
 )
-"""Every table whose rows say whose memory they are of; traces go by a way of their own."""
+"""Every table whose rows belong to a user's memory. Traces have statements of their own."""
 
 VOCABULARY = ("edges", "entities", "lexemes")
-"""Tables of what all chunks of a memory share: a row goes with the last that needs it."""
+"""Tables that all chunks of a memory share: a row goes with the last chunk that needs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What proves an erasure: no text and no id, only their salted hashes and what was deleted.
+    """Proof of an erasure: salted hashes of the erased ids, and counts of deleted rows.
 
-        receipt.is_about("ada")     # whether it was Ada's memory, or a session of that id, ...
+        receipt.is_about("ada")     # True if it was Ada's memory, or a session of that id, ...
 
-    `counts` are the rows that were deleted, by table.
+    It holds no text and no id. `counts` are the deleted rows by table.
     """
 
     erasure_id: UUID
@@ -91,12 +91,12 @@ class Receipt:
     erased_at: datetime
 
     def is_about(self, name: str) -> bool:
-        """Whether this is the id of what was erased, or of the user whose it was."""
-        found = hash_id(name, self.salt)
-        return compare_digest(found, self.user_hash) or compare_digest(found, self.subject_hash)
+        """Return whether this is the id that was erased, or the id of its user."""
+        digest = hash_id(name, self.salt)
+        return compare_digest(digest, self.user_hash) or compare_digest(digest, self.subject_hash)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; hashes in hexadecimal."""
+        """Return all fields as plain values, ready for JSON; hashes in hexadecimal."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         hashes = {name: value.hex() for name, value in values.items() if isinstance(value, bytes)}
         counts = dict(self.counts)
@@ -104,14 +104,18 @@ class Receipt:
 
 
 def hash_id(name: str, salt: bytes) -> bytes:
-    """The scrypt of an id, 32 bytes: dear to guess, though names and addresses are few."""
+    """Return the scrypt hash of an id, 32 bytes."""
+    # Slow on purpose, some 0.05 s: names and mail addresses are few enough to guess them all.
     return scrypt(name.encode(), salt=salt, n=16384, r=8, p=1, dklen=32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is to be erased: all of a user's memory, or one session, message or chunk of it, or
-    chunks that have expired: what a log brought of these stays known, and does not come again."""
+class Target:
+    """A selection to erase: a user's memory, or one session, message or chunk of it.
+
+    `expired` are chunks that have expired. The ledger goes on knowing what a log brought of these,
+    so that reading the log again does not bring it back.
+    """
 
     user_id: str
     session_id: str | None = None
@@ -121,7 +125,7 @@ class Wanted:
 
     @property
     def kind(self) -> Subject:
-        """What the narrowest id names."""
+        """The kind of thing that the narrowest id names."""
         if self.expired:
             return "expired"
         if self.chunk_id is not None:
@@ -132,19 +136,19 @@ class Wanted:
 
     @property
     def name(self) -> str:
-        """That id."""
-        given = {
+        """The narrowest id, as text."""
+        ids = {
             "user": self.user_id,
             "expired": self.user_id,
             "session": self.session_id,
             "message": self.message_id,
             "chunk": self.chunk_id,
         }
-        return str(given[self.kind])
+        return str(ids[self.kind])
 
 
-class _Found(NamedTuple):
-    """A chunk that goes, and the exchanges of its session that go with it."""
+class _Match(NamedTuple):
+    """A chunk to delete, and the exchanges of its session that go with it."""
 
     chunk_id: int
     session_id: str
@@ -159,7 +163,7 @@ def find_users(
     session_id: str | None = None,
     message_id: str | None = None,
 ) -> list[str]:
-    """Who has a session or, if it is given, a message of this id."""
+    """Return the users who have a session or, if `message_id` is set, a message of this id."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
@@ -171,7 +175,7 @@ def find_users(
 
 
 def find_user(connection: Connection, tenant_id: int, scope_id: int) -> str:
-    """The user whose scope it is."""
+    """Return the user whose memory a scope is."""
     return fetch_value(
         connection, "fetch_user", {"tenant_id": tenant_id, "scope_id": scope_id}, FILE
     )
@@ -180,47 +184,50 @@ def find_user(connection: Connection, tenant_id: int, scope_id: int) -> str:
 def erase(
     connection: Connection,
     namespace: Namespace,
-    wanted: Wanted,
+    target: Target,
     *,
     erasure_id: UUID,
     by: str,
     embed: writes.Embed,
     followers: Sequence[Follower] = (),
 ) -> Receipt:
-    """Erase what is wanted and keep a receipt; NotFoundError where there is nothing of it.
+    """Erase the target and store a receipt; raise NotFoundError if there is nothing to erase.
 
-    Done again under the same `erasure_id`, it gives the receipt that is there.
+    A call that is repeated under the same `erasure_id` returns the receipt of the first.
     """
-    if found := find_receipt(connection, namespace, erasure_id):
-        return found
-    if wanted.kind == "user":
-        counts = _erase_user(connection, namespace, wanted.user_id)
+    if receipt := find_receipt(connection, namespace, erasure_id):
+        return receipt
+    if target.kind == "user":
+        counts = _erase_user(connection, namespace, target.user_id)
     else:
-        counts = _erase_part(connection, namespace, wanted, embed, followers)
+        counts = _erase_part(connection, namespace, target, embed, followers)
     if not counts.total():
-        raise NotFoundError(f"nothing of {wanted.kind} {wanted.name!r} in {namespace.name!r}")
+        raise NotFoundError(f"nothing of {target.kind} {target.name!r} in {namespace.name!r}")
+    # A salt for each receipt: the hashes of two receipts can't be compared, so that nobody learns
+    # from them that one person was erased twice.
     salt = token_bytes(16)
     values = {
         "tenant_id": namespace.tenant_id,
         "erasure_id": erasure_id,
         "namespace_id": namespace.namespace_id,
-        "kind": wanted.kind,
+        "kind": target.kind,
         "salt": salt,
-        "user_hash": hash_id(wanted.user_id, salt),
-        "subject_hash": hash_id(wanted.name, salt),
+        "user_hash": hash_id(target.user_id, salt),
+        "subject_hash": hash_id(target.name, salt),
         "counts": Jsonb({name: count for name, count in sorted(counts.items()) if count}),
         "erased_by": by,
     }
     execute(connection, "insert_receipt", values, FILE)
-    kept = find_receipt(connection, namespace, erasure_id)
-    assert kept is not None
-    return kept
+    receipt = find_receipt(connection, namespace, erasure_id)
+    assert receipt is not None
+    return receipt
 
 
 # A whole user ------------------------------------------------------------------------------------
 
 
 def _erase_user(connection: Connection, namespace: Namespace, user_id: str) -> Counter[str]:
+    """Delete everything that a namespace holds of a user; return the deleted rows by table."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
@@ -228,10 +235,13 @@ def _erase_user(connection: Connection, namespace: Namespace, user_id: str) -> C
     }
     scope_id: int | None = find_value(connection, "lock_known_scope", key, FILE)
     values = {**key, "namespace": namespace.name, "scope_id": scope_id}
+    # A user without a memory may still have asked questions, which traces hold, and have items.
     counts = _delete_traces(connection, "traces_of_user", values)
     counts["items"] = execute(connection, "delete_items_of_user", values, ITEMS_FILE)
     if scope_id is not None:
+        # Read before the chunks go: projects name sessions by their ids alone.
         session_ids: list[str] = fetch_values(connection, "list_sessions", values, FILE)
+        # Also before: a key of a write belongs to the user whose chunks its result names.
         counts["write_keys"] = execute(
             connection, "delete_keys", {**values, "chunk_ids": None}, FILE
         )
@@ -239,15 +249,11 @@ def _erase_user(connection: Connection, namespace: Namespace, user_id: str) -> C
             counts[table] = execute(connection, _of_table("delete_of_scope", table), values)
         _leave_projects(connection, namespace, session_ids, counts)
     counts["access_keys"] = execute(connection, "delete_keys_of_user", values, ACCESS_FILE)
-    _check_user(connection, values)
+    remaining = dict(fetch_all(connection, _count_all("count_of_scope", TABLES_OF_SCOPES), values))
+    of_user: dict[str, Any] = {**values, "whole_user": True, "chunk_ids": []}
+    remaining["traces"] = fetch_value(connection, "count_traces_left", of_user, FILE)
+    _require_none(remaining)
     return counts
-
-
-def _check_user(connection: Connection, values: Mapping[str, Any]) -> None:
-    left = dict(fetch_all(connection, _count_all("count_of_scope", TABLES_OF_SCOPES), values))
-    asked: dict[str, Any] = {**values, "whole_user": True, "chunk_ids": []}
-    left["traces"] = fetch_value(connection, "count_traces_left", asked, FILE)
-    _require_none(left)
 
 
 # A part of a user's memory -----------------------------------------------------------------------
@@ -256,98 +262,98 @@ def _check_user(connection: Connection, values: Mapping[str, Any]) -> None:
 def _erase_part(
     connection: Connection,
     namespace: Namespace,
-    wanted: Wanted,
+    target: Target,
     embed: writes.Embed,
     followers: Sequence[Follower],
 ) -> Counter[str]:
-    scope = _lock_known(connection, namespace, wanted, followers)
-    found = _find_chunks(connection, scope, wanted)
-    whole = [wanted.session_id] if wanted.kind == "session" and wanted.session_id else []
-    if not found and not any(_count_session(connection, scope, name).total() for name in whole):
-        return Counter()
-    rebuilt = _with_session_chunks(connection, scope, found, whole)
-    values = {
-        **_key(scope),
-        "chunk_ids": sorted({item.chunk_id for item in found}),
-        "session_ids": whole,
-        "namespace": namespace.name,
-        "namespace_id": namespace.namespace_id,
-        "user_id": wanted.user_id,
-    }
-    items = _delete_items(connection, values)
-    counts = _take_out(connection, scope, values)
-    counts["items"] = items
-    for session_id, ordinals in _ordinals(found).items():
-        if wanted.kind != "expired":
-            counts["ingested_messages"] += _delete_ledger(connection, scope, session_id, ordinals)
-        if session_id not in whole:
-            _mend(connection, scope, session_id, embed, session_id in rebuilt)
-    for session_id in whole:
-        counts += _forget_session(connection, scope, session_id)
-    _leave_projects(connection, namespace, whole, counts)
-    execute(connection, "drop_speakers", _key(scope), FILE)
-    _check_part(connection, namespace, scope, found, whole)
-    return counts
-
-
-def _delete_ledger(
-    connection: Connection, scope: Scope, session_id: str, ordinals: Iterable[int]
-) -> int:
-    ledger = {**_key(scope), "session_id": session_id, "ordinals": sorted(ordinals)}
-    return execute(connection, "delete_ledger_of_exchanges", ledger, FILE)
-
-
-def _lock_known(
-    connection: Connection, namespace: Namespace, wanted: Wanted, followers: Sequence[Follower]
-) -> Scope:
+    """Delete a session, a message or chunks of a memory; return the deleted rows by table."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
-        "user_id": wanted.user_id,
+        "user_id": target.user_id,
     }
+    # `lock_scope` would create a memory for a user who has none.
     if find_value(connection, "lock_known_scope", key, FILE) is None:
-        raise NotFoundError(f"nothing of user {wanted.user_id!r} in {namespace.name!r}")
-    return lock_scope(connection, namespace, wanted.user_id, followers=followers)
-
-
-def _find_chunks(connection: Connection, scope: Scope, wanted: Wanted) -> list[_Found]:
-    """Every chunk that goes, a session chunk once for each of its exchanges that does."""
-    values = {
-        **_key(scope),
-        "session_id": wanted.session_id,
-        "message_id": wanted.message_id,
-        "chunk_id": wanted.chunk_id,
-        "chunk_ids": list(wanted.expired),
-    }
-    found = _fetch_found(connection, f"select_{wanted.kind}", values)
-    if wanted.kind == "session" or not found:
-        return found
-    beside = {**_key(scope), "chunk_ids": [item.chunk_id for item in found]}
-    return [*found, *_fetch_found(connection, "select_beside", beside)]
-
-
-def _fetch_found(connection: Connection, name: str, values: Mapping[str, Any]) -> list[_Found]:
-    return [_Found(*row) for row in fetch_all(connection, name, values, FILE)]
-
-
-def _with_session_chunks(
-    connection: Connection, scope: Scope, found: Sequence[_Found], whole: Sequence[str]
-) -> set[str]:
-    """The sessions, but for those that go wholly, whose session chunks are made of their turns."""
-    return {
+        raise NotFoundError(f"nothing of user {target.user_id!r} in {namespace.name!r}")
+    scope = lock_scope(connection, namespace, target.user_id, followers=followers)
+    matches = _find_chunks(connection, scope, target)
+    whole = [target.session_id] if target.kind == "session" and target.session_id else []
+    # A session without chunks may still stand in the ledger of what was ingested.
+    if not matches and not any(_count_session(connection, scope, name).total() for name in whole):
+        return Counter()
+    ordinals: dict[str, set[int]] = {}
+    for match in matches:
+        exchanges = range(match.ordinal, match.last_ordinal + 1)
+        ordinals.setdefault(match.session_id, set()).update(exchanges)
+    # Asked before the chunks go, which is what tells whether the session chunks of a session were
+    # made from its turns and have to be made again.
+    rebuilt = {
         session_id
-        for session_id in {item.session_id for item in found}.difference(whole)
+        for session_id in ordinals.keys() - set(whole)
         if all(writes.find_session_kinds(connection, scope, session_id))
     }
+    values = {
+        **_key(scope),
+        "chunk_ids": sorted({match.chunk_id for match in matches}),
+        "session_ids": whole,
+        "namespace": namespace.name,
+        "namespace_id": namespace.namespace_id,
+        "user_id": target.user_id,
+    }
+    # The histories that frameworks keep as items: of whole sessions, and of the chunks' messages,
+    # which are found by their chunks and so go first.
+    items = execute(connection, "delete_items_of_sessions", values, ITEMS_FILE)
+    items += execute(connection, "delete_items_of_chunks", values, ITEMS_FILE)
+    counts = _take_out(connection, scope, values)
+    counts["items"] = items
+    for session_id, numbers in ordinals.items():
+        if target.kind != "expired":
+            # What has expired stays in the ledger, so that reading its log again stores nothing.
+            ledger = {**_key(scope), "session_id": session_id, "ordinals": sorted(numbers)}
+            deleted = execute(connection, "delete_ledger_of_exchanges", ledger, FILE)
+            counts["ingested_messages"] += deleted
+        if session_id not in whole:
+            _mend(connection, scope, session_id, embed, rebuild=session_id in rebuilt)
+    for session_id in whole:
+        ledger = {**_key(scope), "session_id": session_id}
+        deleted = execute(connection, "delete_ledger_of_session", ledger, FILE)
+        counts["ingested_messages"] += deleted
+        counts["stale_sessions"] += unmark_session(connection, scope, session_id)
+    _leave_projects(connection, namespace, whole, counts)
+    execute(connection, "drop_speakers", _key(scope), FILE)
+    _check_part(connection, namespace, scope, matches, whole)
+    return counts
+
+
+def _find_chunks(connection: Connection, scope: Scope, target: Target) -> list[_Match]:
+    """Return every chunk to delete; a session chunk once for each of its exchanges that goes."""
+    values = {
+        **_key(scope),
+        "session_id": target.session_id,
+        "message_id": target.message_id,
+        "chunk_id": target.chunk_id,
+        "chunk_ids": list(target.expired),
+    }
+    rows_of_target = fetch_all(connection, f"select_{target.kind}", values, FILE)
+    matches = [_Match(*row) for row in rows_of_target]
+    if target.kind == "session" or not matches:
+        return matches
+    # The same text stands elsewhere too: in other parts of an exchange, in session chunks, and in
+    # forgotten copies.
+    beside = {**_key(scope), "chunk_ids": [match.chunk_id for match in matches]}
+    copies = fetch_all(connection, "select_beside", beside, FILE)
+    return [*matches, *(_Match(*row) for row in copies)]
 
 
 def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -> Counter[str]:
-    """Delete the chunks and what is made of them, and the traces that tell of them."""
+    """Delete the chunks, all that is made of them, and the traces that mention them."""
     values = {**values, "language": scope.language}
-    counted = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
-    counts = Counter(dict(fetch_all(connection, counted, values)))
+    chunk_rows = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
+    counts = Counter(dict(fetch_all(connection, chunk_rows, values)))
     vocabulary = _count_all("count_of_scope", VOCABULARY)
     before = Counter(dict(fetch_all(connection, vocabulary, values)))
+    # Withdrawn first: the statistics are counted from the chunks while these are still there, and
+    # a trace goes if nothing that remains has the word that it asked for.
     writes.withdraw(connection, scope, fetch_values(connection, "select_active", values, FILE))
     counts += _delete_traces(connection, "traces_of_chunks", values)
     counts["write_keys"] = execute(connection, "delete_keys", values, FILE)
@@ -358,27 +364,13 @@ def _take_out(connection: Connection, scope: Scope, values: Mapping[str, Any]) -
     return counts + before
 
 
-def _delete_items(connection: Connection, values: Mapping[str, Any]) -> int:
-    """Delete what frameworks' histories keep of whole sessions, and of the chunks' messages."""
-    of_sessions = execute(connection, "delete_items_of_sessions", values, ITEMS_FILE)
-    return of_sessions + execute(connection, "delete_items_of_chunks", values, ITEMS_FILE)
-
-
-def _ordinals(found: Iterable[_Found]) -> dict[str, set[int]]:
-    """The exchanges that go, by session."""
-    ordinals: dict[str, set[int]] = {}
-    for item in found:
-        gone = range(item.ordinal, item.last_ordinal + 1)
-        ordinals.setdefault(item.session_id, set()).update(gone)
-    return ordinals
-
-
 def _mend(
-    connection: Connection, scope: Scope, session_id: str, embed: writes.Embed, rebuild: bool
+    connection: Connection, scope: Scope, session_id: str, embed: writes.Embed, *, rebuild: bool
 ) -> None:
-    """Let what is left of a session know of nothing that is gone."""
+    """Remove from the rest of a session whatever it repeats of the erased exchanges."""
     execute(connection, "clear_links", {**_key(scope), "session_id": session_id}, FILE)
-    scope = replace(scope, history=False)  # what is mended here held what is erased
+    # Without history: the versions that it would keep hold what is being erased.
+    scope = replace(scope, history=False)
     writes.relink_session(connection, scope, session_id, embed)
     if rebuild:
         unmark_session(connection, scope, session_id)
@@ -386,17 +378,10 @@ def _mend(
     scrub_past(connection, scope, session_id)
 
 
-def _forget_session(connection: Connection, scope: Scope, session_id: str) -> Counter[str]:
-    """What is known of a session beside its chunks."""
-    values = {**_key(scope), "session_id": session_id}
-    ledger = execute(connection, "delete_ledger_of_session", values, FILE)
-    marked = unmark_session(connection, scope, session_id)
-    return Counter({"ingested_messages": ledger, "stale_sessions": int(marked)})
-
-
 def _leave_projects(
     connection: Connection, namespace: Namespace, session_ids: Sequence[str], counts: Counter[str]
 ) -> None:
+    """Take sessions that no user has any more out of their projects."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
@@ -409,35 +394,33 @@ def _check_part(
     connection: Connection,
     namespace: Namespace,
     scope: Scope,
-    found: Sequence[_Found],
+    matches: Sequence[_Match],
     whole: Sequence[str],
 ) -> None:
-    chunk_ids = sorted({item.chunk_id for item in found})
+    """Raise ErasureError if any row of the erased chunks, or any text of theirs, remains."""
+    chunk_ids = sorted({match.chunk_id for match in matches})
     values = {**_key(scope), "namespace": namespace.name, "chunk_ids": chunk_ids}
-    counted = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
-    left = Counter(dict(fetch_all(connection, counted, values)))
-    asked = {**values, "whole_user": False, "user_id": None}
-    left["traces"] = fetch_value(connection, "count_traces_left", asked, FILE)
-    for session_id in {item.session_id for item in found}.difference(whole):
-        left["links"] += _count_stale_links(connection, scope, session_id)
+    chunk_rows = _count_all("count_of_chunks", TABLES_OF_CHUNKS)
+    remaining = Counter(dict(fetch_all(connection, chunk_rows, values)))
+    of_chunks = {**values, "whole_user": False, "user_id": None}
+    remaining["traces"] = fetch_value(connection, "count_traces_left", of_chunks, FILE)
+    for session_id in {match.session_id for match in matches}.difference(whole):
+        # A turn repeats some of its neighbours' text: each must now name the neighbours it has.
+        key = {**_key(scope), "session_id": session_id}
+        turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
+        links = link_turns([item.turn for item in turns])
+        stale = sum(item.link != link for item, link in zip(turns, links, strict=True))
+        inactive: int = fetch_value(connection, "count_links_left", key, FILE)
+        remaining["links"] += stale + inactive
     for session_id in whole:
-        left.update(_count_session(connection, scope, session_id))
-    _require_none(left)
+        remaining.update(_count_session(connection, scope, session_id))
+    _require_none(remaining)
 
 
 def _count_session(connection: Connection, scope: Scope, session_id: str) -> Counter[str]:
+    """Return how many rows of a session each table holds."""
     key = {**_key(scope), "session_id": session_id}
     return Counter(dict(fetch_all(connection, "count_session_left", key, FILE)))
-
-
-def _count_stale_links(connection: Connection, scope: Scope, session_id: str) -> int:
-    """Turns of a session that know of another neighbour than they have."""
-    key = {**_key(scope), "session_id": session_id}
-    turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
-    links = link_turns([item.turn for item in turns])
-    stale = sum(item.link != link for item, link in zip(turns, links, strict=True))
-    inactive: int = fetch_value(connection, "count_links_left", key, FILE)
-    return stale + inactive
 
 
 # What both share ---------------------------------------------------------------------------------
@@ -458,33 +441,31 @@ def _count_all(part: str, tables: tuple[str, ...]) -> SQL:
 
 
 def _delete_traces(connection: Connection, part: str, values: Mapping[str, Any]) -> Counter[str]:
-    candidates, traces = fetch_one(connection, _deletion_of_traces(part), values)
+    """Delete the traces that a part of `sql/erase.sql` selects; return the deleted rows."""
+    statement = as_sql(fill("delete_traces", FILE, doomed=fill(part, FILE)))
+    candidates, traces = fetch_one(connection, statement, values)
     return Counter({"packed_candidates": candidates, "traces": traces})
 
 
-@cache
-def _deletion_of_traces(part: str) -> SQL:
-    return as_sql(fill("delete_traces", FILE, doomed=fill(part, FILE)))
-
-
-def _require_none(left: Mapping[str, int]) -> None:
-    found = {name: count for name, count in left.items() if count}
-    if found:
-        told = ", ".join(f"{count} in {name}" for name, count in sorted(found.items()))
-        raise ErasureError(f"nothing was erased, for rows would have been left: {told}")
+def _require_none(counts: Mapping[str, int]) -> None:
+    """Raise ErasureError, which ends the transaction, unless all counts are 0."""
+    rows_left = {name: count for name, count in counts.items() if count}
+    if rows_left:
+        text = ", ".join(f"{count} in {name}" for name, count in sorted(rows_left.items()))
+        raise ErasureError(f"nothing was erased, because rows would remain: {text}")
 
 
 # Receipts ----------------------------------------------------------------------------------------
 
 
 def find_receipt(connection: Connection, namespace: Namespace, erasure_id: UUID) -> Receipt | None:
-    """The receipt of that id, None if there is none."""
+    """Return the receipt of that id, or None if there is none."""
     values = {"tenant_id": namespace.tenant_id, "erasure_id": erasure_id}
     return find_one(connection, "fetch_receipt", values, FILE, of=Receipt)
 
 
 def list_receipts(connection: Connection, namespace: Namespace, limit: int) -> list[Receipt]:
-    """The latest receipts of a namespace, the latest first."""
+    """Return the latest receipts of a namespace, newest first."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,

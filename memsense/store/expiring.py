@@ -1,4 +1,4 @@
-"""Sweeps what has expired, a batch at a time, and dates what is stored by a new rule."""
+"""Sweeping of what has expired, a batch at a time, and new expiry dates for what is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ from memsense.store.scopes import Follower, Namespace, Scope, find_chunk_scope, 
 FILE = "sweep.sql"
 
 BATCH = 200
-"""Chunks that a transaction sweeps: a memory is locked no longer than that takes."""
+"""Chunks that one transaction sweeps: the memory is locked for as long as that takes."""
 
 
 @dataclass(slots=True)
 class Swept:
-    """What a sweep did: `chunks` that it erased (or forgot), of how many `memories`; the receipts
-    of what was erased hold the counts of rows.
+    """The result of a sweep: how many chunks it erased (or forgot) of how many memories. The
+    receipts of the erasures hold the counts of rows.
     """
 
     chunks: int = 0
@@ -30,14 +30,14 @@ class Swept:
     receipts: list[UUID] = field(default_factory=list[UUID])
 
     def add(self, other: "Swept") -> None:
-        """Count another batch of the same memory in."""
+        """Add another batch of the same memory."""
         self.chunks += other.chunks
         self.forgotten = self.forgotten or other.forgotten
         self.receipts += other.receipts
 
 
-def list_lapsed_scopes(connection: Connection, namespace: Namespace) -> list[int]:
-    """The memories of a namespace that hold anything that has expired."""
+def list_expired_scopes(connection: Connection, namespace: Namespace) -> list[int]:
+    """Return the memories of a namespace that hold anything that has expired."""
     values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     return fetch_values(connection, "list_lapsed_scopes", values, FILE)
 
@@ -51,28 +51,35 @@ def sweep(
     embed: writes.Embed,
     followers: Sequence[Follower] = (),
 ) -> Swept:
-    """Sweep the next batch of what has expired of a memory; nothing where nothing has.
+    """Sweep the next batch of what has expired in a memory; return an empty result if nothing has.
 
-    Erases it, keeping what the ledger knows, so that a log that is read again does not bring it
-    back; or forgets it, where the setting `on_expiry` says so: then it can be restored. Done again
-    under the same `erasure_id`, it erases nothing more.
+    The chunks are erased, while the ledger keeps their messages, so that a log that is read again
+    does not bring them back. With the setting `on_expiry=forget` they are forgotten instead and can
+    be restored. A call that is repeated under the same `erasure_id` erases nothing more.
     """
-    if done := erasing.find_receipt(connection, namespace, erasure_id):
-        return Swept(chunks=done.counts.get("chunks", 0), receipts=[erasure_id])
+    if receipt := erasing.find_receipt(connection, namespace, erasure_id):
+        return Swept(chunks=receipt.counts.get("chunks", 0), receipts=[erasure_id])
     user_id = erasing.find_user(connection, namespace.tenant_id, scope_id)
     scope = lock_scope(connection, namespace, user_id, followers=followers)
-    chunk_ids = _select_lapsed(connection, scope)
+    expired = {**_key(scope), "limit": BATCH}
+    chunk_ids: list[int] = fetch_values(connection, "select_lapsed", expired, FILE)
     if not chunk_ids:
         return Swept()
     values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
+    # Read here and not from the namespace, which was loaded earlier: an erasure can't be undone.
     if fetch_value(connection, "fetch_on_expiry", values, FILE) == "forget":
-        _forget(connection, namespace, chunk_ids, embed, followers)
+        for chunk_id in chunk_ids:
+            place = find_chunk_scope(connection, namespace, chunk_id, followers=followers)
+            retire(connection, place, "deleted", "expired", embed)
+            # Without an expiry, so that a restored chunk does not expire again at once.
+            values = {**_key(place.scope), "chunk_ids": [chunk_id]}
+            execute(connection, "clear_expiry", values, FILE)
         return Swept(chunks=len(chunk_ids), forgotten=True)
-    wanted = erasing.Wanted(user_id=user_id, expired=chunk_ids)
+    target = erasing.Target(user_id=user_id, expired=chunk_ids)
     receipt = erasing.erase(
         connection,
         namespace,
-        wanted,
+        target,
         erasure_id=erasure_id,
         by="ttl",
         embed=embed,
@@ -81,31 +88,13 @@ def sweep(
     return Swept(chunks=receipt.counts.get("chunks", 0), receipts=[receipt.erasure_id])
 
 
-def _select_lapsed(connection: Connection, scope: Scope) -> list[int]:
-    return fetch_values(connection, "select_lapsed", {**_key(scope), "limit": BATCH}, FILE)
-
-
-def _forget(
-    connection: Connection,
-    namespace: Namespace,
-    chunk_ids: Sequence[int],
-    embed: writes.Embed,
-    followers: Sequence[Follower],
-) -> None:
-    """Forget the chunks; they expire no more, so that they may be restored."""
-    for chunk_id in chunk_ids:
-        place = find_chunk_scope(connection, namespace, chunk_id, followers=followers)
-        retire(connection, place, "deleted", "expired", embed)
-        values = {**_key(place.scope), "chunk_ids": [chunk_id]}
-        execute(connection, "clear_expiry", values, FILE)
-
-
 def date_stored(
     connection: Connection, namespace: Namespace, *, tag: str | None, seconds: float
 ) -> int:
-    """Let what is stored already expire so many seconds after it was stored, unless it does sooner.
+    """Set the expiry of stored chunks to `seconds` after they were stored, unless they expire
+    sooner.
 
-    Returns how many chunks it is that expire now, or sooner than they did.
+    Returns how many chunks got a new expiry date.
     """
     values = {
         "tenant_id": namespace.tenant_id,
@@ -113,6 +102,7 @@ def date_stored(
         "tag": tag,
         "seconds": seconds,
     }
+    # All memories, in the order of their numbers, so that two of these calls can't deadlock.
     fetch_all(connection, "lock_scopes_of_namespace", values, FILE)
     scope_ids: list[int] = fetch_values(connection, "date_stored", values, FILE)
     for scope_id in sorted(set(scope_ids)):

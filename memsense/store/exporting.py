@@ -1,4 +1,4 @@
-"""Reads a memory as the lines of an export, a batch at a time."""
+"""Export of a memory: its chunks as the values of lines, read a batch at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportUser:
-    """Whose memory it is, and who speaks in it."""
+    """A user to export, with the names of those who speak in the memory."""
 
     scope_id: int
     user_id: str
@@ -27,7 +27,7 @@ class ExportUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A chunk as the statement gives it; `ExportedChunk` says what the fields are."""
+    """A chunk as the statement returns it; `ExportedChunk` describes the fields."""
 
     chunk_id: int
     session_id: str
@@ -69,7 +69,7 @@ class _Row:
 
 
 def describe_export(namespace: Namespace, at: datetime, *, vectors: bool) -> dict[str, Any]:
-    """The header's values."""
+    """Return the values of the export's first line."""
     return {
         "memsense_export": VERSION,
         "namespace": namespace.name,
@@ -86,7 +86,7 @@ def describe_export(namespace: Namespace, at: datetime, *, vectors: bool) -> dic
 def list_users(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[ExportUser]:
-    """The users of the namespace, or the one."""
+    """Return the users of the namespace, or the one that is named."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
@@ -98,7 +98,7 @@ def list_users(
 def export_chunks(
     connection: Connection, namespace: Namespace, user: ExportUser, *, vectors: bool
 ) -> Iterator[dict[str, Any]]:
-    """The values of each chunk's line; the transaction must stay open until the last is read."""
+    """Yield the values of each chunk's line; the transaction must stay open until the last one."""
     values = {
         "tenant_id": namespace.tenant_id,
         "scope_id": user.scope_id,
@@ -108,22 +108,17 @@ def export_chunks(
     }
     for batch in fetch_batches(connection, "export_chunks", values, FILE, of=_Row, size=BATCH):
         for row in batch:
-            yield _as_line(row)
-
-
-_OWN_FIELDS = ("chunk_id", "routes", "embeddings")
-
-
-def _as_line(row: _Row) -> dict[str, Any]:
-    """The fields that say something; what has no value is left out."""
-    values = {
-        item.name: getattr(row, item.name) for item in fields(row) if item.name not in _OWN_FIELDS
-    }
-    for name in ("occurred_at", "recorded_at", "expires_at"):
-        values[name] = values[name].isoformat() if values[name] else None
-    told = {name: value for name, value in values.items() if value not in (None, "", [], {})}
-    made = {
-        route: encode_vector(bytes(sent))
-        for route, sent in zip(row.routes, row.embeddings, strict=True)
-    }
-    return {"chunk": row.chunk_id, **told, **({"vectors": made} if made else {})}
+            line = {item.name: getattr(row, item.name) for item in fields(row)}
+            for name in ("chunk_id", "routes", "embeddings"):
+                del line[name]
+            for name in ("occurred_at", "recorded_at", "expires_at"):
+                line[name] = line[name].isoformat() if line[name] else None
+            # Most fields of most chunks are empty: a line names only those that have a value.
+            line = {name: value for name, value in line.items() if value not in (None, "", [], {})}
+            vectors_by_route = {
+                route: encode_vector(bytes(sent))
+                for route, sent in zip(row.routes, row.embeddings, strict=True)
+            }
+            if vectors_by_route:
+                line["vectors"] = vectors_by_route
+            yield {"chunk": row.chunk_id, **line}

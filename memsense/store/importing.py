@@ -1,6 +1,6 @@
-"""Writes what an export holds of a session, once: the ledger and the contents know it again."""
+"""Import of an export's sessions, each stored once: the ledger and the contents recognise it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -21,7 +21,7 @@ FILE = "export.sql"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSession:
-    """The chunks of one session, its exchanges in order and then its session chunks."""
+    """The chunks of one session: its exchanges in order, then its session chunks."""
 
     user_id: str
     session_id: str
@@ -31,7 +31,7 @@ class ExportedSession:
 
 @dataclass(slots=True)
 class Imported:
-    """How many exchanges (or session chunks that stand alone) were stored, known, or left out."""
+    """Counts of exchanges (or of session chunks that stand alone): stored, repeated, skipped."""
 
     stored: int = 0
     repeated: int = 0
@@ -40,14 +40,14 @@ class Imported:
 
 @dataclass(slots=True)
 class _Placed:
-    """The chunks that are written, each with its ordinal and the id that it got."""
+    """The chunks to write, each with its new ordinal, and the new ids by those of the export."""
 
     chunks: list[tuple[ExportedChunk, int]] = field(default_factory=list[tuple[ExportedChunk, int]])
     ids: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def holds_memories(connection: Connection, namespace: Namespace) -> bool:
-    """Whether anybody has a memory in the namespace."""
+    """Return whether any user has a memory in the namespace."""
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     return fetch_value(connection, "holds_memories", key, FILE)
 
@@ -55,12 +55,12 @@ def holds_memories(connection: Connection, namespace: Namespace) -> bool:
 def import_session(
     connection: Connection, scope: Scope, session: ExportedSession, embed: writes.Embed
 ) -> Imported:
-    """Store what the memory doesn't know of a session; the scope must be locked.
+    """Store what the memory doesn't have of a session; the scope must be locked.
 
-    An empty session is made as it was, ordinals and session chunks too; else what is new stands
-    behind the last exchange, and session chunks are made anew.
+    An empty session is made as it was, with its ordinals and session chunks. In any other, new
+    exchanges go behind the last one, and the session chunks are made anew.
     """
-    session = replace(session, chunks=_withhold(session.chunks))
+    session = replace(session, chunks=_withhold_expired(session.chunks))
     exchanges = [
         list(parts)
         for _, parts in groupby(
@@ -71,62 +71,55 @@ def import_session(
     whole = [chunk for chunk in session.chunks if chunk.granularity == "session"]
     key = {**_key(scope), "session_id": session.session_id}
     first: int = fetch_value(connection, "next_ordinal", key)
-    known = _find_known(connection, scope, session)
-    fresh = [parts for parts in exchanges if parts[0].key not in known]
-    done = Imported(stored=len(fresh), repeated=len(exchanges) - len(fresh))
-    placed = _place(fresh, first)
+    # Known is what an import has brought before, and what the memory holds anyway, by content.
+    contents = {
+        **key,
+        "format": FORMAT,
+        "content_hashes": [chunk.content_hash for chunk in session.chunks if chunk.part == 0],
+        "dedup_windows": [chunk.dedup_window for chunk in session.chunks if chunk.part == 0],
+    }
+    known = {message_key for message_key, *_ in fetch_all(connection, "fetch_ledger", contents)}
+    known |= set(fetch_values(connection, "find_stored_contents", contents, FILE))
+    new = [parts for parts in exchanges if parts[0].key not in known]
+    imported = Imported(stored=len(new), repeated=len(exchanges) - len(new))
+    placed = _Placed()
+    for number, parts in enumerate(new, first):
+        # An empty session gets the ordinals of the export, which may have gaps; in one that has
+        # exchanges already, the new ones go behind the last.
+        ordinal = number if first else parts[0].ordinal
+        placed.chunks += [(chunk, ordinal) for chunk in parts]
     if whole and first == 0:
         placed.chunks += [(chunk, chunk.ordinal) for chunk in whole]
-        done.stored += 0 if exchanges else len(whole)
-    elif whole and exchanges and fresh:
+        imported.stored += 0 if exchanges else len(whole)
+    elif whole and exchanges and new:
+        # Session chunks of the export cover other exchanges than this session now has.
         mark_session(connection, scope, session.session_id)
     elif not exchanges:
-        done.repeated = sum(chunk.key in known for chunk in whole)
-        done.skipped = len(whole) - done.repeated
+        imported.repeated = sum(chunk.key in known for chunk in whole)
+        imported.skipped = len(whole) - imported.repeated
     if placed.chunks:
         _write(connection, scope, session, placed, embed)
-    return done
+    return imported
 
 
-def _withhold(chunks: Sequence[ExportedChunk]) -> list[ExportedChunk]:
-    """The chunks; what has expired since they were exported is no more than a place."""
-    gone = {
+def _withhold_expired(chunks: Sequence[ExportedChunk]) -> list[ExportedChunk]:
+    """Return the chunks; what has expired since the export keeps its place and loses its text."""
+    expired = {
         chunk.ordinal
         for chunk in chunks
         if chunk.granularity == "turn" and has_expired(chunk.expires_at)
     }
 
-    def is_gone(chunk: ExportedChunk) -> bool:
+    def is_expired(chunk: ExportedChunk) -> bool:
+        # A session chunk repeats the text of its exchanges: one that has expired is enough.
         covered = range(chunk.ordinal, chunk.last_ordinal + 1)
-        return has_expired(chunk.expires_at) or any(ordinal in gone for ordinal in covered)
+        return has_expired(chunk.expires_at) or any(ordinal in expired for ordinal in covered)
 
-    return [chunk.as_forgotten() if is_gone(chunk) else chunk for chunk in chunks]
+    return [chunk.as_forgotten() if is_expired(chunk) else chunk for chunk in chunks]
 
 
 def _key(scope: Scope) -> dict[str, Any]:
     return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
-
-
-def _find_known(connection: Connection, scope: Scope, session: ExportedSession) -> set[str]:
-    """The keys of what an import has brought before, or what stands in the memory anyway."""
-    firsts = [chunk for chunk in session.chunks if chunk.part == 0]
-    values = {
-        **_key(scope),
-        "session_id": session.session_id,
-        "format": FORMAT,
-        "content_hashes": [chunk.content_hash for chunk in firsts],
-        "dedup_windows": [chunk.dedup_window for chunk in firsts],
-    }
-    brought = {key for key, *_ in fetch_all(connection, "fetch_ledger", values)}
-    return brought | set(fetch_values(connection, "find_stored_contents", values, FILE))
-
-
-def _place(exchanges: Sequence[Sequence[ExportedChunk]], first: int) -> _Placed:
-    placed = _Placed()
-    for number, parts in enumerate(exchanges, first):
-        ordinal = number if first else parts[0].ordinal
-        placed.chunks += [(chunk, ordinal) for chunk in parts]
-    return placed
 
 
 def _write(
@@ -136,10 +129,18 @@ def _write(
     placed: _Placed,
     embed: writes.Embed,
 ) -> None:
-    """Retired ones first: what is forgotten must not stand in the way of what says the same."""
+    """Write the placed chunks with their history and their ledger."""
+    # Retired chunks first: the same content in the same window of time is stored once, so that a
+    # forgotten copy must be out of the way before its active one is written.
     for status in ("deleted", "archived"):
         retired = [item for item in placed.chunks if item[0].status == status]
-        placed.ids |= _write_retired(connection, scope, retired, status)
+        if retired:
+            drafts = [chunk.draft(ordinal) for chunk, ordinal in retired]
+            chunk_ids = writes.insert_chunks(connection, scope, drafts)
+            writes.withdraw(connection, scope, chunk_ids)
+            values = {**_key(scope), "chunk_ids": chunk_ids, "status": status}
+            execute(connection, "set_status", values)
+            placed.ids |= _by_old_id(retired, chunk_ids)
     active = [item for item in placed.chunks if item[0].status == "active"]
     turns = [item for item in active if item[0].granularity == "turn"]
     if turns:
@@ -164,23 +165,12 @@ def _write(
 def _by_old_id(
     items: Sequence[tuple[ExportedChunk, int]], chunk_ids: Sequence[int]
 ) -> dict[int, int]:
-    return {chunk.chunk: made for (chunk, _), made in zip(items, chunk_ids, strict=True)}
-
-
-def _write_retired(
-    connection: Connection, scope: Scope, items: Sequence[tuple[ExportedChunk, int]], status: str
-) -> dict[int, int]:
-    if not items:
-        return {}
-    drafts = [chunk.draft(ordinal) for chunk, ordinal in items]
-    chunk_ids = writes.insert_chunks(connection, scope, drafts)
-    writes.withdraw(connection, scope, chunk_ids)
-    execute(connection, "set_status", {**_key(scope), "chunk_ids": chunk_ids, "status": status})
-    return _by_old_id(items, chunk_ids)
+    """Return the new ids of chunks by the ids that they have in the export."""
+    return {chunk.chunk: new_id for (chunk, _), new_id in zip(items, chunk_ids, strict=True)}
 
 
 def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
-    """Scores, times and history as they were, and that the chunks came by an import."""
+    """Store scores, times and history as they were exported, and an event for the import."""
     chunks = [chunk for chunk, _ in placed.chunks]
     chunk_ids = [placed.ids[chunk.chunk] for chunk in chunks]
     scores = {
@@ -195,27 +185,27 @@ def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
         for chunk, chunk_id in zip(chunks, chunk_ids, strict=True)
         for event in chunk.history
     ]
+    details: list[Jsonb] = []
+    for _, event in past:
+        detail = dict(event.detail)
+        # A turn may have been retired with a session chunk, which has another number here.
+        old_id = detail.pop("session_chunk", 0)
+        if (chunk_id := placed.ids.get(old_id)) is not None:
+            detail["session_chunk"] = chunk_id
+        details.append(Jsonb(detail))
     history = {
         **_key(scope),
         "chunk_ids": [chunk_id for chunk_id, _ in past],
         "kinds": [event.kind for _, event in past],
-        "details": [Jsonb(_renumber(event.detail, placed.ids)) for _, event in past],
+        "details": details,
         "recorded": [event.recorded_at for _, event in past],
     }
     execute(connection, "insert_history", history, FILE)
     writes.record_events(connection, scope, "imported", chunk_ids)
 
 
-def _renumber(detail: Mapping[str, Any], ids: Mapping[int, int]) -> dict[str, Any]:
-    """A session chunk that a turn was retired with has another number here."""
-    changed = {name: value for name, value in detail.items() if name != "session_chunk"}
-    if (found := ids.get(detail.get("session_chunk", 0))) is not None:
-        changed["session_chunk"] = found
-    return changed
-
-
 def _write_ledger(connection: Connection, scope: Scope, session_id: str, placed: _Placed) -> None:
-    """What logs brought of the exchanges, and that an import has brought them."""
+    """Record the messages that logs brought of the exchanges, and that an import brought them."""
     rows: list[tuple[LedgerEntry, int]] = []
     for chunk, ordinal in placed.chunks:
         if chunk.part == 0:

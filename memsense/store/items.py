@@ -1,4 +1,4 @@
-"""Writes and reads items: values under a path and a key, beside conversations."""
+"""Items: JSON values under a path and a key, as frameworks keep them beside conversations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,35 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.rows import Named, execute, execute_many, fetch_all, fetch_value, fetch_values
+from memsense.db.rows import (
+    Named,
+    execute,
+    execute_many,
+    fetch_all,
+    fetch_values,
+    find_one,
+    find_value,
+)
 from memsense.store.scopes import Namespace
 
 FILE = "items.sql"
 
 RRF_K = 60
-"""The constant of the fusion of vectors and words: a route gives 1 / (60 + rank)."""
+"""Constant of the fusion of vectors and words: a route contributes 1 / (60 + rank)."""
 
 Distance = Literal["cosine", "inner_product", "l2"]
 Operator = Literal["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]
 
 
 class VectorModel(NamedTuple):
-    """What makes a collection's vectors, and how long they are."""
+    """The model that makes a collection's vectors, and their dimension."""
 
     name: str
     dimension: int
 
 
 class Condition(NamedTuple):
-    """What a value must satisfy: the operand is compared with what is at this path of it."""
+    """A filter of items: the value at `path` is compared with `operand`."""
 
     path: Sequence[str]
     operator: Operator
@@ -37,7 +45,7 @@ class Condition(NamedTuple):
 
 
 class PathMatch(NamedTuple):
-    """What a path must begin or end with; `*` stands for any one label."""
+    """A condition on paths: how they begin or end. `*` stands for any one label."""
 
     kind: Literal["prefix", "suffix"]
     path: Sequence[str]
@@ -45,10 +53,11 @@ class PathMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutItem:
-    """Writes a value, over what is there; no value deletes it.
+    """A write of a value over whatever is there; None as the value deletes the item.
 
-    `vectors` are of its fields by name, `words` the text to find it by, `ttl` is in seconds.
-    With a user, it is erased with that user's memory, and with that session of it.
+    `vectors` are the vectors of its fields by name, `words` is the text to find it by, `ttl` is in
+    seconds. An item with a user is erased with that user's memory, one with a session also with
+    that session.
     """
 
     path: Sequence[str]
@@ -63,7 +72,7 @@ class PutItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GetItem:
-    """Reads one item; with `refresh` it stays for as long again."""
+    """A read of one item; `refresh` starts its time to live again."""
 
     path: Sequence[str]
     key: str
@@ -72,7 +81,7 @@ class GetItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchItems:
-    """Finds items below a path. Without a vector and words the latest come first.
+    """A search of the items below a path. Without a vector and words the latest come first.
 
     With a `distance`, that similarity alone is the score; without, vectors and words are fused.
     """
@@ -89,7 +98,7 @@ class SearchItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPaths:
-    """Lists the paths that hold anything, cut after `depth` labels."""
+    """A listing of the paths that hold any item, cut after `depth` labels."""
 
     matches: Sequence[PathMatch] = ()
     depth: int | None = None
@@ -102,9 +111,9 @@ ItemOperation = PutItem | GetItem | SearchItems | ListPaths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """An item as it is stored; one that was searched for has a score and how it came about.
+    """A stored item; one that a search found has a score, and the routes that the score is made of.
 
-    `expires` says whether it has a time to live.
+    `expires` is true if it has a time to live.
     """
 
     item_id: int
@@ -120,9 +129,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Where items are: a namespace's, under a name of their owner's.
+    """A named set of items of one namespace.
 
-    `omit_expired` leaves out what has expired and is not swept yet.
+    `omit_expired` leaves out items that have expired and are not swept yet.
     """
 
     namespace: Namespace
@@ -131,7 +140,7 @@ class Collection:
     omit_expired: bool = False
 
     def values(self) -> dict[str, Any]:
-        """What every statement is told."""
+        """Return the parameters that every statement of this module takes."""
         return {
             "tenant_id": self.namespace.tenant_id,
             "namespace_id": self.namespace.namespace_id,
@@ -145,65 +154,64 @@ class Collection:
 
 
 def fetch_items(
-    connection: Connection, collection: Collection, wanted: Sequence[GetItem]
+    connection: Connection, collection: Collection, operations: Sequence[GetItem]
 ) -> list[Item | None]:
-    """The items in the order in which they are wanted, None for what there is not."""
-    asked = [
+    """Return the items in the order of the operations, None for each that doesn't exist."""
+    places = [
         {"place": place, "path": list(item.path), "key": item.key}
-        for place, item in enumerate(wanted)
+        for place, item in enumerate(operations)
     ]
-    values = {**collection.values(), "items": Jsonb(asked)}
+    values = {**collection.values(), "items": Jsonb(places)}
     rows = fetch_all(connection, "fetch_items", values, FILE, of=Named)
-    found = {row.pop("place"): Item(**row) for row in rows}
-    return [found.get(place) for place in range(len(wanted))]
+    items = {row.pop("place"): Item(**row) for row in rows}
+    return [items.get(place) for place in range(len(operations))]
 
 
-def search_items(connection: Connection, collection: Collection, wanted: SearchItems) -> list[Item]:
-    """What the search finds, best first."""
-    has_question = wanted.vector is not None or bool(wanted.words)
+def search_items(connection: Connection, collection: Collection, search: SearchItems) -> list[Item]:
+    """Return the items that a search finds, best first."""
+    has_question = search.vector is not None or bool(search.words)
     values = {
         **collection.values(),
-        "prefix": list(wanted.prefix),
-        "filters": Jsonb([item._asdict() for item in wanted.filters]),
-        "limit": wanted.limit,
-        "offset": wanted.offset,
-        "vector": None if wanted.vector is None else HalfVector(list(wanted.vector)),
-        "model_id": _find_model(connection, collection) if wanted.vector is not None else None,
-        "distance": wanted.distance if has_question else None,
-        "asked": wanted.words,
+        "prefix": list(search.prefix),
+        "filters": Jsonb([item._asdict() for item in search.filters]),
+        "limit": search.limit,
+        "offset": search.offset,
+        "vector": None if search.vector is None else HalfVector(list(search.vector)),
+        "model_id": _find_model(connection, collection) if search.vector is not None else None,
+        "distance": search.distance if has_question else None,
+        "asked": search.words,
         "rrf_k": RRF_K,
     }
-    rows = fetch_all(connection, "search_items", values, FILE, of=Named)
-    return [_found(row, wanted.distance) for row in rows]
-
-
-def _found(row: dict[str, Any], distance: Distance | None) -> Item:
-    field, similarity = row.pop("field"), row.pop("similarity")
-    vector_rank, words_score = row.pop("vector_rank"), row.pop("words_score")
-    words_rank = row.pop("words_rank")
-    routes: list[dict[str, Any]] = []
-    if vector_rank is not None:
-        told = {"route": "vector", "rank": vector_rank, "score": similarity, "field": field}
-        routes.append({**told, "score_kind": distance or "cosine"})
-    if words_rank is not None:
-        told = {"route": "words", "rank": words_rank, "score": words_score}
-        routes.append({**told, "score_kind": "ts_rank_cd"})
-    for route in routes:
-        fused = 1 / (RRF_K + route["rank"])
-        route["contribution"] = route["score"] if distance else fused
-    return Item(**row, routes=routes)
+    items: list[Item] = []
+    for row in fetch_all(connection, "search_items", values, FILE, of=Named):
+        field, similarity = row.pop("field"), row.pop("similarity")
+        vector_rank, words_score = row.pop("vector_rank"), row.pop("words_score")
+        words_rank = row.pop("words_rank")
+        routes: list[dict[str, Any]] = []
+        if vector_rank is not None:
+            route = {"route": "vector", "rank": vector_rank, "score": similarity, "field": field}
+            routes.append({**route, "score_kind": search.distance or "cosine"})
+        if words_rank is not None:
+            route = {"route": "words", "rank": words_rank, "score": words_score}
+            routes.append({**route, "score_kind": "ts_rank_cd"})
+        for route in routes:
+            # With a distance the score is that similarity alone; nothing is fused.
+            fused = 1 / (RRF_K + route["rank"])
+            route["contribution"] = route["score"] if search.distance else fused
+        items.append(Item(**row, routes=routes))
+    return items
 
 
 def list_paths(
-    connection: Connection, collection: Collection, wanted: ListPaths
+    connection: Connection, collection: Collection, listing: ListPaths
 ) -> list[tuple[str, ...]]:
-    """The paths in order, each once."""
+    """Return the paths in order, each once."""
     values = {
         **collection.values(),
-        "matches": Jsonb([{"kind": kind, "path": list(path)} for kind, path in wanted.matches]),
-        "depth": wanted.depth,
-        "limit": wanted.limit,
-        "offset": wanted.offset,
+        "matches": Jsonb([{"kind": kind, "path": list(path)} for kind, path in listing.matches]),
+        "depth": listing.depth,
+        "limit": listing.limit,
+        "offset": listing.offset,
     }
     return [tuple(path) for path in fetch_values(connection, "list_paths", values, FILE)]
 
@@ -211,7 +219,7 @@ def list_paths(
 def fetch_last_items(
     connection: Connection, collection: Collection, path: Sequence[str], limit: int | None
 ) -> list[Item]:
-    """The latest so many items at a path, in the order in which they were written."""
+    """Return the latest items at a path, at most `limit`, in the order of their writing."""
     values = {**collection.values(), "path": list(path), "limit": limit}
     return fetch_all(connection, "fetch_last_items", values, FILE, of=Item)[::-1]
 
@@ -219,14 +227,14 @@ def fetch_last_items(
 # Writing -----------------------------------------------------------------------------------------
 
 
-def put_items(connection: Connection, collection: Collection, given: Sequence[PutItem]) -> None:
-    """Write and delete, the last of several for one key alone."""
-    last = {(tuple(item.path), item.key): item for item in given}
-    gone = [_place(path, key) for (path, key), item in last.items() if item.value is None]
-    kept = {place: item for place, item in last.items() if item.value is not None}
-    if gone:
-        execute(connection, "delete_items", {**collection.values(), "items": Jsonb(gone)}, FILE)
-    if not kept:
+def put_items(connection: Connection, collection: Collection, puts: Sequence[PutItem]) -> None:
+    """Write and delete items; of several operations on one key the last one counts."""
+    last = {(tuple(item.path), item.key): item for item in puts}
+    deleted = [_place(path, key) for (path, key), item in last.items() if item.value is None]
+    written = {place: item for place, item in last.items() if item.value is not None}
+    if deleted:
+        execute(connection, "delete_items", {**collection.values(), "items": Jsonb(deleted)}, FILE)
+    if not written:
         return
     rows = [
         {
@@ -238,81 +246,69 @@ def put_items(connection: Connection, collection: Collection, given: Sequence[Pu
             "session_id": item.session_id,
             "ttl": item.ttl,
         }
-        for place, item in enumerate(kept.values())
+        for place, item in enumerate(written.values())
     ]
-    written = fetch_all(
-        connection, "put_items", {**collection.values(), "items": Jsonb(rows)}, FILE
-    )
-    ids = {(tuple(path), key): item_id for item_id, path, key in written}
-    _put_vectors(connection, collection, {ids[place]: item for place, item in kept.items()})
+    values = {**collection.values(), "items": Jsonb(rows)}
+    ids = {
+        (tuple(path), key): item_id
+        for item_id, path, key in fetch_all(connection, "put_items", values, FILE)
+    }
+    # The old vectors go in any case: an item may be written over by one that has none.
+    tenant_id = collection.namespace.tenant_id
+    key = {"tenant_id": tenant_id, "item_ids": list(ids.values())}
+    execute(connection, "delete_item_vectors", key, FILE)
+    if not any(item.vectors for item in written.values()):
+        return
+    assert collection.model is not None, "a collection with vectors names their model"
+    execute(connection, "ensure_model", collection.model._asdict())
+    model_id = _find_model(connection, collection)
+    vectors = [
+        {
+            "tenant_id": tenant_id,
+            "item_id": ids[place],
+            "model_id": model_id,
+            "field": field,
+            "embedding": HalfVector(list(vector)),
+        }
+        for place, item in written.items()
+        for field, vector in (item.vectors or {}).items()
+    ]
+    execute_many(connection, "insert_item_vector", vectors, FILE)
 
 
 def _place(path: Sequence[str], key: str) -> dict[str, Any]:
     return {"path": list(path), "key": key}
 
 
-def _put_vectors(
-    connection: Connection, collection: Collection, written: Mapping[int, PutItem]
-) -> None:
-    key = {"tenant_id": collection.namespace.tenant_id, "item_ids": list(written)}
-    execute(connection, "delete_item_vectors", key, FILE)
-    if not any(item.vectors for item in written.values()):
-        return
-    model_id = _ensure_model(connection, collection)
-    rows = [
-        {
-            "tenant_id": collection.namespace.tenant_id,
-            "item_id": item_id,
-            "model_id": model_id,
-            "field": field,
-            "embedding": HalfVector(list(vector)),
-        }
-        for item_id, item in written.items()
-        for field, vector in (item.vectors or {}).items()
-    ]
-    execute_many(connection, "insert_item_vector", rows, FILE)
-
-
-def refresh_items(connection: Connection, collection: Collection, found: Sequence[Item]) -> None:
-    """Let what was read, and has a time to live, stay for as long again."""
+def refresh_items(connection: Connection, collection: Collection, items: Sequence[Item]) -> None:
+    """Start the time to live of items again; those without one stay as they are."""
     values = {
         "tenant_id": collection.namespace.tenant_id,
-        "item_ids": [item.item_id for item in found],
+        "item_ids": [item.item_id for item in items],
     }
     execute(connection, "refresh_items", values, FILE)
 
 
 def sweep_items(connection: Connection, collection: Collection) -> int:
-    """Delete what has expired; returns how many items."""
+    """Delete what has expired; return how many items."""
     return execute(connection, "sweep_items", collection.values(), FILE)
 
 
 def pop_item(connection: Connection, collection: Collection, path: Sequence[str]) -> Item | None:
-    """Take the latest item at a path away."""
+    """Delete the latest item at a path and return it; None if there is none."""
     values = {**collection.values(), "path": list(path)}
-    found = fetch_all(connection, "pop_item", values, FILE, of=Item)
-    return found[0] if found else None
+    return find_one(connection, "pop_item", values, FILE, of=Item)
 
 
 def clear_items(connection: Connection, collection: Collection, path: Sequence[str]) -> int:
-    """Delete all items at a path; returns how many."""
+    """Delete all items at a path; return how many."""
     return execute(connection, "delete_items_at", {**collection.values(), "path": list(path)}, FILE)
 
 
 def _find_model(connection: Connection, collection: Collection) -> int | None:
+    """Return the number of the collection's model, None before any vector of it was stored."""
     assert collection.model is not None, "a collection with vectors names their model"
-    name, dimension = collection.model
-    values = {"name": name, "dimension": dimension}
-    found = fetch_values(connection, "find_model", values)
-    return found[0] if found else None
-
-
-def _ensure_model(connection: Connection, collection: Collection) -> int:
-    assert collection.model is not None, "a collection with vectors names their model"
-    name, dimension = collection.model
-    values = {"name": name, "dimension": dimension}
-    execute(connection, "ensure_model", values)
-    return fetch_value(connection, "find_model", values)
+    return find_value(connection, "find_model", collection.model._asdict())
 
 
 # Several at once ---------------------------------------------------------------------------------
@@ -321,12 +317,13 @@ def _ensure_model(connection: Connection, collection: Collection) -> int:
 def run_reads(
     connection: Connection, collection: Collection, operations: Sequence[ItemOperation]
 ) -> tuple[list[Any], list[Item]]:
-    """What each operation finds (None for writes), and the items to be refreshed."""
+    """Return the result of each operation (None for writes), and the items to refresh."""
     results: list[Any] = [None] * len(operations)
     refreshed: list[Item] = []
     gets = {place: item for place, item in enumerate(operations) if isinstance(item, GetItem)}
-    found = fetch_items(connection, collection, list(gets.values())) if gets else []
-    for (place, get), item in zip(gets.items(), found, strict=True):
+    # All single items by one statement: a framework's batch may hold many.
+    fetched = fetch_items(connection, collection, list(gets.values())) if gets else []
+    for (place, get), item in zip(gets.items(), fetched, strict=True):
         results[place] = item
         refreshed += [item] if item is not None and item.expires and get.refresh else []
     for place, operation in enumerate(operations):

@@ -1,6 +1,6 @@
 """The table of jobs: what is left for later, who has leased it, what failed, what is dead.
 
-Knows nothing of what a kind of job means.
+This module knows nothing of the meaning of a kind of job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,28 +19,27 @@ EMBED = "embed"
 """The kind of job that makes the vectors that a chunk lacks."""
 
 FILL = "fill"
-"""The kind of job that makes the vectors of one more model: of a chunk, or of all that a memory
-holds."""
+"""The kind of job that makes the vectors of one more model, for a chunk or a whole memory."""
 
 EXPIRE = "expire"
-"""The kind of job that sweeps what has expired of a memory, which has one, due when it is time."""
+"""The kind of job that sweeps what has expired in a memory. Each memory has at most one."""
 
 INDEX = "index"
-"""The kind of job that gives a memory its HNSW indexes, or takes them away."""
+"""The kind of job that builds a memory's HNSW indexes, or drops them."""
 
 SETTLE = "settle"
-"""The kind of job that takes a memory's fresh vectors into its HNSW indexes."""
+"""The kind of job that adds a memory's fresh vectors to its HNSW indexes."""
 
 JobStatus = Literal["waiting", "running", "dead"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as it stands in the table.
+    """A job of the table.
 
-    `waiting` until `run_at`, or for a worker; `running` while a worker holds its lease; `dead`
-    after its last attempt. `errors` says of each failed attempt when it was and what it said;
-    `last_error` also why nothing was attempted, such as an embedder that is down.
+    It is `waiting` until `run_at` or until a worker is free, `running` while a worker holds its
+    lease, and `dead` after its last attempt. `errors` has the time and the message of each failed
+    attempt; `last_error` may also say why nothing was attempted, such as an embedder that is down.
     """
 
     job_id: int
@@ -62,9 +61,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobCounts:
-    """How many jobs there are. `scheduled` ones wait for their day, `waiting` ones for a worker, or
-    to be tried again; `oldest_at` is since when the oldest of these waits, `next_at` when the next
-    one of all is due."""
+    """Counts of jobs by status.
+
+    `scheduled` jobs wait for their date, `waiting` ones for a worker or for another attempt.
+    `oldest_at`: when the wait of the oldest waiting job began; `next_at`: when the next job of all
+    is due.
+    """
 
     waiting: int
     scheduled: int
@@ -88,14 +90,14 @@ class LeasedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Who leases jobs of a namespace, and for how many seconds at a time."""
+    """A worker's claim on jobs of a namespace, for so many seconds at a time."""
 
     namespace: Namespace
     owner: str
     seconds: float
 
     def key(self) -> dict[str, Any]:
-        """What its statements are limited to."""
+        """Return the parameters that limit a statement to this lease."""
         return {
             "tenant_id": self.namespace.tenant_id,
             "namespace_id": self.namespace.namespace_id,
@@ -115,7 +117,7 @@ def enqueue_chunks(
     *,
     model: EmbeddingModel | None,
 ) -> None:
-    """Leave work on these chunks for later, in the transaction that calls for it."""
+    """Leave work on these chunks to jobs, in the transaction of the write that causes it."""
     if chunk_ids:
         model_id = model.model_id if model else None
         values = {**_of(scope), "kind": kind, "chunk_ids": list(chunk_ids), "model_id": model_id}
@@ -123,14 +125,14 @@ def enqueue_chunks(
 
 
 def schedule_sweep(connection: Connection, scope: Scope) -> None:
-    """Let the memory be swept when the next of its chunks expires; no job where none does."""
+    """Set the memory's sweep to when its next chunk expires; no job if none expires."""
     execute(connection, "schedule_sweep", {**_of(scope), "kind": EXPIRE}, FILE)
 
 
 def enqueue_indexing(
     connection: Connection, namespace: Namespace, scope_ids: Sequence[int]
 ) -> None:
-    """Leave a job for the HNSW indexes of each of these memories, unless one is there already."""
+    """Leave a job for the HNSW indexes of each of these memories that has none yet."""
     values = {**_in(namespace), "kind": INDEX, "scope_ids": list(scope_ids)}
     execute(connection, "enqueue_indexing", values, FILE)
 
@@ -141,13 +143,13 @@ def enqueue_settling(connection: Connection, scope: Scope) -> None:
 
 
 def forget_jobs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    """Drop the jobs of chunks that change or go."""
+    """Delete the jobs of chunks that change or are deleted."""
     values = {**_of(scope), "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_jobs_of_chunks", values, FILE)
 
 
 def count_unembedded(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> int:
-    """How many of these chunks wait for the vectors that searches use."""
+    """Return how many of these chunks wait for the vectors that searches use."""
     values = {
         **_of(scope),
         "kind": EMBED,
@@ -167,41 +169,49 @@ def _of(scope: Scope) -> dict[str, Any]:
 def claim_jobs(
     connection: Connection, lease: Lease, kind: str, *, limit: int
 ) -> Sequence[LeasedJob]:
-    """Lease what is due of a kind: jobs that never failed, else one that did, by itself."""
+    """Lease due jobs of a kind: those that never failed, or else one that did."""
+    # What has failed goes alone: it may be the text that ends workers, and would take the others
+    # of its batch along.
     for has_failed, most in ((False, limit), (True, 1)):
         values = {**lease.key(), "kind": kind, "limit": most, "has_failed": has_failed}
-        found = fetch_all(connection, "claim_jobs", values, FILE, of=LeasedJob)
-        if found:
-            return sorted(found, key=lambda job: job.job_id)
+        jobs = fetch_all(connection, "claim_jobs", values, FILE, of=LeasedJob)
+        if jobs:
+            return sorted(jobs, key=lambda job: job.job_id)
     return ()
 
 
 def renew_leases(connection: Connection, lease: Lease, job_ids: Sequence[int]) -> int:
-    """Keep the leases for as long again; how many are still this owner's."""
+    """Renew the leases; return how many of them are still this owner's."""
     return execute(connection, "renew_leases", _jobs(lease, job_ids), FILE)
 
 
 def release_jobs(
     connection: Connection, lease: Lease, job_ids: Sequence[int], reason: str | None = None
 ) -> None:
-    """Give leases back by no fault of the jobs; a reason is kept as their last error."""
+    """Give leases back without counting an attempt.
+
+    A `reason` is stored as the jobs' last error.
+    """
     execute(connection, "release_jobs", {**_jobs(lease, job_ids), "reason": reason}, FILE)
 
 
 def finish_jobs(connection: Connection, lease: Lease, job_ids: Sequence[int]) -> None:
-    """Take jobs away in the transaction that has done them, as far as they are still leased."""
+    """Delete jobs that are still leased, in the transaction that has done their work."""
     execute(connection, "finish_jobs", _jobs(lease, job_ids), FILE)
 
 
 def bury_jobs(connection: Connection, lease: Lease, job_ids: Sequence[int]) -> None:
-    """Give leased jobs up that took so many workers down that no attempt is left."""
+    """Mark leased jobs as dead that have no attempt left because they ended their workers."""
     execute(connection, "bury_jobs", _jobs(lease, job_ids), FILE)
 
 
 def fail_job(
     connection: Connection, lease: Lease, job_id: int, error: str, *, delay: float, most: int
 ) -> bool:
-    """Count an attempt that failed; whether the job is dead now, else it waits `delay` seconds."""
+    """Count a failed attempt; return whether the job is dead now.
+
+    A job that is not dead waits `delay` seconds for its next attempt.
+    """
     values = {
         **lease.key(),
         "job_id": job_id,
@@ -209,8 +219,9 @@ def fail_job(
         "delay_seconds": delay,
         "most_attempts": most,
     }
-    found = find_one(connection, "fail_job", values, FILE)
-    return bool(found and found[1])
+    row = find_one(connection, "fail_job", values, FILE)
+    # No row: the lease has expired and another worker has the job now.
+    return bool(row and row[1])
 
 
 def _jobs(lease: Lease, job_ids: Sequence[int]) -> dict[str, Any]:
@@ -228,7 +239,7 @@ def list_jobs(
     status: JobStatus | None,
     limit: int,
 ) -> list[Job]:
-    """The jobs of a namespace, those that are due next first, the dead ones last."""
+    """Return the jobs of a namespace: those due next first, dead ones last."""
     values = {
         **_in(namespace),
         "kind": kind,
@@ -240,14 +251,17 @@ def list_jobs(
 
 
 def count_jobs(connection: Connection, namespace: Namespace) -> JobCounts:
-    """How many jobs of the namespace wait, run and are dead."""
+    """Return how many jobs of the namespace wait, run and are dead."""
     return fetch_one(connection, "count_jobs", _in(namespace), FILE, of=JobCounts)
 
 
 def retry_jobs(
     connection: Connection, namespace: Namespace, job_ids: Sequence[int] | None
 ) -> list[int]:
-    """Let jobs be done now, all dead ones where none are named; the ids of those there are."""
+    """Make jobs due now, with all their attempts; return the ids of those that exist.
+
+    Without ids it takes all dead jobs.
+    """
     values = {**_in(namespace), "job_ids": None if job_ids is None else list(job_ids)}
     return sorted(fetch_values(connection, "retry_jobs", values, FILE))
 
@@ -255,7 +269,7 @@ def retry_jobs(
 def drop_jobs(
     connection: Connection, namespace: Namespace, job_ids: Sequence[int] | None
 ) -> list[int]:
-    """Take jobs away undone, all dead ones where none are named; the ids of those there were."""
+    """Delete jobs undone, all dead ones if no ids are given; return the ids of those deleted."""
     values = {**_in(namespace), "job_ids": None if job_ids is None else list(job_ids)}
     return sorted(fetch_values(connection, "drop_jobs", values, FILE))
 

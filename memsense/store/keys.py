@@ -1,10 +1,10 @@
-"""Keys of writes: what is run again under its key is done once, and gives what it gave.
+"""Keys of writes: a write that is run again under its key is done once and returns the same.
 
-Each user has keys of their own: nobody learns of another's, or takes one first.
+Each user has keys of their own.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -19,18 +19,19 @@ from memsense.store.scopes import Namespace
 FILE = "keys.sql"
 
 KEPT_DAYS = 7
+"""Days that a key and its result are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteKey:
-    """A write's key, and a hash of what it is to do."""
+    """A write's key, and a hash of the request that it belongs to."""
 
     key: str
     asked: bytes
 
     @classmethod
     def of(cls, key: str, *asked: Any) -> "WriteKey":
-        """The key of a write that is described by plain values."""
+        """Return the key of a write whose request is described by plain values."""
         return cls(key=key, asked=sha256(json.dumps(asked).encode()).digest())
 
 
@@ -41,35 +42,31 @@ def write_once(
     key: WriteKey,
     write: Callable[[], Any],
 ) -> Any:
-    """What the write gives, plain values, or what it gave under this key of these users before.
+    """Return the result of the write, plain values, or the stored result of this key and these
+    users.
 
-    In the write's own transaction, so that its result and its key are committed together. Raises
-    ConflictError for a key that was another write's.
+    Runs in the write's own transaction, so that its result and its key are committed together.
+    Raises ConflictError for a key that belongs to another write.
     """
     values: dict[str, Any] = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
-        "key_hash": _hash(key.key, user_ids),
+        # Hashed with the users: no user can find out, or take first, a key of another one.
+        "key_hash": sha256(json.dumps([key.key, *sorted({*user_ids})]).encode()).digest(),
         "asked_hash": key.asked,
     }
-    if not execute(connection, "claim_key", values, FILE):
-        return _find_result(find_one(connection, "find_key", values, FILE), key)
-    result = write()
-    execute(connection, "keep_result", {**values, "result": Jsonb(result)}, FILE)
-    execute(connection, "drop_old_keys", {**values, "days": KEPT_DAYS}, FILE)
-    return result
-
-
-def _hash(key: str, user_ids: Iterable[str]) -> bytes:
-    return sha256(json.dumps([key, *sorted({*user_ids})]).encode()).digest()
-
-
-def _find_result(found: Sequence[Any] | None, key: WriteKey) -> Any:
-    if found is None:
+    # Claiming waits for another transaction that has claimed the key, until that one has ended.
+    if execute(connection, "claim_key", values, FILE):
+        result = write()
+        execute(connection, "keep_result", {**values, "result": Jsonb(result)}, FILE)
+        execute(connection, "drop_old_keys", {**values, "days": KEPT_DAYS}, FILE)
+        return result
+    row = find_one(connection, "find_key", values, FILE)
+    if row is None:
         raise ConflictError(f"the key {key.key!r} was dropped just now; run the write again")
-    asked, result = found
-    if bytes(asked) != key.asked:
+    request_hash, result = row
+    if bytes(request_hash) != key.asked:
         raise ConflictError(
-            f"the key {key.key!r} was given to another write before; give each write its own"
+            f"the key {key.key!r} belongs to another write; give each write a key of its own"
         )
     return result
