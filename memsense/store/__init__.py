@@ -1,4 +1,4 @@
-"""Everything that writes chunks and reads them back, except recall itself."""
+"""Storage of chunks: every statement that writes them or reads them back, but for recall."""
 
 from memsense.store.indexes import (
     IndexChange,

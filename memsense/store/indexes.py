@@ -1,7 +1,7 @@
-"""Indexing: gives large scopes approximate (HNSW) indexes of their own, and takes them away again.
+"""HNSW indexes of large scopes: each scope above a threshold gets its own, and loses them again.
 
-A search of a scope is exact and reads the whole scope, until the scope is indexed. If building
-its indexes breaks off, the scope is searched exactly as before; the next run finishes them.
+A search of a scope is exact and reads the whole scope, until the scope is indexed. If building its
+indexes breaks off, the scope is searched exactly as before; the next run finishes them.
 """
 
 from collections.abc import Callable, Generator
@@ -16,7 +16,6 @@ from memsense.db.queries import query
 from memsense.db.rows import execute, execute_alone, fetch_all, fetch_value, fetch_values
 from memsense.errors import LockTimeoutError
 from memsense.store.scopes import Namespace, Scope
-from memsense.types import EmbeddingModel
 
 FILE = "indexes.sql"
 
@@ -30,20 +29,23 @@ INDEXED_TABLES = (
 )
 
 KEPT_SHARE = 0.5
-"""An indexed scope keeps its indexes down to this share of the threshold: no going to and fro."""
+"""An indexed scope keeps its indexes down to this share of the threshold, so that a scope near the
+threshold does not gain and lose them by turns.
+"""
 
 SETTLED_AT_ONCE = 64
-"""Vectors that are settled in a transaction: a quarter of a second, for which one that changes them
-may have to wait."""
+"""Vectors that one transaction settles: a quarter of a second, for which a write that changes one
+of them may have to wait.
+"""
 
 Action = Literal["build", "drop", "repair", "clean", "settle"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeSize:
-    """A scope, its number of active chunks, and whether it has HNSW indexes now.
+    """A scope, its number of active chunks, and whether it has HNSW indexes.
 
-    `keeps_fresh`: these are of the kind that leaves fresh vectors out, for a job.
+    `keeps_fresh` is true if these are of the kind that leaves fresh vectors to a job.
     """
 
     scope_id: int
@@ -55,11 +57,10 @@ class ScopeSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexChange:
-    """What one optimisation did to one scope, which has so many active chunks.
+    """A change to the indexes of one scope, which has this many active chunks.
 
-    `build` gave it its indexes and `drop` took them away; `repair` built again what an indexed
-    scope lacked, `clean` dropped what a run that broke off had left behind, `settle` took vectors
-    in that were waiting for it.
+    `build` created its indexes and `drop` removed them; `repair` rebuilt missing ones of an indexed
+    scope, `clean` removed what an interrupted run had left, `settle` added waiting vectors.
     """
 
     user_id: str
@@ -68,22 +69,26 @@ class IndexChange:
 
 
 def should_index(chunks: int, threshold: int, *, indexed: bool = False) -> bool:
-    """THE rule: a scope has indexes of its own from `threshold` active chunks on.
+    """Return whether a scope has HNSW indexes: the one rule for it.
 
-    A scope that has them already keeps them until it has shrunk below half of that.
+    A scope gets them at `threshold` active chunks and keeps them until it shrinks below half of
+    that.
     """
     return chunks >= (threshold * KEPT_SHARE if indexed else threshold)
 
 
 def list_scopes(connection: Connection, namespace: Namespace) -> list[ScopeSize]:
-    """The scopes of the namespace with their sizes, the largest first."""
+    """Return the scopes of the namespace with their sizes, largest first."""
     values = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
     return fetch_all(connection, "list_scopes", values, FILE, of=ScopeSize)
 
 
 def list_misfits(connection: Connection, namespace: Namespace, threshold: int) -> list[int]:
-    """The scopes that by the rule are to get indexes, or to lose theirs, or whose indexes are of
-    an earlier kind, which writes have to wait for."""
+    """Return the scopes whose indexes the rule would change.
+
+    Those are to be indexed, to lose their indexes, or to replace indexes of an earlier kind, which
+    writes have to wait for.
+    """
     return [
         scope.scope_id
         for scope in list_scopes(connection, namespace)
@@ -100,20 +105,31 @@ def optimise(
     *,
     only: int | None = None,
 ) -> list[IndexChange]:
-    """Build and drop indexes of the namespace's scopes by the rule, or of the `only` one; returns
-    what was changed.
+    """Build and drop indexes by the rule, for all scopes or for `only` one; return the changes.
 
-    `connection` must be in autocommit mode. Reads and writes go on meanwhile. Safe to break off at
-    any point and to run again. Raises LockTimeoutError while another one runs in the database.
+    `connection` must be in autocommit mode. Reads and writes go on meanwhile. A run may be
+    interrupted at any point and started again. Raises LockTimeoutError while another one runs in
+    the database.
     """
     changes: list[IndexChange] = []
     with _locked(connection):
-        with_indexes = _scopes_with_indexes(connection, namespace)
+        key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
+        have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", key, FILE))
         for scope in list_scopes(connection, namespace):
             if only not in {None, scope.scope_id}:
                 continue
-            has_any = scope.scope_id in with_indexes
-            action = _adjust(connection, namespace, scope, threshold, has_any)
+            action: Action | None = None
+            if should_index(scope.chunks, threshold, indexed=scope.indexed):
+                # Both, always: settling is due even where no index is missing.
+                is_settled = _settle_all(connection, namespace, scope.scope_id)
+                if build_indexes(connection, namespace, scope.scope_id):
+                    action = "repair" if scope.indexed else "build"
+                elif is_settled:
+                    action = "settle"
+            elif scope.indexed or scope.scope_id in have_indexes:
+                # An unmarked scope may have indexes that a build left behind when it broke off.
+                drop_indexes(connection, namespace, scope.scope_id)
+                action = "drop" if scope.indexed else "clean"
             if action is not None:
                 change = IndexChange(user_id=scope.user_id, chunks=scope.chunks, action=action)
                 changes.append(change)
@@ -121,74 +137,50 @@ def optimise(
     return changes
 
 
-def _adjust(
-    connection: Connection, namespace: Namespace, scope: ScopeSize, threshold: int, has_any: bool
-) -> Action | None:
-    if should_index(scope.chunks, threshold, indexed=scope.indexed):
-        settled = _settle_all(connection, namespace, scope.scope_id)
-        built = build_indexes(connection, namespace, scope.scope_id)
-        if built:
-            return "repair" if scope.indexed else "build"
-        return "settle" if settled else None
-    if scope.indexed or has_any:
-        drop_indexes(connection, namespace, scope.scope_id)
-        return "drop" if scope.indexed else "clean"
-    return None
-
-
 def build_indexes(connection: Connection, namespace: Namespace, scope_id: int) -> bool:
-    """Build what is missing of the scope's indexes, then mark it and drop those of no use to it;
-    False if all was there.
+    """Build what is missing of the scope's indexes, mark it, and drop indexes it doesn't need.
+
+    Returns False if nothing was missing.
     """
-    state = _scope_indexes(connection, scope_id)
-    wanted = {
-        _index_name(table, model, scope_id): (table, model)
+    is_complete = _scope_indexes(connection, scope_id)
+    needed = {
+        f"{table}_settled_model_{model.model_id}_scope_{scope_id}": (table, model)
         for model in namespace.models
         for table in INDEXED_TABLES
     }
-    missing = {name: what for name, what in wanted.items() if not state.get(name)}
+    missing = {name: parts for name, parts in needed.items() if not is_complete.get(name)}
     for name, (table, model) in missing.items():
+        # CREATE INDEX CONCURRENTLY leaves an invalid index behind when it breaks off.
         _drop_index(connection, name)
-        _create_index(connection, name, table, model, scope_id)
-    _ease_writes(connection, scope_id)
-    marked = _set_indexed(connection, namespace, scope_id, indexed=True)
-    for name in state.keys() - wanted.keys():
-        _drop_index(connection, name)
-    return marked or bool(missing)
-
-
-def _create_index(
-    connection: Connection, name: str, table: str, model: EmbeddingModel, scope_id: int
-) -> None:
-    create = query("create_scope_index", FILE).format(
-        index=sql.Identifier(name),
-        table=sql.Identifier(table),
-        dimension=sql.Literal(model.dimension),
-        scope_id=sql.Literal(scope_id),
-        model_id=sql.Literal(model.model_id),
-    )
-    execute_alone(connection, create)
-    # An expression index has statistics of its own, which the planner needs.
-    analyse = query("analyse_scope_table", FILE)
-    execute_alone(connection, analyse.format(table=sql.Identifier(table)))
-
-
-def _ease_writes(connection: Connection, scope_id: int) -> None:
-    """Let writes look less far for a new vector's neighbours than the building did.
-
-    An index that a transaction holds for longer than a moment stays as it is until the next run.
-    """
+        create = query("create_scope_index", FILE).format(
+            index=sql.Identifier(name),
+            table=sql.Identifier(table),
+            dimension=sql.Literal(model.dimension),
+            scope_id=sql.Literal(scope_id),
+            model_id=sql.Literal(model.model_id),
+        )
+        execute_alone(connection, create)
+        # An expression index has statistics of its own, which the planner needs.
+        analyse = query("analyse_scope_table", FILE)
+        execute_alone(connection, analyse.format(table=sql.Identifier(table)))
+    # From here on a write looks less far for a new vector's neighbours than the build did. An index
+    # that a transaction holds for longer than a moment keeps its setting until the next run.
     for name in fetch_values(connection, "list_uneased", {"scope_id": scope_id}, FILE):
         ease = query("ease_scope_index", FILE).format(index=sql.Identifier(name))
         with suppress(errors.LockNotAvailable), connection.transaction():
             execute_alone(connection, query("wait_briefly", FILE))
             execute_alone(connection, ease)
+    # Marked last, because searches of a marked scope rely on its indexes.
+    is_marked = _set_indexed(connection, namespace, scope_id, indexed=True)
+    for name in is_complete.keys() - needed.keys():
+        _drop_index(connection, name)
+    return is_marked or bool(missing)
 
 
 def renew_indexes(connection: Connection, namespace: Namespace) -> None:
-    """Give the memories that are indexed an index of each model of the namespace, and no other.
+    """Give each indexed memory an index for every model of the namespace, and drop all others.
 
-    As `optimise`, it takes a connection in autocommit mode, and may be broken off and run again.
+    Needs a connection in autocommit mode, and may be interrupted and run again, as `optimise`.
     """
     with _locked(connection):
         for scope in list_scopes(connection, namespace):
@@ -198,9 +190,9 @@ def renew_indexes(connection: Connection, namespace: Namespace) -> None:
 
 
 def settle_vectors(connection: Connection, scope: Scope) -> int:
-    """Take some of the memory's fresh vectors into its HNSW indexes; how many.
+    """Add some of the memory's fresh vectors to its HNSW indexes; return how many.
 
-    Waits for no other transaction: 0 if there are none, or all are being changed.
+    It waits for no other transaction and returns 0 if there are none, or all are being changed.
     """
     values = {
         "tenant_id": scope.tenant_id,
@@ -211,13 +203,15 @@ def settle_vectors(connection: Connection, scope: Scope) -> int:
 
 
 def count_fresh(connection: Connection, scope: Scope) -> int:
-    """How many vectors of the memory are not in its HNSW indexes yet."""
+    """Return how many vectors of the memory are not in its HNSW indexes yet."""
     values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
     return fetch_value(connection, "count_fresh", values, FILE)
 
 
 def _settle_all(connection: Connection, namespace: Namespace, scope_id: int) -> bool:
-    """Settle as many as are fresh now, a transaction a batch; whether there were any."""
+    """Settle all vectors that are fresh now, a transaction a batch; return whether there were
+    any.
+    """
     scope = Scope(tenant_id=namespace.tenant_id, scope_id=scope_id, language=namespace.language)
     batches = range(0, count_fresh(connection, scope), SETTLED_AT_ONCE)
     return sum(settle_vectors(connection, scope) for _ in batches) > 0
@@ -225,6 +219,7 @@ def _settle_all(connection: Connection, namespace: Namespace, scope_id: int) -> 
 
 def drop_indexes(connection: Connection, namespace: Namespace, scope_id: int) -> None:
     """Unmark the scope, then drop its indexes, complete or not."""
+    # Unmarked first, so that no search counts on an index that is about to go.
     _set_indexed(connection, namespace, scope_id, indexed=False)
     for name in _scope_indexes(connection, scope_id):
         _drop_index(connection, name)
@@ -242,27 +237,17 @@ def _set_indexed(
     return execute(connection, "set_indexed", values, FILE) > 0
 
 
-def _index_name(table: str, model: EmbeddingModel, scope_id: int) -> str:
-    return f"{table}_settled_model_{model.model_id}_scope_{scope_id}"
-
-
 def _scope_indexes(connection: Connection, scope_id: int) -> dict[str, bool]:
-    """Each HNSW index of the scope, and whether it is complete."""
+    """Return each HNSW index of the scope, and whether it is complete."""
     return dict(fetch_all(connection, "list_scope_indexes", {"scope_id": scope_id}, FILE))
-
-
-def _scopes_with_indexes(connection: Connection, namespace: Namespace) -> set[int]:
-    values = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-    return set(fetch_values(connection, "list_scopes_with_indexes", values, FILE))
 
 
 @contextmanager
 def _locked(connection: Connection) -> Generator[None]:
-    """Hold the lock in a transaction beside `connection`, on which no index could be built in one.
-
-    A lock of a session would stay behind on a connection that a pooler lends to others. The
-    transaction has no snapshot, for which the building of an index would wait.
-    """
+    """Hold the lock of optimisations, in a transaction on a second connection."""
+    # On a second connection, since an index can't be built in a transaction. Not a session's lock,
+    # which would stay on a connection that a pooler lends to others. Read committed, so that the
+    # transaction keeps no snapshot, for which the building of an index would wait.
     with connect_beside(connection) as other:
         other.isolation_level = IsolationLevel.READ_COMMITTED
         with other.transaction():

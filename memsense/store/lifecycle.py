@@ -1,4 +1,4 @@
-"""What happens to a stored chunk later: forgotten, archived, restored, promoted, rated."""
+"""Later changes of a stored chunk: it is forgotten, archived, restored, promoted or rated."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -30,9 +30,9 @@ class _Covered(NamedTuple):
 
 
 def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
-    """The turns a place stands for: what a session chunk covers, else all parts of the exchange.
+    """Return the turns that a place stands for.
 
-    Parts go with one another, so that each was retired with the place.
+    For a session chunk these are the turns that it covers, for a turn all parts of its exchange.
     """
     itself = [_Covered(place.chunk_id, place.status, place.chunk_id)]
     values = {
@@ -41,16 +41,17 @@ def _covered(connection: Connection, place: ChunkPlace) -> list[_Covered]:
         "ordinal": place.ordinal,
         "last_ordinal": place.last_ordinal,
     }
-    found = fetch_all(connection, "fetch_covered", values)
+    turns = fetch_all(connection, "fetch_covered", values)
     if place.granularity == "turn":
-        return [_Covered(chunk_id, status, place.chunk_id) for chunk_id, status, _ in found]
-    return [_Covered(*row) for row in found] or itself
+        # The parts of an exchange are retired together: each of them went with the place.
+        return [_Covered(chunk_id, status, place.chunk_id) for chunk_id, status, _ in turns]
+    return [_Covered(*row) for row in turns] or itself
 
 
 def _find_said_again(
     connection: Connection, place: ChunkPlace, chunk_ids: Sequence[int]
 ) -> set[int]:
-    """Of these turns, those that would be stored twice if none of them were forgotten."""
+    """Return those of the turns that would be stored twice if none of them were forgotten."""
     values = {**_key(place), "chunk_ids": list(chunk_ids), "window_seconds": DEDUP_SECONDS}
     return set(fetch_values(connection, "find_said_again", values))
 
@@ -62,13 +63,21 @@ def retire(
     reason: str | None,
     embed: writes.Embed,
 ) -> list[int]:
-    """Archive or delete (softly) a chunk; a session chunk takes its active turns along, a part of
-    an exchange the other parts.
+    """Archive a chunk or delete it softly; return the ids whose status changed.
 
-    Deleting it takes its archived turns along too. The text leaves every index and every
-    neighbour's context in the same transaction. Returns the ids whose status changed.
+    A session chunk takes its active turns along, and if it is deleted its archived ones too; a part
+    of an exchange takes the other parts. In the same transaction the text leaves every index and
+    every neighbour's context.
     """
-    changed = _select_retiring(connection, place, status)
+    changed = [item for item in _covered(connection, place) if item.status != status]
+    forgotten = [item.chunk_id for item in changed if item.status == "deleted"]
+    if forgotten:
+        # A forgotten turn is archived only if it is named itself, not with its session, and not if
+        # its text was said again: there would be two.
+        of_session = place.granularity == "session"
+        spared = {chunk_id for chunk_id in forgotten if of_session and chunk_id != place.chunk_id}
+        spared |= _find_said_again(connection, place, forgotten)
+        changed = [item for item in changed if item.chunk_id not in spared]
     if not changed:
         return []
     writes.withdraw(
@@ -77,6 +86,7 @@ def retire(
     chunk_ids = [item.chunk_id for item in changed]
     execute(connection, "set_status", {**_key(place), "chunk_ids": chunk_ids, "status": status})
     detail = {"reason": reason} if reason else {}
+    # The turns that go along name the session chunk in their history: restoring it restores these.
     with_place = [
         item.chunk_id
         for item in changed
@@ -92,22 +102,10 @@ def retire(
     return chunk_ids
 
 
-def _select_retiring(connection: Connection, place: ChunkPlace, status: Status) -> list[_Covered]:
-    """What changes; a forgotten turn is archived only by itself, and not if it was said again."""
-    found = [item for item in _covered(connection, place) if item.status != status]
-    forgotten = [item.chunk_id for item in found if item.status == "deleted"]
-    if not forgotten:
-        return found
-    of_session = place.granularity == "session"
-    kept = {chunk_id for chunk_id in forgotten if of_session and chunk_id != place.chunk_id}
-    kept |= _find_said_again(connection, place, forgotten)
-    return [item for item in found if item.chunk_id not in kept]
-
-
 def _refresh_session(
     connection: Connection, place: ChunkPlace, embed: writes.Embed, fresh: Sequence[int] = ()
 ) -> None:
-    """Bring a session in line with its active turns, of which `fresh` have just become active."""
+    """Update a session's links and session chunks; `fresh` turns have just become active."""
     writes.relink_session(connection, place.scope, place.session_id, embed, fresh=fresh)
     if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
         unmark_session(connection, place.scope, place.session_id)
@@ -123,7 +121,7 @@ def restore(
 ) -> list[int]:
     """Make a retired chunk active again, with its vectors, statistics and neighbours.
 
-    A session chunk brings the turns back that were retired with it, and no others; what was said
+    A session chunk brings back the turns that were retired with it, and no others. What was said
     again meanwhile, or has expired, stays away. Returns the ids whose status changed.
     """
     retired = [
@@ -137,49 +135,45 @@ def restore(
         for chunk in reads.fetch_chunks(connection, namespace, retired)
         if chunk.chunk_id not in said_again
     ]
-    drafts = [_as_draft(chunk) for chunk in chunks if not has_expired(chunk.expires_at)]
+    names = [name for name in ChunkDraft.__slots__ if hasattr(Chunk, name)]
+    drafts = [
+        (
+            chunk.chunk_id,
+            ChunkDraft(content_hash="", **{name: getattr(chunk, name) for name in names}),
+        )
+        for chunk in chunks
+        if not has_expired(chunk.expires_at)
+    ]
     if chunks and not drafts:
         raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")
-    inactive = [chunk_id for chunk_id, _ in drafts]
+    restored = [chunk_id for chunk_id, _ in drafts]
     texts = [text for _, draft in drafts for text in draft.texts().values()]
+    # Asked for all at once and before the first write: what is not embedded yet ends the
+    # transaction, is embedded outside of it, and the transaction begins again.
     for _, vectors in embed.iter_models(place.scope.models):
         if vectors is not None:
             vectors(texts)
+    scope = place.scope
     for chunk_id, draft in drafts:
-        _reactivate(connection, place, chunk_id, draft, embed)
-    if inactive:
+        keep_past(connection, scope, [chunk_id])
+        terms = {**writes.index_terms(draft), "language": scope.language, "chunk_id": chunk_id}
+        execute(connection, "reactivate", {**_key(place), **terms})
+        writes.count_statistics(connection, scope, [chunk_id], sign=1)
+        for follower in scope.followers:
+            follower.chunks_restored(connection, scope, [chunk_id])
+        writes.insert_embeddings(connection, scope, [draft], [chunk_id], embed, previous=[None])
+    if restored:
         detail = {"reason": reason} if reason else {}
-        writes.record_events(connection, place.scope, "restored", inactive, detail)
-        _refresh_session(connection, place, embed, inactive)
-    return inactive
-
-
-def _as_draft(chunk: Chunk) -> tuple[int, ChunkDraft]:
-    values = {name: getattr(chunk, name) for name in ChunkDraft.__slots__ if hasattr(chunk, name)}
-    return chunk.chunk_id, ChunkDraft(content_hash="", **values)
-
-
-def _reactivate(
-    connection: Connection, place: ChunkPlace, chunk_id: int, draft: ChunkDraft, embed: writes.Embed
-) -> None:
-    keep_past(connection, place.scope, [chunk_id])
-    terms = {
-        **writes.index_terms(draft),
-        "language": place.scope.language,
-        "chunk_id": chunk_id,
-    }
-    execute(connection, "reactivate", {**_key(place), **terms})
-    writes.count_statistics(connection, place.scope, [chunk_id], sign=1)
-    for follower in place.scope.followers:
-        follower.chunks_restored(connection, place.scope, [chunk_id])
-    writes.insert_embeddings(connection, place.scope, [draft], [chunk_id], embed, previous=[None])
+        writes.record_events(connection, scope, "restored", restored, detail)
+        _refresh_session(connection, place, embed, restored)
+    return restored
 
 
 def change_memory_score(connection: Connection, place: ChunkPlace, change: float) -> float:
-    """Raise or lower a chunk's memory score, clamped to [0, 1]; returns the new score.
+    """Raise or lower a chunk's memory score, clamped to [0, 1]; return the new score.
 
-    A session chunk takes its turns along, since they carry its score in recall; a part of an
-    exchange the other parts.
+    A session chunk changes its turns too, since they carry its score in recall; a part of an
+    exchange changes the other parts.
     """
     chunk_ids = sorted({place.chunk_id, *(item.chunk_id for item in _covered(connection, place))})
     keep_past(connection, place.scope, chunk_ids)
@@ -194,7 +188,7 @@ def change_memory_score(connection: Connection, place: ChunkPlace, change: float
 def record_feedback(
     connection: Connection, place: ChunkPlace, helpful: bool, question: str | None, note: str | None
 ) -> None:
-    """Keep what a user of a hit said about it; changes no score."""
+    """Store what a user of a hit said about it; no score changes."""
     detail = {"helpful": helpful, "question": question, "note": note}
     values = {
         **_key(place),

@@ -1,4 +1,4 @@
-"""Lists what is stored by pages; each begins behind the last item of the one before."""
+"""Pages of what is stored; each page begins behind the last item of the one before."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ LAST_ID = 2**63 - 1
 
 
 class AfterChunk(NamedTuple):
-    """Where a page of chunks begins: behind this event time and id; unknown times have none."""
+    """The start of a page of chunks: behind this event time (None if unknown) and id."""
 
     at: datetime | None
     chunk_id: int
 
 
 class AfterSession(NamedTuple):
-    """Where a page of sessions begins: behind this last event time, user and session."""
+    """The start of a page of sessions: behind this last event time, user and session."""
 
     at: datetime | None
     user_id: str
@@ -39,7 +39,9 @@ class AfterSession(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
-    """Whose chunks are listed, and which: the conditions of `sql/filters.sql` with their values."""
+    """A selection of chunks: whose they are, and the conditions of `sql/filters.sql` with their
+    values.
+    """
 
     namespace: Namespace
     user_id: str | None
@@ -47,7 +49,7 @@ class Selected:
     values: Mapping[str, Any]
 
     def parameters(self) -> dict[str, Any]:
-        """What every statement of this module takes."""
+        """Return the parameters that every statement of this module takes."""
         return {
             **self.values,
             "tenant_id": self.namespace.tenant_id,
@@ -66,17 +68,17 @@ def list_chunks(
     behind: AfterChunk | None,
     limit: int,
 ) -> list[Chunk]:
-    """At most `limit` chunks by event time; those without one are the oldest. Forgotten ones say
-    nothing, and what has expired is none of them.
+    """Return at most `limit` chunks by event time; those without one count as the oldest.
 
-    Dated and undated ones are two statements, so that the index gives each in order.
+    Forgotten chunks come without their text, and expired ones are left out.
     """
+    # Dated and undated chunks are two statements: then the index gives each in order.
     parts = ("dated", "undated") if order == "newest" else ("undated", "dated")
     if behind is not None and (behind.at is None) == (parts[1] == "undated"):
         parts = parts[1:]
-    found: list[Chunk] = []
+    chunks: list[Chunk] = []
     for part in parts:
-        if len(found) == limit:
+        if len(chunks) == limit:
             break
         begins = behind if behind and (behind.at is None) == (part == "undated") else None
         values = {
@@ -85,17 +87,18 @@ def list_chunks(
             "statuses": list(statuses),
             "at": begins.at if begins else ("infinity" if order == "newest" else "-infinity"),
             "chunk_id": begins.chunk_id if begins else (LAST_ID if order == "newest" else FIRST_ID),
-            "limit": limit - len(found),
+            "limit": limit - len(chunks),
         }
         whose = "everybody" if selected.user_id is None else "one_user"
         statement = _chunks(selected.filters, whose, f"{order}_{part}", order)
         rows = fetch_all(connection, as_sql(statement), values)
-        found += [withhold_forgotten(read_chunk(columns)) for columns in rows]
-    return found
+        chunks += [withhold_forgotten(read_chunk(columns)) for columns in rows]
+    return chunks
 
 
 @lru_cache(maxsize=64)
 def _chunks(filters: tuple[str, ...], whose: str, behind: str, order: Order) -> str:
+    """Return the statement of `list_chunks` for one order and one kind of page start."""
     direction = "DESC NULLS LAST" if order == "newest" else "ASC NULLS FIRST"
     by_id = "DESC" if order == "newest" else "ASC"
     return fill(
@@ -115,9 +118,9 @@ def _chunks(filters: tuple[str, ...], whose: str, behind: str, order: Order) -> 
 def list_sessions(
     connection: Connection, selected: Selected, *, behind: AfterSession | None, limit: int
 ) -> list[SessionSummary]:
-    """At most `limit` sessions, the one that was last talked in first.
+    """Return at most `limit` sessions, the most recently used first.
 
-    Reads the chosen users' chunks once, whatever the page.
+    Each page reads all chunks of the selected users once.
     """
     place = behind or AfterSession(None, "", "")
     unknown = "infinity" if behind is None else "-infinity"
@@ -134,6 +137,7 @@ def list_sessions(
 
 @lru_cache(maxsize=64)
 def _sessions(filters: tuple[str, ...]) -> str:
+    """Return the statement of `list_sessions` with these filters."""
     return fill(
         "list_sessions",
         FILE,
@@ -145,19 +149,19 @@ def _sessions(filters: tuple[str, ...]) -> str:
 
 
 def after_chunk(chunk: Chunk) -> AfterChunk:
-    """Where the page behind this chunk begins."""
+    """Return the start of the page behind this chunk."""
     return AfterChunk(chunk.occurred_at and chunk.occurred_at.astimezone(UTC), chunk.chunk_id)
 
 
 def after_session(session: SessionSummary) -> AfterSession:
-    """Where the page behind this session begins."""
+    """Return the start of the page behind this session."""
     return AfterSession(
         session.last_at and session.last_at.astimezone(UTC), session.user_id, session.session_id
     )
 
 
 def count_by_day(connection: Connection, namespace: Namespace, since: datetime) -> list[DayCount]:
-    """How many exchanges were stored on each day since then, the latest first."""
+    """Return how many exchanges were stored on each day since then, latest first."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
@@ -169,6 +173,6 @@ def count_by_day(connection: Connection, namespace: Namespace, since: datetime) 
 def list_matching_words(
     connection: Connection, namespace: Namespace, words: Sequence[str], lexemes: Sequence[str]
 ) -> set[str]:
-    """Those of the words that have one of the lexemes in the namespace's language."""
+    """Return the words that have one of the lexemes in the namespace's language."""
     values = {"words": list(words), "lexemes": list(lexemes), "language": namespace.language}
     return set(fetch_values(connection, "list_matching_words", values, FILE))

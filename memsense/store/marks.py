@@ -1,6 +1,6 @@
 """Marks of sessions whose session chunks are yet to be made from their exchanges.
 
-A write that adds a turn sets the mark and goes on: embedding the session is left to `sessions`.
+A write that adds a turn sets the mark and goes on; `sessions` embeds the session later.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FILE = "sessions.sql"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedSession:
-    """A session that waits for its session chunks, and whose it is."""
+    """A session that waits for its session chunks."""
 
     scope_id: int
     user_id: str
@@ -22,19 +22,19 @@ class MarkedSession:
 
 
 def mark_session(connection: Connection, scope: Scope, session_id: str) -> None:
-    """Say that the session's chunks are to be made anew; marking it again changes nothing."""
+    """Mark the session for new session chunks; a second mark changes nothing."""
     execute(connection, "mark_session", _key(scope, session_id), FILE)
 
 
 def unmark_session(connection: Connection, scope: Scope, session_id: str) -> bool:
-    """Take the mark away; False if there was none."""
+    """Remove the mark; return False if there was none."""
     return execute(connection, "unmark_session", _key(scope, session_id), FILE) > 0
 
 
 def list_marked(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> list[MarkedSession]:
-    """The marked sessions of a user, or of all users of the namespace."""
+    """Return the marked sessions of a user, or of all users of the namespace."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,

@@ -1,9 +1,9 @@
-"""The models that a namespace has vectors of: one is added, filled in, gone over to, dropped.
+"""The models that a namespace has vectors of: one is added, filled, switched to, dropped.
 
-`namespaces.model_id` names the one that searches use. From the moment that another one is kept,
+`namespaces.model_id` names the model that searches use. From the moment that another one is added,
 every write makes its vectors too; what was stored before is filled in memory by memory, each time
-under the lock that its writes take. A search reads one model's vectors alone, so that going over is
-one update.
+under the lock that the memory's writes take. A search reads the vectors of one model alone, so that
+switching is one update.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,14 +33,17 @@ BATCH = 64
 """Texts embedded together: a few seconds of a processor's time."""
 
 DELETED_AT_ONCE = 2000
+"""Vectors deleted in one transaction, during which the memory's writes wait."""
 
 EmbedTexts = Callable[[Sequence[str]], Sequence[NDArray[np.float32]] | NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModel:
-    """A model that a namespace has vectors of, or had: whether searches use it, and since when it
-    has been there. `left_at`: when searches last went over from it to another one."""
+    """A model that a namespace has, or had, vectors of.
+
+    `left_at`: when searches last switched from it to another one.
+    """
 
     model_id: int
     name: str
@@ -75,7 +78,7 @@ def _with_texts(name: str) -> Any:
 
 
 def list_models(connection: Connection, namespace: Namespace) -> list[KnownModel]:
-    """The namespace's models, the one in use first."""
+    """Return the namespace's models, the one in use first."""
     return fetch_all(connection, "list_models", _key(namespace), FILE, of=KnownModel)
 
 
@@ -88,53 +91,51 @@ def keep_model(
     embedder: Mapping[str, JsonValue],
     embedder_in_use: Mapping[str, JsonValue],
 ) -> EmbeddingModel:
-    """Let every write from now on make vectors of this model too.
-
-    Waits for writes that began in new memories, so that whoever fills the model in sees every
-    memory that was made without it.
-    """
+    """Let every write from now on make vectors of this model too."""
     key = _key(namespace)
+    # Waits for writes that have begun in new memories: whoever fills the model in afterwards sees
+    # every memory that was made without it.
     execute(connection, "lock_for_reindex", key, "reindex.sql")
     execute(connection, "ensure_model", {"name": name, "dimension": dimension})
     values = {"name": name, "dimension": dimension}
     model_id: int = fetch_value(connection, "find_model", values)
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
-    for kept, described in ((present.model_id, embedder_in_use), (model_id, embedder)):
-        row = {**key, "model_id": kept, "embedder": Jsonb(dict(described))}
+    for kept_id, description in ((present.model_id, embedder_in_use), (model_id, embedder)):
+        row = {**key, "model_id": kept_id, "embedder": Jsonb(dict(description))}
         execute(connection, "keep_model", row, FILE)
     execute(connection, "raise_version", key, "settings.sql")
     return EmbeddingModel(model_id=model_id, name=name, dimension=dimension, embedder=embedder)
 
 
 def count_lacking(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
-    """How many texts of the namespace's active chunks lack their vector of the model."""
+    """Return how many texts of the namespace's active chunks lack their vector of the model."""
     return fetch_value(connection, _with_texts("count_lacking"), _of(namespace, model))
 
 
 def count_vectors(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
-    """How many vectors of the model the namespace has."""
+    """Return how many vectors of the model the namespace has."""
     return fetch_value(connection, "count_vectors", _of(namespace, model), FILE)
 
 
 def count_unindexed(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
-    """How many indexed memories lack an HNSW index of the model's vectors."""
+    """Return how many indexed memories lack an HNSW index of the model's vectors."""
     values = {**_of(namespace, model), "tables": list(INDEXED_TABLES)}
     return fetch_value(connection, "count_unindexed", values, FILE)
 
 
 def use_model(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> Namespace:
-    """Let searches go over to a model that is kept; the one they leave is kept too."""
+    """Switch searches to a model of the namespace; the model that they leave stays too."""
     execute(connection, "lock_namespace", _key(namespace), "settings.sql")
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     before = present.in_use
     if before is None or before.model_id == model.model_id:
         return present
-    if model.model_id not in {kept.model_id for kept in present.models}:
+    if model.model_id not in {item.model_id for item in present.models}:
         raise InvalidInputError(f"{model} is being dropped; add it again first")
     kept = {**_of(namespace, before), "embedder": Jsonb(dict(before.embedder))}
     execute(connection, "keep_model", kept, FILE)
-    left = {**_of(namespace, before), "now": datetime.now(UTC)}
-    execute(connection, "leave_model", left, FILE)
+    leaving = {**_of(namespace, before), "now": datetime.now(UTC)}
+    execute(connection, "leave_model", leaving, FILE)
     execute(connection, "use_model", _of(namespace, model), FILE)
     return fetch_namespace(connection, namespace.tenant_id, namespace.name)
 
@@ -167,7 +168,7 @@ class _Filling:
         }
 
     def fetch(self, connection: Connection, after: _Lacking | None = None) -> list[_Lacking]:
-        """The next texts without vectors."""
+        """Return the next texts without vectors."""
         values = {
             **self.values,
             "after": after.chunk_id if after else 0,
@@ -177,7 +178,7 @@ class _Filling:
         return fetch_all(connection, _with_texts("fetch_lacking"), values, of=_Lacking)
 
     def fetch_locked(self, connection: Connection) -> list[_Lacking]:
-        """What lacks vectors when no write is under way; from then on every write makes them."""
+        """Return what lacks vectors once no write is under way; later writes make their own."""
         lock_memory(connection, self.scope)
         return self.fetch(connection)
 
@@ -187,7 +188,9 @@ class _Filling:
         vectors: Sequence[NDArray[np.float32]],
         connection: Connection,
     ) -> int:
-        """Store the vectors of those texts that stand as they were read; how many they are."""
+        """Store the vectors of texts that have not changed since they were read; return how
+        many.
+        """
         lock_memory(connection, self.scope)
         values = {
             **self.values,
@@ -195,11 +198,11 @@ class _Filling:
             "routes": [item.route for item in batch],
             "texts": [item.text for item in batch],
         }
-        found: list[tuple[int, int | None]] = fetch_all(
+        unchanged: list[tuple[int, int | None]] = fetch_all(
             connection, _with_texts("select_lacking"), values
         )
         rows: list[Embedding] = []
-        for place, before in found:
+        for place, before in unchanged:
             item, vector = batch[place - 1], vectors[place - 1]
             rows.append(Embedding(item.chunk_id, before, item.route, item.granularity, vector))
         put_embeddings(connection, self.scope, rows)
@@ -213,35 +216,49 @@ def fill_model(
     embed: EmbedTexts,
     on_texts: Callable[[int], object] = lambda _: None,
 ) -> int:
-    """Give all that the namespace holds its vectors of a kept model; returns how many were made.
+    """Make the vectors of a model for everything the namespace holds; return how many.
 
     No connection is held while texts are embedded, and each batch is a transaction: what changes
-    meanwhile is left to the write that changed it. Safe to break off and to run again. `on_texts`
+    meanwhile is left to the write that changes it. May be interrupted and run again. `on_texts`
     gets the size of each batch.
     """
-    key = _key(namespace)
-    scope_ids: list[int] = run_read(pool, lambda it: fetch_values(it, "list_memories", key, FILE))
     filled = 0
-    for scope_id in scope_ids:
+    for scope_id in _list_memories(pool, namespace):
         scope = Scope(
             tenant_id=namespace.tenant_id,
             scope_id=scope_id,
             language=namespace.language,
             models=[model],
         )
-        filled += _fill_memory(pool, _Filling(scope=scope), embed, on_texts)
+        filling, last = _Filling(scope=scope), None
+        # The last look takes the lock that writes take: what they began before is stored by then,
+        # and everything later makes its own vectors of the model.
+        while batch := (
+            run_read(pool, partial(filling.fetch, after=last))
+            or run_transaction(pool, filling.fetch_locked)
+        ):
+            vectors = list(embed([item.text for item in batch]))
+            stored = run_transaction(pool, partial(filling.put, batch, vectors))
+            filled, last = filled + stored, batch[-1]
+            on_texts(stored)
     return filled
 
 
+def _list_memories(pool: Pool, namespace: Namespace) -> list[int]:
+    """Return the scopes of the namespace."""
+    key = _key(namespace)
+    return run_read(pool, lambda it: fetch_values(it, "list_memories", key, FILE))
+
+
 def enqueue_memories(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> None:
-    """Leave all that `fill_model` does to jobs, one for each memory."""
+    """Leave everything that `fill_model` does to jobs, one for each memory."""
     execute(connection, "enqueue_memories", {**_of(namespace, model), "kind": FILL}, FILE)
 
 
 def enqueue_lacking(
     connection: Connection, scope: Scope, *, model_id: int | None, tokens: bool
 ) -> None:
-    """Leave a job for each chunk of a memory that lacks what the model makes of it.
+    """Leave a job for each chunk of a memory that lacks its vectors, or tokens, of the model.
 
     Locks the memory: there will be no more such chunks, since every later write makes its own.
     """
@@ -250,28 +267,13 @@ def enqueue_lacking(
     execute(connection, _with_texts("enqueue_lacking"), values)
 
 
-def _fill_memory(
-    pool: Pool, filling: _Filling, embed: EmbedTexts, on_texts: Callable[[int], object]
-) -> int:
-    filled, last = 0, None
-    while True:
-        batch = run_read(pool, partial(filling.fetch, after=last))
-        batch = batch or run_transaction(pool, filling.fetch_locked)
-        if not batch:
-            return filled
-        vectors = list(embed([item.text for item in batch]))
-        put = run_transaction(pool, partial(filling.put, batch, vectors))
-        filled, last = filled + put, batch[-1]
-        on_texts(put)
-
-
 # Dropping ----------------------------------------------------------------------------------------
 
 
 def begin_dropping(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> None:
-    """Let no write make vectors of the model any more.
+    """Stop writes from making vectors of the model.
 
-    Raises InvalidInputError for the one in use.
+    Raises InvalidInputError for the model in use.
     """
     execute(connection, "lock_namespace", _key(namespace), "settings.sql")
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
@@ -283,24 +285,19 @@ def begin_dropping(connection: Connection, namespace: Namespace, model: Embeddin
 
 
 def drop_vectors(pool: Pool, namespace: Namespace, model: EmbeddingModel) -> int:
-    """Delete the vectors of a model that is being dropped, then what says so; how many went."""
-    key = _key(namespace)
-    scope_ids: list[int] = run_read(pool, lambda it: fetch_values(it, "list_memories", key, FILE))
-    deleted = sum(_drop_memory(pool, namespace, model, scope_id) for scope_id in scope_ids)
-    values = _of(namespace, model)
-    run_transaction(pool, lambda it: execute(it, "end_dropping", values, FILE))
-    return deleted
+    """Delete the vectors of a model that is being dropped, then its entry; return how many."""
+    values = {**_of(namespace, model), "limit": DELETED_AT_ONCE}
 
-
-def _drop_memory(pool: Pool, namespace: Namespace, model: EmbeddingModel, scope_id: int) -> int:
-    values = {**_of(namespace, model), "scope_id": scope_id, "limit": DELETED_AT_ONCE}
-
-    def delete(connection: Connection) -> tuple[int, int]:
-        fetch_value(connection, "lock_memory", values, "tokens.sql")
-        vectors = execute(connection, "delete_vectors", values, FILE)
-        return vectors, execute(connection, "delete_model_tokens", values, FILE)
+    def delete(connection: Connection, scope_id: int) -> tuple[int, int]:
+        of_memory = {**values, "scope_id": scope_id}
+        fetch_value(connection, "lock_memory", of_memory, "tokens.sql")
+        vectors = execute(connection, "delete_vectors", of_memory, FILE)
+        return vectors, execute(connection, "delete_model_tokens", of_memory, FILE)
 
     deleted = 0
-    while any(batch := run_transaction(pool, delete)):
-        deleted += batch[0]
+    for scope_id in _list_memories(pool, namespace):
+        # In batches, because each holds the lock that the memory's writes wait for.
+        while any(counts := run_transaction(pool, partial(delete, scope_id=scope_id))):
+            deleted += counts[0]
+    run_transaction(pool, lambda it: execute(it, "end_dropping", values, FILE))
     return deleted

@@ -1,15 +1,12 @@
-"""Memory as it stood: keeps what a write will change, and lets a statement read as of a moment.
+"""Memory as of a moment: what a write is about to change is stored, and statements can read it.
 
-Where the setting `history` of a namespace is on.
+Only for namespaces whose setting `history` is on.
 """
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
-
-from psycopg.sql import SQL
 
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
@@ -20,7 +17,7 @@ from memsense.types import ChunkDraft
 FILE = "past.sql"
 
 ROUTES = ("full", "user", "assistant", "personal_info", "preferences", "events")
-"""The partitions of embeddings."""
+"""The partitions of the table `embeddings`."""
 
 _TABLE = re.compile(
     r"\bmemsense\.(chunks|embeddings|embeddings_[a-z_]+|token_vectors|scope_statistics|lexemes)\b"
@@ -30,14 +27,14 @@ _TABLE = re.compile(
 def keep_past(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, vectors: bool = False
 ) -> None:
-    """Keep the chunks as they are, before they change; with their vectors, before those do."""
+    """Store the chunks as they are before they change, with `vectors` their vectors too."""
     if scope.history and chunk_ids:
         values = {**_key(scope), "chunk_ids": list(chunk_ids), "with_vectors": vectors}
         execute(connection, "keep_past", values, FILE)
 
 
 def keep_retired(connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft]) -> None:
-    """Keep that nothing was active where these drafts are written over what is retired."""
+    """Record that nothing was active where these drafts are written over retired chunks."""
     if scope.history:
         values = {
             **_key(scope),
@@ -50,7 +47,7 @@ def keep_retired(connection: Connection, scope: Scope, drafts: Sequence[ChunkDra
 
 
 def scrub_past(connection: Connection, scope: Scope, session_id: str) -> None:
-    """Let the past of a session's chunks hold nothing of what is erased of it."""
+    """Remove from the past of a session's other chunks the text that is being erased."""
     execute(connection, "scrub_past", {**_key(scope), "session_id": session_id}, FILE)
 
 
@@ -59,7 +56,7 @@ def _key(scope: Scope) -> dict[str, Any]:
 
 
 def fetch_kept_since(connection: Connection, namespace: Namespace) -> datetime | None:
-    """Since when the namespace keeps its past, None where it doesn't."""
+    """Return since when the namespace has kept its past, or None if it doesn't."""
     values = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     return find_value(connection, "fetch_kept_since", values, FILE)
 
@@ -67,29 +64,28 @@ def fetch_kept_since(connection: Connection, namespace: Namespace) -> datetime |
 def find_scope_then(
     connection: Connection, tenant_id: int, namespace: str, user_id: str, as_of: datetime
 ) -> KnownScope | None:
-    """What was known of a user's memory, None if there is none."""
+    """Return what a search needed to know of a user's memory at that moment, None if there is
+    none.
+    """
     values = {
         "tenant_id": tenant_id,
         "namespace": namespace,
         "user_id": user_id,
         "as_of": as_of,
     }
-    row = find_one(connection, _find_scope_then(), values)
+    steps = ",\n".join(past_steps("ARRAY(SELECT scope_id FROM scope)")[:_CHUNKS])
+    row = find_one(connection, as_sql(fill("find_scope_then", FILE, steps=steps)), values)
     return None if row is None else read_known(row)
 
 
-@cache
-def _find_scope_then() -> SQL:
-    steps = ",\n".join(past_steps("ARRAY(SELECT scope_id FROM scope)")[:_CHUNKS])
-    return as_sql(fill("find_scope_then", FILE, steps=steps))
-
-
 _CHUNKS = 2
-"""So many of the steps give the chunks."""
+"""The number of steps, counted from the first, that yield the chunks."""
 
 
 def past_steps(scopes: str) -> list[str]:
-    """The CTEs that stand for the tables of these memories, an array in SQL; first the chunks."""
+    """Return the CTEs that replace the tables for these memories, an array in SQL; chunks come
+    first.
+    """
     return [
         fill("past", FILE, scopes=scopes),
         fill("chunks", FILE, scopes=scopes),
@@ -103,18 +99,21 @@ def past_steps(scopes: str) -> list[str]:
 
 
 def past_lexemes() -> str:
-    """The CTE that stands for the document frequencies, behind that of the question."""
+    """Return the CTE that replaces the document frequencies; it needs the question's CTE."""
     return fill("lexemes", FILE)
 
 
 def as_past(text: str) -> str:
-    """A statement, or a part of one, that reads the CTEs in place of the tables."""
+    """Return a statement, or a part of one, that reads the CTEs in place of the tables."""
     return _TABLE.sub(r"\1", text)
 
 
 def chunks_as_past(text: str) -> str:
-    """A whole statement that reads the chunks as of a moment, of the parameter `scope_ids`."""
+    """Return a whole statement that reads the chunks of the parameter `scope_ids` as of a
+    moment.
+    """
     steps = past_steps("%(scope_ids)s::integer[]")[:_CHUNKS]
+    # A statement may begin with CTEs of its own, which these go in front of.
     body = as_past(text)
     rest = body.removeprefix("WITH ")
     return "WITH " + ",\n".join(steps) + (",\n" if rest != body else "\n") + rest

@@ -1,7 +1,7 @@
-"""What of a draft is new, what replaces a stored exchange, and what is known already."""
+"""The plan of a write: what of a draft is new, what replaces a stored exchange, what is known."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -12,7 +12,7 @@ from memsense.db.rows import execute, fetch_all
 from memsense.store import rows
 from memsense.store.awaiting import check_awaiting
 from memsense.store.scopes import Namespace, Scope, find_scope
-from memsense.types import ChunkDraft, ExchangeDraft, SessionDraft
+from memsense.types import ExchangeDraft, SessionDraft
 from memsense.write.chunking import DEDUP_SECONDS, format_ledger_key
 from memsense.write.expiry import has_expired
 
@@ -22,9 +22,9 @@ _STRETCH = timedelta(seconds=DEDUP_SECONDS)
 
 @dataclass(slots=True)
 class Plan:
-    """Which exchanges of a draft are new, which replace a stored one, and what the rest is.
+    """The exchanges of a draft by what a write does with them.
 
-    `replacing` and `kept` go by ordinal; `touched` holds every ordinal that a replacing exchange
+    `replacing` and `kept` are by ordinal; `touched` holds every ordinal that a replacing exchange
     has messages of. `known` are the ids of chunks that the draft repeats.
     """
 
@@ -41,7 +41,8 @@ def _key(scope: Scope) -> dict[str, Any]:
 
 
 def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
-    """The exchange as the ledger knows it where no turn chunk keeps its hash."""
+    """Return the exchange with a message key made from its content, for the ledger."""
+    # Needed in mode `session`, where no turn chunk keeps the hash.
     first = exchange.chunks[0]
     key = format_ledger_key(first.content_hash, first.dedup_window)
     return replace(
@@ -50,7 +51,7 @@ def name_exchange(exchange: ExchangeDraft) -> ExchangeDraft:
 
 
 def plan_session(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
-    """What a write of the draft has to do; the scope must be locked."""
+    """Return what a write of the draft has to do; the scope must be locked."""
     if draft.format:
         return _plan_by_ledger(connection, scope, draft)
     return _plan_by_content(connection, scope, draft)
@@ -59,7 +60,7 @@ def plan_session(connection: Connection, scope: Scope, draft: SessionDraft) -> P
 def read_ledger(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> dict[str, tuple[str, int]]:
-    """Content hash and ordinal of every message of the session that this format has brought."""
+    """Return content hash and ordinal of every message that this format has brought, by its key."""
     values = {**_key(scope), "session_id": draft.session_id, "format": draft.format}
     return {
         key: (content_hash, ordinal)
@@ -68,7 +69,10 @@ def read_ledger(
 
 
 def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
-    """An exchange stands where its first known message stood, if no earlier one took that place."""
+    """Plan by the ids of messages, as logs have them.
+
+    An exchange keeps the place of its first known message, unless an earlier one took that place.
+    """
     ledger = read_ledger(connection, scope, draft)
     places = [
         sorted({ledger[key][1] for key in exchange.messages if key in ledger})
@@ -78,11 +82,16 @@ def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -
     plan = Plan()
     for exchange, ordinals in zip(draft.exchanges, places, strict=True):
         free = [o for o in ordinals if o not in plan.replacing and o not in plan.kept]
+        is_unchanged = all(
+            key in ledger and ledger[key][0] == content_hash
+            for key, content_hash in exchange.messages.items()
+        )
         if not free:
             plan.appended.append(exchange)
-        elif len(ordinals) == 1 and claims[free[0]] == 1 and _unchanged(exchange, ledger):
+        elif len(ordinals) == 1 and claims[free[0]] == 1 and is_unchanged:
             plan.kept[free[0]] = exchange
         else:
+            # Also without a changed text: messages may have moved from one exchange to another.
             plan.replacing[free[0]] = exchange
             plan.touched.update(ordinals)
     plan.repeated = len(plan.kept)
@@ -92,7 +101,7 @@ def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -
 def select_missing(
     connection: Connection, namespace: Namespace, draft: SessionDraft
 ) -> SessionDraft:
-    """The draft with only those exchanges that the ledger does not know as they are; no lock."""
+    """Return the draft with only those exchanges that the ledger lacks or has changed; no lock."""
     known = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
     if known is None or not draft.format:
         return draft
@@ -105,45 +114,12 @@ def select_missing(
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
 
 
-def _unchanged(exchange: ExchangeDraft, ledger: Mapping[str, tuple[str, int]]) -> bool:
-    return all(
-        key in ledger and ledger[key][0] == content_hash
-        for key, content_hash in exchange.messages.items()
-    )
-
-
 def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) -> Plan:
-    found = _find_repeats(connection, scope, draft)
-    repeats = {position - 1 for position, _ in found}
-    fresh = drop_repeats(
-        exchange for index, exchange in enumerate(draft.exchanges) if index not in repeats
-    )
-    plan = Plan(
-        known=list(dict.fromkeys(chunk_id for _, chunk_id in found)),
-        repeated=len(draft.exchanges) - len(fresh),
-    )
-    for exchange in fresh:
-        if exchange.completes is None:
-            plan.appended.append(exchange)
-        else:
-            check_awaiting(connection, scope, draft.session_id, exchange.completes)
-            plan.replacing[exchange.completes.ordinal] = exchange
-    return plan
-
-
-def _find_repeats(
-    connection: Connection, scope: Scope, draft: SessionDraft
-) -> list[tuple[int, int]]:
-    """Position from 1 and chunk of every exchange that is stored already.
-
-    One that completes another is known by its answer as well: it may have come before.
-    """
-    firsts = [(at, item.chunks[0]) for at, item in enumerate(draft.exchanges, start=1)]
-    firsts += [
-        (at, item.completes.answer)
-        for at, item in enumerate(draft.exchanges, start=1)
-        if item.completes
-    ]
+    """Plan by equal content within ten minutes of event time, as `add` does it without ids."""
+    numbered = list(enumerate(draft.exchanges, start=1))
+    firsts = [(position, item.chunks[0]) for position, item in numbered]
+    # An exchange that completes another is known by its answer as well: it may have come before.
+    firsts += [(position, item.completes.answer) for position, item in numbered if item.completes]
     values = {
         **_key(scope),
         "session_id": draft.session_id,
@@ -152,30 +128,50 @@ def _find_repeats(
         "windows": [chunk.dedup_window for _, chunk in firsts],
         "window_seconds": DEDUP_SECONDS,
     }
-    repeated = fetch_all(connection, "find_repeats", values)
-    if expired := [chunk_id for _, chunk_id, is_expired in repeated if is_expired]:
+    rows_of_repeats = fetch_all(connection, "find_repeats", values)
+    # What has expired does not keep out the same text that is said again.
+    if expired := [chunk_id for _, chunk_id, is_expired in rows_of_repeats if is_expired]:
         execute(connection, "set_aside", {**_key(scope), "chunk_ids": expired})
-    found: list[tuple[int, int]] = [
+    repeats: list[tuple[int, int]] = [
         (firsts[position - 1][0], chunk_id)
-        for position, chunk_id, is_expired in repeated
+        for position, chunk_id, is_expired in rows_of_repeats
         if not is_expired
     ]
     if draft.mode == "session":
-        found += _find_repeats_in_session_chunks(connection, scope, draft)
-    return found
+        repeats += _find_repeats_in_session_chunks(connection, scope, draft)
+    positions = {position for position, _ in repeats}
+    new = drop_repeats(item for position, item in numbered if position not in positions)
+    plan = Plan(
+        known=list(dict.fromkeys(chunk_id for _, chunk_id in repeats)),
+        repeated=len(draft.exchanges) - len(new),
+    )
+    for exchange in new:
+        if exchange.completes is None:
+            plan.appended.append(exchange)
+        else:
+            check_awaiting(connection, scope, draft.session_id, exchange.completes)
+            plan.replacing[exchange.completes.ordinal] = exchange
+    return plan
 
 
 def _find_repeats_in_session_chunks(
     connection: Connection, scope: Scope, draft: SessionDraft
 ) -> list[tuple[int, int]]:
-    """As find_repeats: position from 1 and session chunk of every known exchange."""
+    """Return position (from 1) and session chunk of every exchange that the ledger knows.
+
+    Mode `session` stores no turns, whose hashes would say what is stored already.
+    """
     ledger = read_ledger(connection, scope, draft)
-    known = {
-        position: ordinal
-        for position, exchange in enumerate(draft.exchanges, start=1)
-        if (ordinal := _known_ordinal(exchange.chunks[0], ledger)) is not None
-    }
-    stored = rows.read_session_chunks(connection, scope, draft.session_id) if known else []
+    ordinals: dict[int, int] = {}
+    for position, exchange in enumerate(draft.exchanges, start=1):
+        chunk = exchange.chunks[0]
+        # Windows are as long as repeats may be apart: a repeat may lie in the one beside it.
+        for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
+            entry = ledger.get(format_ledger_key(chunk.content_hash, window))
+            if entry and _is_near(chunk.occurred_at, datetime.fromisoformat(entry[0])):
+                ordinals[position] = entry[1]
+                break
+    stored = rows.read_session_chunks(connection, scope, draft.session_id) if ordinals else []
     holders: dict[int, list[int]] = {}
     for item in stored:
         if item.status == "deleted" or has_expired(item.draft.expires_at):
@@ -184,17 +180,9 @@ def _find_repeats_in_session_chunks(
             holders.setdefault(ordinal, []).append(item.chunk_id)
     return [
         (position, chunk_id)
-        for position, ordinal in known.items()
+        for position, ordinal in ordinals.items()
         for chunk_id in holders.get(ordinal, ())
     ]
-
-
-def _known_ordinal(chunk: ChunkDraft, ledger: Mapping[str, tuple[str, int]]) -> int | None:
-    for window in (chunk.dedup_window - 1, chunk.dedup_window, chunk.dedup_window + 1):
-        found = ledger.get(format_ledger_key(chunk.content_hash, window))
-        if found and _is_near(chunk.occurred_at, datetime.fromisoformat(found[0])):
-            return found[1]
-    return None
 
 
 def _is_near(one: datetime | None, other: datetime | None) -> bool:
@@ -204,16 +192,14 @@ def _is_near(one: datetime | None, other: datetime | None) -> bool:
 
 
 def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
-    """The exchanges but for those of which an earlier kept one, less than ten minutes away, has the
-    content.
-
-    Kept ones of equal content are ten minutes apart: each stretch of that length has one at most.
-    """
+    """Return the exchanges without those that repeat an earlier one less than ten minutes away."""
     kept: list[ExchangeDraft] = []
     times: dict[tuple[str, int], datetime] = {}
     for exchange in exchanges:
         content, at = exchange.chunks[0].content_hash, exchange.chunks[0].occurred_at
         if at is not None:
+            # Kept ones of equal content are ten minutes apart, so each stretch of that length has
+            # one at most, and only the two beside it can hold one that is nearer.
             stretch = (at - _EPOCH) // _STRETCH
             beside = (times.get((content, stretch + step)) for step in (-1, 0, 1))
             if any(_is_near(at, other) for other in beside):

@@ -1,4 +1,4 @@
-"""Writes and reads projects: named pools of a namespace's sessions."""
+"""Projects: named pools of a namespace's sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,22 +32,22 @@ def _key(namespace: Namespace, name: str | None = None) -> dict[str, Any]:
 
 
 def list_projects(connection: Connection, namespace: Namespace) -> list[Project]:
-    """The namespace's projects by name."""
+    """Return the namespace's projects by name."""
     return _fetch_projects(connection, namespace, None)
 
 
 def fetch_project(connection: Connection, namespace: Namespace, name: str) -> Project:
-    """The project of that name; raises NotFoundError listing the names there are."""
-    found = _fetch_projects(connection, namespace, name)
-    if not found:
+    """Return the project of that name; raise NotFoundError, which lists the existing names."""
+    projects = _fetch_projects(connection, namespace, name)
+    if not projects:
         raise _no_project(connection, namespace, name)
-    return found[0]
+    return projects[0]
 
 
 def list_projects_of(
     connection: Connection, namespace: Namespace, user_id: str, name: str | None = None
 ) -> list[Project]:
-    """The projects, or the one of that name, that hold sessions of a user's: with those alone."""
+    """Return the projects that hold sessions of a user, each with those sessions alone."""
     values = {**_key(namespace, name), "user_id": user_id}
     return fetch_all(connection, "list_projects_of", values, FILE, of=Project)
 
@@ -59,24 +59,26 @@ def _fetch_projects(
 
 
 def _no_project(connection: Connection, namespace: Namespace, name: str) -> NotFoundError:
+    """Return the error for a name that no project has."""
     names = [project.name for project in list_projects(connection, namespace)]
-    told = f"there are {', '.join(names)}" if names else "there are none"
+    existing = f"there are {', '.join(names)}" if names else "there are none"
     return NotFoundError(
-        f"no project {name!r} in namespace {namespace.name!r}; {told}{did_you_mean(name, names)}"
+        f"no project {name!r} in namespace {namespace.name!r}; {existing}"
+        f"{did_you_mean(name, names)}"
     )
 
 
 def insert_project(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
-    """Make a project; raises InvalidInputError if there is one of that name."""
+    """Create a project; raise InvalidInputError if there is one of that name."""
     if find_one(connection, "insert_project", _key(namespace, name), FILE) is None:
         raise InvalidInputError(f"there is a project {name!r} already")
     return add_sessions(connection, namespace, name, session_ids)
 
 
 def delete_project(connection: Connection, namespace: Namespace, name: str) -> None:
-    """Dissolve a project, not its sessions; raises NotFoundError."""
+    """Delete a project, not its sessions; raise NotFoundError if there is none."""
     if find_one(connection, "delete_project", _key(namespace, name), FILE) is None:
         raise _no_project(connection, namespace, name)
 
@@ -84,14 +86,14 @@ def delete_project(connection: Connection, namespace: Namespace, name: str) -> N
 def add_sessions(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
-    """Add sessions to a project, which keeps those it has; raises NotFoundError."""
+    """Add sessions to a project, which keeps those it has; raise NotFoundError if there is none."""
     return _change_sessions(connection, "add_sessions", namespace, name, session_ids)
 
 
 def remove_sessions(
     connection: Connection, namespace: Namespace, name: str, session_ids: Sequence[str]
 ) -> Project:
-    """Take sessions out of a project, if they are in it; raises NotFoundError."""
+    """Remove sessions from a project, if they are in it; raise NotFoundError if there is none."""
     return _change_sessions(connection, "remove_sessions", namespace, name, session_ids)
 
 

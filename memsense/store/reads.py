@@ -29,7 +29,7 @@ FILE = "hits.sql"
 
 
 class Past(NamedTuple):
-    """Memories as they stood at a moment."""
+    """A moment, and the memories to read as they stood at it."""
 
     as_of: datetime
     scope_ids: Sequence[int]
@@ -45,9 +45,9 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 def fetch_chunks(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
-    """The chunks of those ids that are in the namespace, of any status, in the order of ids.
+    """Return the chunks of these ids in the namespace, whatever their status, in the order of ids.
 
-    Expired ones too; but nothing else tells what those beside it said.
+    Expired ones are included; what other chunks repeat of expired neighbours is not.
     """
     return fetch_named_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
 
@@ -59,15 +59,17 @@ def fetch_named_chunks(
     chunk_ids: Sequence[int],
     past: Past | None = None,
 ) -> list[Chunk]:
-    """As `fetch_chunks`, for a namespace given by name; or those active then, as they were."""
-    found = _fetch_chunks(connection, tenant_id, namespace, chunk_ids, past)
-    return [chunk for _, chunk in found]
+    """Return chunks as `fetch_chunks` does, for a namespace given by its name.
+
+    With a `past`, those that were active at that moment, as they were.
+    """
+    return [chunk for _, chunk in _fetch_chunks(connection, tenant_id, namespace, chunk_ids, past)]
 
 
 def fetch_shown(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
-    """As `fetch_chunks`, of what is forgotten or has expired without anything that it says."""
+    """Return chunks as `fetch_chunks` does; forgotten and expired ones come without their text."""
     found = _fetch_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
     return [
         withhold(chunk) if has_expired else withhold_forgotten(chunk)
@@ -85,15 +87,15 @@ def _fetch_chunks(
     values = {"tenant_id": tenant_id, "namespace": namespace, "chunk_ids": list(chunk_ids)}
     if past is not None:
         values |= {"as_of": past.as_of, "scope_ids": list(past.scope_ids)}
-    rows = fetch_all(connection, _shown("fetch_chunks", past is not None), values)
+    rows = fetch_all(connection, _select_chunks(is_past=past is not None), values)
     return [(has_expired, read_chunk(columns)) for has_expired, *columns in rows]
 
 
 @cache
-def _shown(name: str, is_past: bool = False) -> SQL:
-    """A statement that shows chunks c, of the scopes that its CTE `scope` names."""
+def _select_chunks(*, is_past: bool) -> SQL:
+    """Return the statement that reads chunks by their ids."""
     text = fill(
-        name,
+        "fetch_chunks",
         FILE,
         steps=join_expiry(SCOPES),
         columns=shown_columns(),
@@ -103,7 +105,9 @@ def _shown(name: str, is_past: bool = False) -> SQL:
 
 
 def shown_columns(namespace: str = "n.name") -> str:
-    """The columns of a chunk c of a scope s, in the order of Chunk's fields: see `read_chunk`."""
+    """Return the columns of a chunk c of a scope s, in the order of Chunk's fields: see
+    `read_chunk`.
+    """
     return fill("columns", FILE, is_bereft=is_bereft("c.chunk_id"), namespace=namespace)
 
 
@@ -115,8 +119,10 @@ def fetch_texts(
     *,
     as_of: datetime | None = None,
 ) -> dict[int, str]:
-    """What each of these chunks says (or said), without the opening that parts of an exchange
-    repeat."""
+    """Return the text of each of these chunks, as of a moment if one is given.
+
+    Parts of an exchange come without the opening that they repeat.
+    """
     values = {
         "tenant_id": tenant_id,
         "scope_ids": list(scope_ids),
@@ -124,21 +130,17 @@ def fetch_texts(
     }
     if as_of is None:
         return dict(fetch_all(connection, "fetch_texts", values, FILE))
-    return dict(fetch_all(connection, _past_texts(), {**values, "as_of": as_of}))
-
-
-@cache
-def _past_texts() -> SQL:
-    return as_sql(chunks_as_past(fill("fetch_texts", FILE)))
+    statement = as_sql(chunks_as_past(fill("fetch_texts", FILE)))
+    return dict(fetch_all(connection, statement, {**values, "as_of": as_of}))
 
 
 def withhold_forgotten(chunk: Chunk) -> Chunk:
-    """The chunk, without anything that it says if it is forgotten."""
+    """Return the chunk, without its text if it is forgotten."""
     return withhold(chunk) if chunk.status == "deleted" else chunk
 
 
 def withhold(chunk: Chunk) -> Chunk:
-    """The chunk without anything that it says."""
+    """Return the chunk without its text."""
     return replace(
         chunk,
         user_text="",
@@ -156,9 +158,10 @@ def withhold(chunk: Chunk) -> Chunk:
 
 
 class WantedHit(NamedTuple):
-    """A chosen candidate, and whether it is to be shown as a turn or stands for its session.
+    """A chosen candidate, to be shown as a turn or as its whole session.
 
-    `best_ids` are the exchanges that brought it in, and `best_ordinals` where in it they are.
+    `best_ids` are the exchanges that brought it in, and `best_ordinals` their places in the
+    session.
     """
 
     scope_id: int
@@ -180,10 +183,10 @@ class FoundExchange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundHit:
-    """The chunk of a wanted hit, and its neighbours (`previous`, `next`).
+    """The chunk of a hit, and its neighbours (`previous`, `next`).
 
-    For a session: those of its exchanges that are nearest to the best, in its order, of `total`.
-    Its chunk is the session chunk, or, where none is stored, the wanted one.
+    For a session: those of its exchanges that are nearest to the best ones, in its order, of
+    `total`. Its chunk is the session chunk, or, if none is stored, the chosen one.
     """
 
     chunk: Chunk
@@ -202,11 +205,13 @@ def fetch_hits(
     parameters: Mapping[str, Any] = NO_PARAMETERS,
     as_of: datetime | None = None,
 ) -> list[FoundHit | None]:
-    """The chunks of all hits with what is shown beside them, by one statement, in the order wanted.
+    """Return the chunks of all hits with what is shown beside them, by one statement, in their
+    order.
 
-    None where a chunk went away between recall and this read. `filters` are the names of those in
-    use, `parameters` theirs: neighbours and exchanges pass them all, and what a chunk knows of the
-    exchanges around it is left out. All is as it is, or as it stood at `as_of`.
+    The result has None for a chunk that was deleted between recall and this read. `filters` are the
+    names of the filters in use, `parameters` their values: neighbours and exchanges pass them all,
+    and what a chunk repeats of the exchanges around it is left out. With `as_of`, all is as it
+    stood then.
     """
     strict = select_strict(filters)
     values: dict[str, Any] = {
@@ -218,7 +223,7 @@ def fetch_hits(
         "ordinals": as_number_array([hit.ordinal for hit in wanted]),
         "parts": as_number_array([hit.part for hit in wanted]),
         "wanted": as_text_array([hit.wanted for hit in wanted]),
-        # PostgreSQL's arrays of arrays are rectangular.
+        # As texts, since PostgreSQL's arrays of arrays are rectangular.
         "best_ids": as_text_array([as_number_array(hit.best_ids) for hit in wanted]),
         "best_ordinals": as_text_array([as_number_array(hit.best_ordinals) for hit in wanted]),
         "content_budget": content_budget,
@@ -235,6 +240,8 @@ def fetch_hits(
     ):
         chunk = read_chunk(columns)
         if strict:
+            # A neighbour that the filters leave out must not be seen through what the chunk
+            # repeats of it.
             chunk = replace(chunk, next_user_text=None, context="")
         if relation == "hit":
             shown[position] = chunk
@@ -242,14 +249,17 @@ def fetch_hits(
             exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
             totals[position] = total
         else:
+            # Each part of an exchange repeats how it begins: side by side, once is enough.
             if chunk.opening_length and chunk.ordinal == wanted[int(position) - 1].ordinal:
                 chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
     return [
         FoundHit(
             shown[position],
-            tuple(sorted(around.get(position, ()), key=_by_neighbor)),
-            sorted(exchanges.get(position, ()), key=_by_number),
+            tuple(
+                sorted(around.get(position, ()), key=lambda item: (item[1].ordinal, item[1].part))
+            ),
+            sorted(exchanges.get(position, ()), key=lambda item: item.number),
             totals.get(position, 0),
         )
         if position in shown
@@ -258,37 +268,26 @@ def fetch_hits(
     ]
 
 
-def _by_number(exchange: FoundExchange) -> int:
-    return exchange.number
-
-
 _SET_FIELDS: Sequence[Callable[[Chunk, Any], None]] = [
     getattr(Chunk, field.name).__set__ for field in fields(Chunk)
 ]
 
 
 def read_chunk(columns: Sequence[Any]) -> Chunk:
-    """The chunk of these columns, which are in the order of its fields.
-
-    A call with so many keywords would take three times as long, most of a search's decoding.
-    """
+    """Return the chunk of these columns, which are in the order of its fields."""
+    # Without calling the class: a call with so many keywords takes three times as long, and would
+    # be most of the time that a search spends on decoding.
     chunk = object.__new__(Chunk)
     for set_field, value in zip(_SET_FIELDS, columns, strict=True):
         set_field(chunk, value)
     return chunk
 
 
-def _by_place(chunk: Chunk) -> tuple[int, int]:
-    return chunk.ordinal, chunk.part
-
-
-def _by_neighbor(neighbor: tuple[str, Chunk]) -> tuple[int, int]:
-    return _by_place(neighbor[1])
-
-
 @lru_cache(maxsize=64)
 def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
-    """The statement of `fetch_hits`; without filters, or without sessions, it asks nothing more."""
+    """Return the statement of `fetch_hits`; without filters or sessions it has no parts for
+    them.
+    """
     shown = is_shown("c.chunk_id")
     passes = f"{shown}\nAND {join_conditions(filters)}"
     scope = [fill("scope_of_hits", FILE)] if filters else []
@@ -309,7 +308,7 @@ def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
 def fetch_history(
     connection: Connection, namespace: Namespace, chunk_id: int
 ) -> list[Event] | None:
-    """Everything that happened to a chunk, oldest first; None outside this namespace."""
+    """Return the events of a chunk, oldest first; None for a chunk outside this namespace."""
     key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
     scope_id = find_value(connection, "find_scope_of_chunk", key)
     if scope_id is None:
@@ -320,9 +319,10 @@ def fetch_history(
 def fetch_known_names(
     connection: Connection, namespace: Namespace, user_id: str | None, wanted: Sequence[str]
 ) -> dict[str, list[str]]:
-    """The users of the namespace, and the sessions, agents and tags of the user's active chunks.
+    """Return the users of the namespace, and the sessions, agents and tags of the user's active
+    chunks.
 
-    `wanted` holds the kinds that are asked for: "user", "session", "agent", "tag".
+    `wanted` holds the kinds to return: "user", "session", "agent", "tag".
     """
     values = {**_key(namespace), "user_id": user_id, "wanted": list(wanted)}
     rows: list[tuple[list[str], ...]] = fetch_all(connection, "fetch_known_names", values)
@@ -337,6 +337,8 @@ def fetch_statistics(
     after: str | None = None,
     limit: int | None = None,
 ) -> list[ScopeStatistics]:
-    """What each user's memory of the namespace holds, by user; of `limit` users behind `after`."""
+    """Return what each user's memory of the namespace holds, by user; a page of `limit` users
+    behind `after`.
+    """
     values = {**_key(namespace), "user_id": user_id, "after_user": after, "limit": limit}
     return fetch_all(connection, "fetch_statistics", values, of=ScopeStatistics)

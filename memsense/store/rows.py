@@ -1,4 +1,4 @@
-"""Reads rows into the values that the write path works with."""
+"""Rows of the database as the values that the write path works with."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,8 +15,10 @@ from memsense.write.chunking import Link, Turn
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn chunk with what it knows of its neighbours; `opening` is what its text begins with
-    where it repeats how the user began."""
+    """A turn chunk with what it repeats of its neighbours.
+
+    `opening` is how the exchange began, for a later part whose text repeats it.
+    """
 
     chunk_id: int
     turn: Turn
@@ -25,7 +27,7 @@ class StoredTurn:
 
     @property
     def text(self) -> str:
-        """What is read of it whole: both sides, behind the opening."""
+        """Both sides of the exchange as one text, with the opening in front."""
         return join_sides(self.opening + self.turn.user_text, self.turn.assistant_text)
 
 
@@ -38,8 +40,8 @@ class StoredSessionChunk:
     draft: ChunkDraft
 
 
-def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
-    """The turns in the rows of fetch_turns or fetch_last_turns, in the same order."""
+def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
+    """Return the turns of the rows of fetch_turns or fetch_last_turns, in the same order."""
     return [
         StoredTurn(
             row[0],
@@ -59,14 +61,14 @@ def read_turns(found: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
             Link(row[12], row[13]),
             row[14],
         )
-        for row in found
+        for row in database_rows
     ]
 
 
 def read_session_chunks(
     connection: Connection, scope: Scope, session_id: str
 ) -> list[StoredSessionChunk]:
-    """The session chunks of a session, whatever their status, in the session's order."""
+    """Return the session chunks of a session, whatever their status, in order."""
     values = {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}
     return [
         StoredSessionChunk(
@@ -94,7 +96,7 @@ def read_session_chunks(
 
 
 def relink(connection: Connection, scope: Scope, chunk_id: int, link: Link) -> None:
-    """Store what a turn knows of its neighbours."""
+    """Store what a turn repeats of its neighbours."""
     keep_past(connection, scope, [chunk_id])
     execute(
         connection,

@@ -1,4 +1,4 @@
-"""Whose memory a call means: tenant, namespace and user, by name and by number."""
+"""Scopes: whose memory a call is about, that is tenant, namespace and user, by name and number."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from memsense.write.expiry import NO_TTL, TtlRules
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace:
-    """A namespace as the database knows it.
+    """A namespace of the database.
 
-    `model` is what it is searched with; `models` are all that it has vectors of, that one first.
-    `settings` are what is set in the database, `profiles` the stored ones with their constants,
-    both as of `settings_version`.
+    `model` is the one that it is searched with; `models` are all that it has vectors of, that one
+    first. `settings` are the values set in the database, `profiles` the stored ones with their
+    constants, both as of `settings_version`.
     """
 
     tenant_id: int
@@ -48,11 +48,11 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """One user's memory: what every statement of a write is limited to, and who follows it.
+    """One user's memory: the key of every statement of a write, and what a write must know of it.
 
-    `models` are those that a write makes vectors of, the one that searches use first. There are
-    none while nobody could say the vectors' length: then there are no vectors either. `ttl` are the
-    rules by which what is written expires; `history`: what changes is kept as it was.
+    `models` are those that a write makes vectors of, the one that searches use first. It is empty
+    as long as the dimension of the vectors is unknown; then none are made. `ttl` has the rules by
+    which new chunks expire. With `history`, a chunk is stored as it was before it changes.
     """
 
     tenant_id: int
@@ -70,7 +70,9 @@ class Scope:
 
 
 class Follower(Protocol):
-    """Keeps what it derives from active chunks in step with them, in the writer's transaction."""
+    """Code that keeps what it derives from active chunks up to date, in the writer's
+    transaction.
+    """
 
     def chunks_written(
         self,
@@ -79,26 +81,26 @@ class Follower(Protocol):
         drafts: Sequence[ChunkDraft],
         chunk_ids: Sequence[int],
     ) -> None:
-        """The drafts were stored under these ids; what stood there before was withdrawn."""
+        """React to drafts stored under these ids; what stood there before was withdrawn."""
 
     def chunks_withdrawn(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
-        """The chunks are about to be retired, rewritten or removed."""
+        """React to chunks that are about to be retired, rewritten or removed."""
 
     def chunks_restored(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
-        """Retired chunks are active again, as they were written."""
+        """React to retired chunks that are active again, as they were written."""
 
 
 def find_tenant(connection: Connection, name: str) -> int | None:
-    """The id of a tenant, None if there is none of that name."""
+    """Return the number of a tenant, None if there is none of that name."""
     return find_value(connection, "find_tenant", {"name": name})
 
 
 def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace | None:
-    """The namespace of that name, None before anything was written or set in it."""
+    """Return the namespace of that name, None before anything was written or set in it."""
     row = find_one(connection, "find_namespace", {"tenant_id": tenant_id, "name": name})
     if row is None:
         return None
@@ -111,7 +113,7 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
         model_id=model_id,
         model=model,
         dimension=dimension,
-        models=[EmbeddingModel(**found) for found in models],
+        models=[EmbeddingModel(**values) for values in models],
         settings_version=version,
         settings=settings,
         profiles=profiles,
@@ -119,25 +121,26 @@ def find_namespace(connection: Connection, tenant_id: int, name: str) -> Namespa
 
 
 def fetch_namespace(connection: Connection, tenant_id: int, name: str) -> Namespace:
-    """The namespace of that name, which is known to be there; raises NotFoundError if it is not."""
-    found = find_namespace(connection, tenant_id, name)
-    if found is None:
+    """Return the namespace of that name; raise NotFoundError if there is none."""
+    namespace = find_namespace(connection, tenant_id, name)
+    if namespace is None:
         raise NotFoundError(f"there is no namespace {name!r}")
-    return found
+    return namespace
 
 
 def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
-    """The namespace, created without a model if it is new, so that settings can precede writes.
+    """Return the namespace, created without a model if it is new, so that settings can precede
+    writes.
 
     Raises InvalidInputError as `open_namespace` does.
     """
     tenant_id = claim_tenant(connection, tenant)
-    found = find_namespace(connection, tenant_id, name)
-    return found or _make_namespace(connection, tenant_id, name, language, model_id=None)
+    namespace = find_namespace(connection, tenant_id, name)
+    return namespace or _make_namespace(connection, tenant_id, name, language, model_id=None)
 
 
 def claim_tenant(connection: Connection, name: str) -> int:
-    """The tenant's number, made if new; the rest of the transaction sees its rows."""
+    """Return the tenant's number, created if new; the rest of the transaction sees its rows."""
     execute(connection, "ensure_tenant", {"name": name})
     tenant_id = name_tenant(connection, name)
     assert tenant_id is not None
@@ -145,7 +148,10 @@ def claim_tenant(connection: Connection, name: str) -> int:
 
 
 def name_tenant(connection: Connection, name: str) -> int | None:
-    """Let the rest of the transaction see the tenant's rows; its id, None if there is none."""
+    """Let the rest of the transaction see a tenant's rows; return its number, None if there is
+    none.
+    """
+    # By its name first: under row-level security not even its number can be read before.
     _announce_tenant(connection, name, None)
     tenant_id = find_tenant(connection, name)
     if tenant_id is not None:
@@ -161,6 +167,7 @@ def _announce_tenant(connection: Connection, name: str, tenant_id: int | None) -
 def _make_namespace(
     connection: Connection, tenant_id: int, name: str, language: str, model_id: int | None
 ) -> Namespace:
+    """Create the namespace, unless another transaction was quicker, and return it."""
     check_language(connection, language)
     values = {"tenant_id": tenant_id, "name": name, "language": language, "model_id": model_id}
     execute(connection, "ensure_namespace", values)
@@ -176,21 +183,23 @@ def open_namespace(
     model: str,
     dimension: int | None,
 ) -> Namespace:
-    """The namespace, created with this language and model at its first write.
+    """Return the namespace, created with this language and model by its first write.
 
-    Without a dimension, which nobody can say now, a new one has no model yet. Raises
-    InvalidInputError for a language that the server has no text-search configuration for.
+    If the dimension is unknown (None), a new namespace has no model yet. Raises InvalidInputError
+    for a language that the server has no text-search configuration for.
     """
     tenant_id = claim_tenant(connection, tenant)
-    found = find_namespace(connection, tenant_id, name)
+    namespace = find_namespace(connection, tenant_id, name)
     if dimension is None:
-        found = found or _make_namespace(connection, tenant_id, name, language, model_id=None)
-    elif found is None or found.model_id is None:
+        namespace = namespace or _make_namespace(
+            connection, tenant_id, name, language, model_id=None
+        )
+    elif namespace is None or namespace.model_id is None:
         key = {"name": model, "dimension": dimension}
         execute(connection, "ensure_model", key)
         model_id: int = fetch_value(connection, "find_model", key)
-        found = _make_namespace(connection, tenant_id, name, language, model_id)
-    return found
+        namespace = _make_namespace(connection, tenant_id, name, language, model_id)
+    return namespace
 
 
 def check_language(connection: Connection, language: str) -> None:
@@ -204,9 +213,9 @@ def check_language(connection: Connection, language: str) -> None:
 
 
 def check_model(namespace: Namespace, model: str, dimension: int | None) -> None:
-    """Raise ModelMismatchError unless the namespace's vectors are this model's.
+    """Raise ModelMismatchError unless the namespace's vectors are of this model.
 
-    Of a model whose dimension nobody can say now, the name decides.
+    If the dimension is unknown (None), the name alone decides.
     """
     expected = (model, dimension or namespace.dimension)
     if namespace.model is not None and (namespace.model, namespace.dimension) != expected:
@@ -224,12 +233,13 @@ def lock_scope(
     *,
     followers: Sequence[Follower] = (),
 ) -> Scope:
-    """The user's scope, made if new, locked for this transaction."""
+    """Return the user's scope, created if new, locked until the transaction ends."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace_id": namespace.namespace_id,
         "user_id": user_id,
     }
+    # Every write takes this lock first, so that a memory's statistics and ordinals never race.
     scope_id = find_value(connection, "lock_scope", key)
     if scope_id is None:
         execute(connection, "ensure_scope", key)
@@ -240,13 +250,13 @@ def lock_scope(
 def _locked_scope(
     connection: Connection, namespace: Namespace, scope_id: int, followers: Sequence[Follower]
 ) -> Scope:
-    """The scope with its language and models as they are now, which change while a writer waits:
-    re-indexing takes all scopes' locks, and a new model is filled in under each scope's.
-    """
+    """Return the scope with the namespace's language, models and settings as they are now."""
+    # Read again under the lock, for they change while a writer waits for it: re-indexing takes all
+    # scopes' locks, and a new model is filled in under each scope's.
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    language, model_id, kept, ttl, history = fetch_one(connection, "fetch_writing", key)
+    language, model_id, other_ids, ttl, history = fetch_one(connection, "fetch_writing", key)
     known = [model.model_id for model in namespace.models]
-    if (known[0] if known else None) != model_id or {model_id, *kept} - {None} != set(known):
+    if (known[0] if known else None) != model_id or {model_id, *other_ids} - {None} != set(known):
         namespace = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     return Scope(
         tenant_id=namespace.tenant_id,
@@ -263,8 +273,8 @@ def _locked_scope(
 class KnownScope:
     """What a search must know of a user's memory before it runs the recall query.
 
-    Recall tells what has become of it, so that what is outdated is found out: `has_lapsed`, that
-    something has expired and is not swept yet, is known by that alone.
+    Recall returns the same facts, so that an outdated copy is noticed. `has_lapsed` (something has
+    expired and is not swept yet) is known from recall alone.
     """
 
     scope_id: int
@@ -278,14 +288,14 @@ class KnownScope:
 def find_scope(
     connection: Connection, tenant_id: int, namespace: str, user_id: str
 ) -> KnownScope | None:
-    """What is known of a user's memory, None if there is none."""
+    """Return what a search must know of a user's memory, None if there is none."""
     key = {"tenant_id": tenant_id, "namespace": namespace, "user_id": user_id}
     row = find_one(connection, "find_scope", key)
     return None if row is None else read_known(row)
 
 
 def read_known(row: Sequence[Any]) -> KnownScope:
-    """The memory in a row of find_scope, as it is or as it stood."""
+    """Return the memory of a row of find_scope, as it is or as it was at a moment."""
     scope_id, speakers, indexed, language, has_sessions = row
     return KnownScope(
         scope_id=scope_id,
@@ -298,7 +308,7 @@ def read_known(row: Sequence[Any]) -> KnownScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkPlace:
-    """Where a chunk stands: its scope and whose that is, its session and place in it."""
+    """The place of a chunk: its scope, user and session, and its position in the session."""
 
     scope: Scope
     user_id: str
@@ -317,7 +327,9 @@ def find_chunk_scope(
     *,
     followers: Sequence[Follower] = (),
 ) -> ChunkPlace:
-    """Lock the scope of a chunk and say where it stands; NotFoundError outside this namespace."""
+    """Lock the scope of a chunk and return its place; raise NotFoundError outside this
+    namespace.
+    """
     key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name, "chunk_id": chunk_id}
     row = find_one(connection, "lock_chunk", key)
     if row is None:

@@ -1,4 +1,4 @@
-"""Makes the session chunks that writes of exchanges have left to be made."""
+"""Session chunks that writes of exchanges have left to be made."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,9 @@ from memsense.write.chunking import build_session_chunks
 def session_texts(
     connection: Connection, namespace: Namespace, marked: MarkedSession
 ) -> Sequence[str]:
-    """The texts of the session's chunks as they would be made now; no lock."""
+    """Return the texts that the session's chunks would have now and do not have yet; takes no
+    lock.
+    """
     key = {
         "tenant_id": namespace.tenant_id,
         "scope_id": marked.scope_id,
@@ -21,14 +23,14 @@ def session_texts(
     }
     turns = [found.turn for found in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
     stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, "sessions.sql")}
-    made = [chunk.session_text for chunk in build_session_chunks(marked.session_id, turns)]
-    return [text for text in made if text not in stored]
+    texts = [chunk.session_text for chunk in build_session_chunks(marked.session_id, turns)]
+    return [text for text in texts if text not in stored]
 
 
 def make_session(
     connection: Connection, scope: Scope, session_id: str, embed: writes.Embed
 ) -> bool:
-    """Bring a marked session's chunks in line with its exchanges; False if somebody has already.
+    """Make the chunks of a marked session from its exchanges; return False if that is done already.
 
     The scope must be locked.
     """

@@ -1,4 +1,6 @@
-"""Writes and reads settings and stored profiles; knows nothing of what they mean to a search."""
+"""Settings and stored profiles of a namespace, without any knowledge of what they mean to a
+search.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ _STATEMENTS: dict[tuple[ChangeKind, bool], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSetting:
-    """A setting as it stands in the database."""
+    """A setting of the database."""
 
     name: str
     value: Any
@@ -35,7 +37,7 @@ class StoredSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProfile:
-    """A profile as it stands in the database."""
+    """A profile of the database."""
 
     name: str
     constants: dict[str, Any]
@@ -45,7 +47,7 @@ class StoredProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A setting or profile to be written; None stands for its absence before or after."""
+    """A setting or profile to write; None means that it does not exist before, or after."""
 
     kind: ChangeKind
     name: str
@@ -71,7 +73,7 @@ def _key(namespace: Namespace) -> dict[str, Any]:
 
 
 def lock_settings(connection: Connection, namespace: Namespace) -> Namespace:
-    """The namespace as it is now, its settings locked until the caller's transaction ends."""
+    """Return the namespace as it is now, its settings locked until the transaction ends."""
     execute(connection, "lock_namespace", _key(namespace), FILE)
     return fetch_namespace(connection, namespace.tenant_id, namespace.name)
 
@@ -79,7 +81,8 @@ def lock_settings(connection: Connection, namespace: Namespace) -> Namespace:
 def write_changes(
     connection: Connection, namespace: Namespace, changes: Sequence[Change], by: str
 ) -> int:
-    """Make the changes and record them, under `lock_settings`; returns the new version."""
+    """Write the changes and record them, under `lock_settings`; return the new version."""
+    # A new version tells every process that its copy of the namespace is outdated.
     version: int = fetch_value(connection, "raise_version", _key(namespace), FILE)
     for change in changes:
         values = {
@@ -99,16 +102,16 @@ def write_changes(
 
 
 def fetch_settings(connection: Connection, namespace: Namespace) -> list[StoredSetting]:
-    """What is set in the namespace, by name."""
+    """Return the settings of the namespace, by name."""
     return fetch_all(connection, "fetch_settings", _key(namespace), FILE, of=StoredSetting)
 
 
 def fetch_profiles(connection: Connection, namespace: Namespace) -> list[StoredProfile]:
-    """The namespace's stored profiles, by name."""
+    """Return the stored profiles of the namespace, by name."""
     return fetch_all(connection, "fetch_profiles", _key(namespace), FILE, of=StoredProfile)
 
 
 def fetch_changes(connection: Connection, namespace: Namespace, limit: int) -> list[RecordedChange]:
-    """The latest entries of the namespace's history, newest first."""
+    """Return the latest entries of the namespace's history, newest first."""
     values = {**_key(namespace), "limit": limit}
     return fetch_all(connection, "fetch_changes", values, FILE, of=RecordedChange)

@@ -1,4 +1,4 @@
-"""Writes, reads and prunes the traces of searches; knows nothing of how a search ranks."""
+"""Traces of searches: written, read and pruned, without any knowledge of how a search ranks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class TraceSummary:
 
 
 class AfterTrace(NamedTuple):
-    """Where a page of traces begins: behind this time and trace."""
+    """The start of a page of traces: behind this time and trace."""
 
     at: datetime
     trace_id: UUID
@@ -45,7 +45,9 @@ class AfterTrace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceStatistics:
-    """The recorded searches as a whole; percentiles of their milliseconds, None where none are."""
+    """Counts of the recorded searches, and percentiles of their duration in ms; None without
+    any.
+    """
 
     searches: int
     empty: int
@@ -92,7 +94,7 @@ class TraceCandidate:
     lost_to: int | None
 
     def parts(self) -> dict[str, float]:
-        """Named numbers that add up to final_score."""
+        """Return the named numbers that add up to final_score."""
         routes = dict(zip(self.routes, self.contributions, strict=True)) if self.base_score else {}
         support = {"turn_support": self.turn_support} if self.session is not None else {}
         return {**routes, **support, **self.terms}
@@ -100,7 +102,7 @@ class TraceCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A recorded search; `candidates` in the order of fusion."""
+    """A recorded search; `candidates` are in the order of fusion."""
 
     tenant_id: int
     trace_id: UUID
@@ -130,12 +132,14 @@ class Trace:
     candidates: Sequence[TraceCandidate] = ()
 
     def hits(self) -> list[TraceCandidate]:
-        """The candidates that were returned, best first."""
-        found = [item for item in self.candidates if item.hit_rank is not None]
-        return sorted(found, key=lambda item: item.hit_rank or 0)
+        """Return the candidates that became hits, best first."""
+        hits = [item for item in self.candidates if item.hit_rank is not None]
+        return sorted(hits, key=lambda item: item.hit_rank or 0)
 
     def as_dict(self) -> dict[str, Any]:
-        """The trace as plain values, ready for JSON; each hit and candidate with its parts."""
+        """Return the trace as plain values, ready for JSON; each hit and candidate with its
+        parts.
+        """
         fields = {name: getattr(self, name) for name in self.__slots__}
         candidates = [
             {**{name: getattr(item, name) for name in item.__slots__}, "parts": item.parts()}
@@ -152,10 +156,10 @@ _LIST_COLUMNS = ("names", "dates", "lexemes", "notes")
 class PackedCandidates:
     """The n candidates of a search as `memsense.packed_candidates` holds them, column by column.
 
-    Arrays are (n,) by position, but `weights` (routes,), `ranks` and `scores` (n, routes),
-    `term_shares` (n, terms), `shown_chunk_ids` (hits,), and those from `supported` on, which have
-    an element for each chunk that stands for a session with others of its chunks behind it. The
-    table's comments say what 0 and NaN mean.
+    Arrays have shape (n,), in the order of positions, with these exceptions: `weights` (routes,),
+    `ranks` and `scores` (n, routes), `term_shares` (n, terms), `shown_chunk_ids` (hits,), and those
+    from `supported` on, which have an element for each chunk that stands for a session with others
+    of its chunks behind it. The table's comments say what 0 and NaN mean.
     """
 
     rrf_k: float
@@ -191,7 +195,7 @@ class PackedCandidates:
 def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidates) -> None:
     """Store a trace with its candidates in the caller's transaction.
 
-    Its commit does not wait for the disk: a trace may be lost in a crash of the server.
+    The commit does not wait for the disk: a trace may be lost in a crash of the server.
     """
     values: dict[str, Any] = {name: getattr(trace, name) for name in Trace.__slots__}
     values |= {name: Jsonb(dict(values[name])) for name in _JSON_COLUMNS}
@@ -204,15 +208,15 @@ def write_trace(connection: Connection, trace: Trace, candidates: PackedCandidat
 
 
 def fetch_trace(connection: Connection, namespace: Namespace, trace_id: UUID) -> Trace | None:
-    """A trace of this namespace with its candidates, None if there is none of that id."""
+    """Return a trace of this namespace with its candidates, None if there is none of that id."""
     key = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
         "trace_id": trace_id,
     }
     candidates = fetch_all(connection, "fetch_candidates", key, FILE, of=TraceCandidate)
-    found = find_one(connection, "fetch_trace", key, FILE, of=Trace)
-    return replace(found, candidates=candidates) if found else None
+    trace = find_one(connection, "fetch_trace", key, FILE, of=Trace)
+    return replace(trace, candidates=candidates) if trace else None
 
 
 def list_traces(
@@ -225,8 +229,9 @@ def list_traces(
     slower_than: float | None = None,
     behind: AfterTrace | None = None,
 ) -> list[TraceSummary]:
-    """The latest traces of a namespace, newest first: all, those without hits, or slow ones (in
-    milliseconds), beginning behind a place in the list.
+    """Return the latest traces of a namespace, newest first: a page that begins behind `behind`.
+
+    With `empty`, only searches without hits; with `slower_than`, only those that took more ms.
     """
     behind_at, behind_id = behind or (None, None)
     values = {
@@ -245,7 +250,7 @@ def list_traces(
 def fetch_trace_statistics(
     connection: Connection, namespace: Namespace, user_id: str | None
 ) -> TraceStatistics:
-    """How many searches are recorded, and how long they took."""
+    """Return how many searches are recorded, and how long they took."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
@@ -255,7 +260,7 @@ def fetch_trace_statistics(
 
 
 def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -> int:
-    """Delete the namespace's traces that are older than `days`; returns how many there were."""
+    """Delete the namespace's traces that are older than `days`; return how many."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,
@@ -266,10 +271,10 @@ def prune_traces(connection: Connection, namespace: Namespace, *, days: float) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a chunk stands towards a search: which filters it passes, and what is embedded of it.
+    """A chunk's relation to a search: which filters it passes, and which of its texts are embedded.
 
-    `texts` and `vectors` name partitions of the embeddings: what should be there, what is.
-    `expired_at` is when it has expired, or the first of the exchanges that it holds.
+    `texts` are the partitions of the embeddings that should have a vector of it, `vectors` those
+    that have one. `expired_at` is when it expired, or the first of the exchanges that it holds.
     """
 
     status: str
@@ -285,7 +290,7 @@ class Standing:
 def fetch_standing(
     connection: Connection, chunk_id: int, filters: Sequence[str], values: Mapping[str, Any]
 ) -> Standing | None:
-    """The standing of a chunk towards a recall, None if its namespace has no such chunk.
+    """Return the relation of a chunk to a recall, None if its namespace has no such chunk.
 
     `filters` are the names of those in use, `values` the recall's parameters.
     """
@@ -301,5 +306,5 @@ def fetch_standing(
         quoted=fill("quoted", "recall.sql"),
         passes=",\n".join(passes),
     )
-    given = {**values, "chunk_id": chunk_id}
-    return find_one(connection, as_sql(statement), given, of=Standing)
+    parameters = {**values, "chunk_id": chunk_id}
+    return find_one(connection, as_sql(statement), parameters, of=Standing)

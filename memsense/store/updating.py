@@ -1,4 +1,4 @@
-"""Changes what a stored exchange says, or what is known of it, in the caller's transaction."""
+"""Updates of a stored exchange: its text, facets, tags, metadata and dates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,17 +17,17 @@ from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
 from memsense.write.chunking import LARGEST_CHUNK
 from memsense.write.expiry import choose_expiry, has_expired
-from memsense.write.facets import FACETS, Facets, FacetTagger
+from memsense.write.facets import FACETS, FacetTagger
 
 FILE = "update.sql"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """What is to change of an exchange; None leaves it as it is.
+    """A change of an exchange; fields that are None stay as they are.
 
     `content` is the text of the one side that says something, or texts by side (`user`,
-    `assistant`). Of facets, only those that are given change; an empty one is none. A `ttl` counts
+    `assistant`). Only the facets that are given change; an empty text removes one. A `ttl` counts
     from now.
     """
 
@@ -41,8 +41,8 @@ class Update:
 
     @property
     def names(self) -> list[str]:
-        """What it changes."""
-        named = {
+        """The names of the fields that it changes."""
+        values = {
             "content": self.content,
             "facets": self.facets,
             "tags": self.tags,
@@ -50,12 +50,12 @@ class Update:
             "occurred_at": self.occurred_at,
             "expires_at": self.expires_at or self.ttl,
         }
-        return [name for name, value in named.items() if value is not None]
+        return [name for name, value in values.items() if value is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """An update of a chunk as it was read, and what becomes of its texts and facets."""
+    """An update of a chunk as it was read, with its new texts and facets."""
 
     chunk: Chunk
     update: Update
@@ -63,19 +63,61 @@ class Planned:
 
 
 def plan_update(chunk: Chunk, update: Update, tagger: FacetTagger) -> Planned:
-    """Read the new text for facets, outside of any transaction; a tagger may ask a model.
+    """Return the new texts and facets of an update, worked out outside of any transaction.
 
-    Facets that were found in the old text give way to those of the new one; those that a caller
-    gave stay. Raises InvalidInputError for what can't be updated.
+    The tagger that reads the new text for facets may ask a model. Facets that were found in the old
+    text are replaced by those of the new one; those that a caller gave stay. Raises
+    InvalidInputError for what can't be updated.
     """
     _check(chunk, update)
-    return Planned(chunk=chunk, update=update, values=_changed_texts(chunk, update, tagger))
+    if update.content is None:
+        return Planned(chunk=chunk, update=update, values={})
+    texts = update.content
+    if isinstance(texts, str):
+        if chunk.user_text and chunk.assistant_text:
+            raise InvalidInputError(
+                "content must say which side: the exchange has both, so give {'user': ...},"
+                " {'assistant': ...} or both"
+            )
+        texts = {"assistant" if chunk.assistant_text else "user": texts}
+    user_text = texts.get("user", chunk.user_text)
+    assistant_text = texts.get("assistant", chunk.assistant_text)
+    if not (user_text.strip() or assistant_text.strip()):
+        raise InvalidInputError("content is empty: delete the chunk instead")
+    if len(user_text) + len(assistant_text) > LARGEST_CHUNK:
+        raise InvalidInputError(
+            f"content has more than {LARGEST_CHUNK:,} characters: delete the chunk and add the"
+            " exchange anew"
+        )
+    # Facets that the tagger finds in the old text are its own; any others a caller gave, and they
+    # stay.
+    new = tagger.tag(user_text, assistant_text)
+    old = tagger.tag(chunk.user_text, chunk.assistant_text)
+    names = [*FACETS, "memory_kind"]
+    renewed = [name for name in names if getattr(chunk, name) == getattr(old, name)]
+    spans = [
+        {
+            "facet": span.facet,
+            "rule": span.rule,
+            "side": span.side,
+            "start": span.start,
+            "end": span.end,
+        }
+        for span in new.spans
+    ]
+    values = {
+        "user_text": user_text,
+        "assistant_text": assistant_text,
+        "facet_spans": spans,
+        **{name: getattr(new, name) for name in renewed},
+    }
+    return Planned(chunk=chunk, update=update, values=values)
 
 
 def draft_update(
     connection: Connection, namespace: Namespace, place: ChunkPlace, planned: Planned
 ) -> ChunkDraft:
-    """The exchange as it will stand; raises ConflictError if it has changed meanwhile."""
+    """Return the updated exchange as a draft; raise ConflictError if it has changed meanwhile."""
     update = planned.update
     [chunk] = reads.fetch_chunks(connection, namespace, [place.chunk_id])
     if _own(chunk) != _own(planned.chunk):
@@ -99,31 +141,29 @@ def draft_update(
             values[name] = getattr(update, name)
     if update.occurred_at is not None:
         values["occurred_zone_known"] = True
-    values["expires_at"] = _find_expiry(place, chunk, update)
+    if update.expires_at is not None or update.ttl is not None:
+        values["expires_at"] = choose_expiry(update.expires_at, update.ttl)
+    else:
+        # As it was, or sooner by the rule of a tag that the update gives.
+        by_tag = place.scope.ttl.compute_tag_expiry(update.tags or (), datetime.now(UTC))
+        values["expires_at"] = min(filter(None, (chunk.expires_at, by_tag)), default=None)
     return ChunkDraft(content_hash=content_hash, dedup_window=dedup_window, **values)
 
 
-def _find_expiry(place: ChunkPlace, chunk: Chunk, update: Update) -> datetime | None:
-    """As the update says; else as it was, or sooner by the rule of a tag that the update gives."""
-    if update.expires_at is not None or update.ttl is not None:
-        return choose_expiry(update.expires_at, update.ttl)
-    tagged = place.scope.ttl.compute_tag_expiry(update.tags or (), datetime.now(UTC))
-    return min(filter(None, (chunk.expires_at, tagged)), default=None)
-
-
 def _own(chunk: Chunk) -> Chunk:
-    """The chunk but for what changes by itself."""
+    """Return the chunk without what changes by itself."""
     return replace(chunk, context="", next_user_text=None, memory_score=0)
 
 
 def _check(chunk: Chunk, update: Update) -> None:
+    """Raise InvalidInputError if the chunk can't be updated so."""
     if chunk.granularity == "session":
         raise InvalidInputError(
             f"chunk {chunk.chunk_id} is made of a session's exchanges: update one of these"
         )
     if chunk.status != "active":
-        told = "forgotten" if chunk.status == "deleted" else chunk.status
-        raise InvalidInputError(f"chunk {chunk.chunk_id} is {told}: restore it first")
+        status = "forgotten" if chunk.status == "deleted" else chunk.status
+        raise InvalidInputError(f"chunk {chunk.chunk_id} is {status}: restore it first")
     if has_expired(chunk.expires_at):
         raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange anew")
     if update.content is not None and chunk.part_count > 1:
@@ -133,55 +173,6 @@ def _check(chunk: Chunk, update: Update) -> None:
         )
 
 
-def _changed_texts(chunk: Chunk, update: Update, tagger: FacetTagger) -> dict[str, Any]:
-    if update.content is None:
-        return {}
-    texts = _by_side(chunk, update.content)
-    user_text = texts.get("user", chunk.user_text)
-    assistant_text = texts.get("assistant", chunk.assistant_text)
-    if not (user_text.strip() or assistant_text.strip()):
-        raise InvalidInputError("content is empty: delete the chunk instead")
-    if len(user_text) + len(assistant_text) > LARGEST_CHUNK:
-        raise InvalidInputError(
-            f"content has more than {LARGEST_CHUNK:,} characters: delete the chunk and add the"
-            " exchange anew"
-        )
-    found = tagger.tag(user_text, assistant_text)
-    before = tagger.tag(chunk.user_text, chunk.assistant_text)
-    names = [*FACETS, "memory_kind"]
-    renewed = [name for name in names if getattr(chunk, name) == getattr(before, name)]
-    return {
-        "user_text": user_text,
-        "assistant_text": assistant_text,
-        "facet_spans": _spans(found),
-        **{name: getattr(found, name) for name in renewed},
-    }
-
-
-def _by_side(chunk: Chunk, content: str | Mapping[str, str]) -> Mapping[str, str]:
-    if not isinstance(content, str):
-        return content
-    if chunk.user_text and chunk.assistant_text:
-        raise InvalidInputError(
-            "content must say which side: the exchange has both, so give {'user': ...},"
-            " {'assistant': ...} or both"
-        )
-    return {"assistant" if chunk.assistant_text else "user": content}
-
-
-def _spans(found: Facets) -> list[Mapping[str, JsonValue]]:
-    return [
-        {
-            "facet": span.facet,
-            "rule": span.rule,
-            "side": span.side,
-            "start": span.start,
-            "end": span.end,
-        }
-        for span in found.spans
-    ]
-
-
 def write_update(
     connection: Connection,
     place: ChunkPlace,
@@ -189,8 +180,9 @@ def write_update(
     detail: Mapping[str, JsonValue],
     embed: writes.Embed,
 ) -> None:
-    """Store the exchange over itself: words, vectors, links and session chunks follow."""
+    """Store the exchange over itself, with its words, vectors, links and session chunks."""
     scope, chunk_ids = place.scope, [place.chunk_id]
+    # Before the first write, because it ends the transaction if a text is not embedded yet.
     embed(list(draft.texts().values()))
     keep_versions(connection, scope, chunk_ids)
     writes.withdraw(connection, scope, chunk_ids)
@@ -205,7 +197,7 @@ def write_update(
 
 
 def date_exchange(connection: Connection, place: ChunkPlace, expires_at: datetime | None) -> None:
-    """Let all parts of an exchange expire together."""
+    """Set the expiry of all parts of an exchange, which expire together."""
     values = {
         "tenant_id": place.scope.tenant_id,
         "scope_id": place.scope.scope_id,

@@ -1,4 +1,4 @@
-"""Vectors of chunks: written with them, or, where they were left for later, by a job."""
+"""Vectors of chunks: written with the chunks, or later by a job."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ from memsense.types import ChunkDraft, Granularity, join_sides
 from memsense.write.vectors import BatchVectors, TokenText
 
 FRESH_LIMIT = 250
-"""So many chunks of a memory may wait to be taken into its HNSW indexes.
+"""Chunks of a memory that may wait to be added to its HNSW indexes.
 
-Each adds four microseconds to every search until then: docs/benchmarks.md. What comes beyond them,
-where no worker runs or much is written at once, goes into the indexes as it is written.
+Each adds four microseconds to every search until then: docs/benchmarks.md. Beyond the limit, which
+is reached if no worker runs or much is written at once, a write adds its vectors itself.
 """
 
 
@@ -42,12 +42,12 @@ class Embedding(NamedTuple):
     vector: NDArray[np.float32]
 
 
-def put_embeddings(connection: Connection, scope: Scope, found: Iterable[Embedding]) -> bool:
+def put_embeddings(connection: Connection, scope: Scope, embeddings: Iterable[Embedding]) -> bool:
     """Store vectors of the scope's first model that are not there yet; the scope must be locked.
 
-    Whether its HNSW indexes take them in later, which is left to a job.
+    Returns whether a job is to add them to the HNSW indexes later.
     """
-    rows = list(found)
+    rows = list(embeddings)
     if not rows:
         return False
     values = {
@@ -76,28 +76,28 @@ def insert_embeddings(
     *,
     previous: Sequence[int | None],
 ) -> None:
-    """Store every model's vectors of the drafts' texts; next-user vectors go by `previous`.
+    """Store every model's vectors of the drafts' texts, next-user vectors by `previous`.
 
-    Chunks of which one lacks are left to a job, as are all while the memory has no model.
+    Chunks that lack one are left to a job; so are all of them while the memory has no model.
     """
-    wanted = [
+    parts = [
         (draft, chunk_id, before if route == "user" else None, route, text)
         for draft, chunk_id, before in zip(drafts, chunk_ids, previous, strict=True)
         for route, text in draft.texts().items()
     ]
-    texts = [text for *_, text in wanted]
+    texts = [text for *_, text in parts]
     if not scope.models:
         enqueue_chunks(connection, scope, EMBED, chunk_ids, model=None)
-    for model, given in embed.iter_models(scope.models):
-        vectors = given(texts) if given else [None] * len(texts)
-        found = [
+    for model, embed_with in embed.iter_models(scope.models):
+        vectors = embed_with(texts) if embed_with else [None] * len(texts)
+        embeddings = [
             Embedding(chunk_id, before, route, draft.granularity, vector)
-            for (draft, chunk_id, before, route, _), vector in zip(wanted, vectors, strict=True)
+            for (draft, chunk_id, before, route, _), vector in zip(parts, vectors, strict=True)
             if vector is not None
         ]
-        if found and put_embeddings(connection, replace(scope, models=[model]), found):
+        if embeddings and put_embeddings(connection, replace(scope, models=[model]), embeddings):
             embed.has_unindexed_vectors = True
-        lacking = (item[1] for item, vector in zip(wanted, vectors, strict=True) if vector is None)
+        lacking = (item[1] for item, vector in zip(parts, vectors, strict=True) if vector is None)
         enqueue_chunks(connection, scope, EMBED, list(dict.fromkeys(lacking)), model=model)
 
 
@@ -106,7 +106,7 @@ def insert_embeddings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unembedded:
-    """An active chunk with the routes that have their vector, and what was said before it."""
+    """An active chunk, the routes that have a vector of it, and the exchange before it."""
 
     chunk_id: int
     granularity: Granularity
@@ -124,7 +124,7 @@ class Unembedded:
     has_tokens: bool
 
     def lacking(self) -> dict[str, str]:
-        """The texts whose vectors lack, by route."""
+        """Return the texts that have no vector yet, by route."""
         draft = ChunkDraft(
             granularity=self.granularity,
             session_id="",
@@ -142,7 +142,7 @@ class Unembedded:
         return {route: text for route, text in draft.texts().items() if route not in self.embedded}
 
     def exchange(self) -> TokenText | None:
-        """What its tokens are made from; None if it has them, or is no exchange."""
+        """Return the text to make its tokens from; None if it has them, or is no exchange."""
         if self.has_tokens or self.granularity == "session":
             return None
         before = join_sides(self.user_before or "", self.assistant_before or "")
@@ -153,7 +153,7 @@ class Unembedded:
 def fetch_unembedded(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int]
 ) -> list[Unembedded]:
-    """Those of the chunks that are active, with what each lacks."""
+    """Return those of the chunks that are active, with what each lacks."""
     values = {
         "tenant_id": scope.tenant_id,
         "scope_id": scope.scope_id,
@@ -170,18 +170,19 @@ def embed_left(
     lease: Lease,
     vectors: BatchVectors,
 ) -> None:
-    """Give the chunks of these jobs, all of one memory, what they lack by now, and end the jobs.
+    """Store what the chunks of these jobs, all of one memory, still lack, and finish the jobs.
 
-    As every write, it holds the memory's lock. Asks `vectors` first: it may end the transaction.
+    It holds the memory's lock, as every write does. `vectors` may end the transaction and is
+    therefore asked before anything is written.
     """
     lock_memory(connection, scope)
     chunk_ids = [job.chunk_id for job in jobs if job.chunk_id is not None]
     chunks = fetch_unembedded(connection, scope, chunk_ids)
-    wanted = [(chunk, route, text) for chunk in chunks for route, text in chunk.lacking().items()]
-    found = vectors([text for *_, text in wanted])
+    parts = [(chunk, route, text) for chunk in chunks for route, text in chunk.lacking().items()]
+    embedded = vectors([text for *_, text in parts])
     exchanges = {chunk.chunk_id: chunk.exchange() for chunk in chunks}
-    said = {key: text for key, text in exchanges.items() if text and vectors.has_tokens}
-    tokens = vectors.tokens(list(said.values())) if said else []
+    bare = {key: text for key, text in exchanges.items() if text and vectors.has_tokens}
+    tokens = vectors.tokens(list(bare.values())) if bare else []
     put_embeddings(
         connection,
         scope,
@@ -193,10 +194,11 @@ def embed_left(
                 chunk.granularity,
                 vector,
             )
-            for (chunk, route, _), vector in zip(wanted, found, strict=True)
+            for (chunk, route, _), vector in zip(parts, embedded, strict=True)
             if vector is not None
         ),
     )
     model = scope.models[0]
-    put_tokens(connection, scope, list(said), list(said.values()), tokens, model=model)
+    put_tokens(connection, scope, list(bare), list(bare.values()), tokens, model=model)
+    # In this transaction: each chunk is embedded once, whichever process is killed.
     finish_jobs(connection, lease, [job.job_id for job in jobs])

@@ -1,4 +1,4 @@
-"""Earlier versions of exchanges: kept before a write changes them, where the namespace wants it."""
+"""Earlier versions of exchanges, for namespaces that keep history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FILE = "update.sql"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """What an exchange said until it was superseded; `content` has its fields by name."""
+    """The content of an exchange, its fields by name, until it was superseded."""
 
     version: int
     content: Mapping[str, Any]
@@ -22,7 +22,7 @@ class Version:
 
 
 def keep_versions(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    """Keep what these chunks say now, if the setting `history` of the namespace is on."""
+    """Store what these chunks say now, if the setting `history` of the namespace is on."""
     values = {
         "tenant_id": scope.tenant_id,
         "scope_id": scope.scope_id,
@@ -32,7 +32,7 @@ def keep_versions(connection: Connection, scope: Scope, chunk_ids: Sequence[int]
 
 
 def list_versions(connection: Connection, namespace: Namespace, chunk_id: int) -> list[Version]:
-    """The versions of a chunk that were kept, the oldest first; of a forgotten one none."""
+    """Return the stored versions of a chunk, oldest first; none for a forgotten chunk."""
     values = {
         "tenant_id": namespace.tenant_id,
         "namespace": namespace.name,

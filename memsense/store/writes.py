@@ -40,11 +40,10 @@ from memsense.write.expiry import has_expired
 from memsense.write.vectors import BatchVectors, TokenText, chain_token_texts
 
 Embed = BatchVectors
-"""Unit vectors of texts, and tokens of exchanges, by what was embedded before; None where one is
-left to a job.
+"""The vectors of texts and tokens of exchanges for one batch of writes.
 
-It ends the transaction where something is yet to be embedded. So it is asked before anything is
-written, where that is known by then.
+It ends the transaction if something is yet to be embedded, so it is asked before anything is
+written wherever the texts are known by then. None in a result means that a job makes the vector.
 """
 
 
@@ -53,12 +52,20 @@ def write_session(
 ) -> SessionWrite:
     """Add what is new of a session and replace what changed; the scope must be locked.
 
-    With a `format`, the ledger decides what is known already; without one, equal content within
-    ten minutes of event time does. In mode `hybrid` the session is marked, and its session chunks
-    are made later; in mode `session`, which stores nothing else, they are written at once. A
-    session that holds turns, or session chunks alone or beside them, goes on as it began.
+    With a `format`, the ledger decides what is known already; without one, equal content within ten
+    minutes of event time does. In mode `hybrid` the session is marked, and its session chunks are
+    made later; in mode `session`, which stores nothing else, they are written at once. A session
+    that holds turns, or session chunks alone or beside them, goes on as it began.
     """
-    draft = replace(scope.ttl.apply(draft), mode=_settle_mode(connection, scope, draft))
+    # The mode that the session allows, so that no session chunk holds text that only some of its
+    # turns hold.
+    has_turns, has_session_chunks = find_session_kinds(connection, scope, draft.session_id)
+    mode: IngestMode = draft.mode
+    if has_turns and (has_session_chunks or mode == "session"):
+        mode = "hybrid"
+    elif has_session_chunks and not has_turns:
+        mode = "session"
+    draft = replace(scope.ttl.apply(draft), mode=mode)
     if draft.mode == "session" and not draft.format:
         draft = replace(draft, exchanges=[name_exchange(item) for item in draft.exchanges])
     plan = plan_session(connection, scope, draft)
@@ -80,16 +87,8 @@ def write_session(
     )
 
 
-def _settle_mode(connection: Connection, scope: Scope, draft: SessionDraft) -> IngestMode:
-    """The mode that the session allows: no session chunk holds text that only some turns hold."""
-    has_turns, has_session_chunks = find_session_kinds(connection, scope, draft.session_id)
-    if has_turns:
-        return "hybrid" if has_session_chunks or draft.mode == "session" else draft.mode
-    return "session" if has_session_chunks else draft.mode
-
-
 def find_session_kinds(connection: Connection, scope: Scope, session_id: str) -> tuple[bool, bool]:
-    """Whether the session has turns, and whether it has session chunks, whatever their status."""
+    """Return whether the session has turns, and whether it has session chunks, of any status."""
     values = {**_key(scope), "session_id": session_id}
     has_turns, has_session_chunks = fetch_all(connection, "find_session_kinds", values)[0]
     return has_turns, has_session_chunks
@@ -102,22 +101,23 @@ def _key(scope: Scope) -> dict[str, Any]:
 def _append(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> list[int]:
-    """Put the new exchanges behind the session's last; returns the ids of what was made."""
+    """Put the new exchanges behind the session's last one; return the ids of the new chunks."""
     values = {**_key(scope), "session_id": draft.session_id}
     first: int = fetch_value(connection, "next_ordinal", values)
     placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
     turns = [chunk for exchange in placed for chunk in exchange.chunks]
     if draft.mode == "session":
-        made = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
+        chunk_ids = _grow_session_chunks(connection, scope, draft.session_id, turns, embed)
     else:
-        made = append_turns(connection, scope, draft.session_id, turns, embed, event="added")
+        chunk_ids = append_turns(connection, scope, draft.session_id, turns, embed, event="added")
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     _record_messages(connection, scope, draft, placed)
-    return made
+    return chunk_ids
 
 
 def _place(exchange: ExchangeDraft, ordinal: int) -> ExchangeDraft:
+    """Return the exchange at this place of the session."""
     chunks = [replace(chunk, ordinal=ordinal, last_ordinal=ordinal) for chunk in exchange.chunks]
     return replace(exchange, chunks=chunks)
 
@@ -131,7 +131,7 @@ def append_turns(
     *,
     event: str | None = None,
 ) -> list[int]:
-    """Store turns that stand behind the session's last, in order, and link them; their ids."""
+    """Store turns in order behind the session's last one and link them; return their ids."""
     key = {**_key(scope), "session_id": session_id}
     latest = rows.read_turns(fetch_all(connection, "fetch_last_turns", key))
     before = latest[::-1]
@@ -142,8 +142,8 @@ def append_turns(
     ]
     chunk_ids = insert_chunks(connection, scope, linked, event=event)
     last_id = before[-1].chunk_id if before else None
-    said = chain_token_texts(linked, before[-1].text if before else "")
-    insert_tokens(connection, scope, chunk_ids, said, embed)
+    token_texts = chain_token_texts(linked, before[-1].text if before else "")
+    insert_tokens(connection, scope, chunk_ids, token_texts, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
     if last_id is not None:
@@ -154,21 +154,29 @@ def append_turns(
 def insert_chunks(
     connection: Connection, scope: Scope, drafts: Sequence[ChunkDraft], *, event: str | None = None
 ) -> list[int]:
-    """Store the drafts, count them in the statistics, and give their ids in the drafts' order.
+    """Store the drafts and count them in the statistics; return their ids in the drafts' order.
 
-    With an `event`, it is the next one of each chunk's history.
+    An `event` becomes the next one of each chunk's history.
     """
-    values = {
-        **_key(scope),
-        "language": scope.language,
-        "drafts": Jsonb([_as_json(position, draft) for position, draft in enumerate(drafts)]),
-    }
+    drafts_as_json: list[dict[str, Any]] = []
+    for position, draft in enumerate(drafts):
+        fields = {name: getattr(draft, name) for name in ChunkDraft.__slots__}
+        for name in ("occurred_at", "expires_at"):
+            fields[name] = fields[name].isoformat() if fields[name] else None
+        fields["tags"] = list(draft.tags)
+        fields["message_ids"] = list(draft.message_ids)
+        fields["facet_spans"] = [dict(span) for span in draft.facet_spans]
+        fields["metadata"] = dict(draft.metadata)
+        drafts_as_json.append({"position": position, **fields, **index_terms(draft)})
+    values = {**_key(scope), "language": scope.language, "drafts": Jsonb(drafts_as_json)}
     keep_retired(connection, scope, drafts)
-    found = {
+    # By place, since the statement returns the chunks in no order, and the id of a chunk that stood
+    # at the place before.
+    ids = {
         (granularity, ordinal, part): chunk_id
         for chunk_id, granularity, ordinal, part in fetch_all(connection, "upsert_chunks", values)
     }
-    chunk_ids = [found[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
+    chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
     counted = {**_key(scope), "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
     execute(connection, _count_stored(), counted)
     if any(draft.expires_at for draft in drafts):
@@ -178,20 +186,8 @@ def insert_chunks(
     return chunk_ids
 
 
-def _as_json(position: int, draft: ChunkDraft) -> dict[str, Any]:
-    names = (name for name in ChunkDraft.__slots__)
-    values: dict[str, Any] = {name: getattr(draft, name) for name in names}
-    for name in ("occurred_at", "expires_at"):
-        values[name] = values[name].isoformat() if values[name] else None
-    values["tags"] = list(draft.tags)
-    values["message_ids"] = list(draft.message_ids)
-    values["facet_spans"] = [dict(span) for span in draft.facet_spans]
-    values["metadata"] = dict(draft.metadata)
-    return {"position": position, **values, **index_terms(draft)}
-
-
 class IndexedTexts(Protocol):
-    """What of a chunk goes into the text index."""
+    """The texts of a chunk that the text index is made from."""
 
     @property
     def session_text(self) -> str: ...  # noqa: D102
@@ -208,7 +204,7 @@ class IndexedTexts(Protocol):
 
 
 def index_terms(texts: IndexedTexts) -> dict[str, str | list[str]]:
-    """What each field of the text index is made from; identifiers are lexemes already."""
+    """Return the terms of each field of the text index; identifiers are lexemes already."""
     own = (texts.session_text or texts.user_text, texts.assistant_text, *texts.tags)
     return {
         "identifiers": as_lexemes(index_identifiers("\n".join(own))),
@@ -222,7 +218,7 @@ def index_terms(texts: IndexedTexts) -> dict[str, str | list[str]]:
 def count_statistics(
     connection: Connection, scope: Scope, chunk_ids: Sequence[int], *, sign: int
 ) -> None:
-    """Add chunks to the scope's statistics (sign 1), or take them away (-1) before they change."""
+    """Add chunks to the scope's statistics (sign 1), or subtract them (-1) before they change."""
     values = {**_key(scope), "chunk_ids": list(chunk_ids), "sign": sign}
     execute(connection, "count_lexemes", values)
     execute(connection, "count_chunks", values)
@@ -232,9 +228,11 @@ def count_statistics(
 
 @cache
 def _count_stored() -> SQL:
-    parts = {"lexemes": "count_lexemes", "chunks": "count_chunks", "events": "insert_events"}
-    found = {hole: fill(name, "store.sql").removesuffix(";") for hole, name in parts.items()}
-    return as_sql(fill("count_stored", "store.sql", **found))
+    # One statement in place of three: each would cost a write a round trip.
+    """Return the statement that counts stored chunks and records their event."""
+    names = {"lexemes": "count_lexemes", "chunks": "count_chunks", "events": "insert_events"}
+    parts = {hole: fill(name, "store.sql").removesuffix(";") for hole, name in names.items()}
+    return as_sql(fill("count_stored", "store.sql", **parts))
 
 
 def _event(kind: str | None, detail: Mapping[str, JsonValue] | None = None) -> dict[str, Any]:
@@ -259,6 +257,7 @@ def _record_messages(
     draft: SessionDraft,
     exchanges: Sequence[ExchangeDraft],
 ) -> None:
+    """Record the messages of the exchanges in the ledger of what was ingested."""
     messages = [
         (key, content_hash, exchange.chunks[0].ordinal)
         for exchange in exchanges
@@ -284,23 +283,17 @@ def _grow_session_chunks(
     turns: Sequence[ChunkDraft],
     embed: Embed,
 ) -> list[int]:
-    """Continue the session's last session chunk with new turns; returns the touched chunks' ids."""
-    chunks, overwritten = _plan_growth(connection, scope, session_id, turns)
-    return put_session_chunks(connection, scope, chunks, overwritten, embed)
-
-
-def _plan_growth(
-    connection: Connection, scope: Scope, session_id: str, turns: Sequence[ChunkDraft]
-) -> tuple[list[ChunkDraft], list[int]]:
-    """The session chunks that new turns make, and the stored one that they continue."""
+    """Continue the session's last session chunk with new turns; return the ids it wrote."""
     stored = rows.read_session_chunks(connection, scope, session_id)
     last = stored[-1] if stored and stored[-1].status == "active" else None
+    # What has expired is not continued: its text would be stored again with the new one.
     if last is not None and has_expired(last.draft.expires_at):
         last = None
     chunks = build_session_chunks(session_id, map(Turn.of, turns), last.draft if last else None)
+    overwritten = [last.chunk_id] if last else []
     if last is not None and chunks[0] == last.draft:
-        return chunks[1:], []
-    return chunks, [last.chunk_id] if last else []
+        chunks, overwritten = chunks[1:], []
+    return put_session_chunks(connection, scope, chunks, overwritten, embed)
 
 
 def put_session_chunks(
@@ -310,7 +303,7 @@ def put_session_chunks(
     overwritten: Sequence[int],
     embed: Embed,
 ) -> list[int]:
-    """Store session chunks, over the `overwritten` ones where they stand in the same place."""
+    """Store session chunks, over the `overwritten` ones where they have the same place."""
     withdraw(connection, scope, overwritten)
     if not chunks:
         return []
@@ -322,7 +315,7 @@ def put_session_chunks(
 
 
 def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    """Take chunks out of the statistics and drop their vectors, before they change or go."""
+    """Take chunks out of the statistics and delete their vectors, before they change or go."""
     if not chunk_ids:
         return
     keep_past(connection, scope, chunk_ids, vectors=True)
@@ -338,19 +331,31 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
 def _replace(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> list[int]:
-    """Write changed exchanges over the stored ones; what the user took away stays away."""
+    """Write changed exchanges over the stored ones; return the ids of the chunks written."""
     placed = [_place(exchange, ordinal) for ordinal, exchange in plan.replacing.items()]
-    left_over = _rename_messages(connection, scope, draft, plan, placed)
+    # The ledger first: it says which exchanges are left without a message.
+    session = {**_key(scope), "session_id": draft.session_id}
+    renamed = {**session, "format": draft.format, "ordinals": list(plan.replacing)}
+    execute(connection, "forget_messages", renamed)
+    _record_messages(connection, scope, draft, placed)
+    ledger = read_ledger(connection, scope, draft)
+    emptied = plan.touched - {ordinal for _, ordinal in ledger.values()}
     if draft.mode == "session":
         _rebuild_from_draft(connection, scope, draft, plan, embed)
         return []
-    stored = _fetch_places(connection, scope, draft.session_id, [*plan.replacing, *left_over])
+    places = {**session, "granularity": "turn", "ordinals": [*plan.replacing, *emptied]}
+    stored: list[tuple[int, int, int, str]] = fetch_all(connection, "fetch_places", places)
+    # What the user has forgotten or archived is not brought back by the log.
     inactive = {ordinal for _, ordinal, _, status in stored if status != "active"}
     replaced = [chunk_id for chunk_id, ordinal, *_ in stored if ordinal not in inactive]
     keep_versions(connection, scope, replaced)
     withdraw(connection, scope, replaced)
     chunks = [c for exchange in placed for c in exchange.chunks if c.ordinal not in inactive]
-    chunk_ids = _overwrite_turns(connection, scope, chunks, embed) if chunks else []
+    chunk_ids: list[int] = []
+    if chunks:
+        chunk_ids = insert_chunks(connection, scope, chunks, event="replaced")
+        no_one = [None] * len(chunks)  # relinking sets whose next-user vectors these are
+        insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=no_one)
     gone = set(replaced) - set(chunk_ids)
     delete_chunks(connection, scope, gone)
     relink_session(connection, scope, draft.session_id, embed, fresh=chunk_ids, all_stay=not gone)
@@ -359,48 +364,8 @@ def _replace(
     return chunk_ids
 
 
-def _rename_messages(
-    connection: Connection,
-    scope: Scope,
-    draft: SessionDraft,
-    plan: Plan,
-    placed: Sequence[ExchangeDraft],
-) -> set[int]:
-    """Make the ledger say what the replaced exchanges hold now; returns the ordinals left empty."""
-    values = {
-        **_key(scope),
-        "session_id": draft.session_id,
-        "format": draft.format,
-        "ordinals": list(plan.replacing),
-    }
-    execute(connection, "forget_messages", values)
-    _record_messages(connection, scope, draft, placed)
-    ledger = read_ledger(connection, scope, draft)
-    return plan.touched - {ordinal for _, ordinal in ledger.values()}
-
-
-def _fetch_places(
-    connection: Connection, scope: Scope, session_id: str, ordinals: Sequence[int]
-) -> list[tuple[int, int, int, str]]:
-    values = {
-        **_key(scope),
-        "session_id": session_id,
-        "granularity": "turn",
-        "ordinals": list(ordinals),
-    }
-    return fetch_all(connection, "fetch_places", values)
-
-
-def _overwrite_turns(
-    connection: Connection, scope: Scope, chunks: Sequence[ChunkDraft], embed: Embed
-) -> list[int]:
-    chunk_ids = insert_chunks(connection, scope, chunks, event="replaced")
-    insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=[None] * len(chunks))
-    return chunk_ids
-
-
 def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> None:
-    """Remove chunks that a replacement left over; their history stays."""
+    """Delete chunks that a replacement left over; their history stays."""
     if chunk_ids:
         record_events(connection, scope, "removed", sorted(chunk_ids))
         values = {**_key(scope), "chunk_ids": sorted(chunk_ids)}
@@ -410,9 +375,11 @@ def delete_chunks(connection: Connection, scope: Scope, chunk_ids: set[int]) -> 
 def _rebuild_from_draft(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> None:
-    """Session mode, which stores no turns: the session chunks anew from the log itself."""
+    """Make the session chunks of mode `session`, which stores no turns, anew from the log
+    itself.
+    """
     stored = rows.read_session_chunks(connection, scope, draft.session_id)
-    taken_away = {
+    inactive = {
         ordinal
         for item in stored
         if item.status != "active"
@@ -420,16 +387,14 @@ def _rebuild_from_draft(
     }
     turns = [
         Turn.of(chunk)
-        for ordinal, exchange in sorted({**plan.kept, **plan.replacing}.items(), key=_by_ordinal)
-        if ordinal not in taken_away
+        for ordinal, exchange in sorted(
+            {**plan.kept, **plan.replacing}.items(), key=lambda item: item[0]
+        )
+        if ordinal not in inactive
         for chunk in _place(exchange, ordinal).chunks
     ]
     gone = _rebuild(connection, scope, draft.session_id, turns, embed)
     delete_chunks(connection, scope, set(gone))
-
-
-def _by_ordinal(item: tuple[int, ExchangeDraft]) -> int:
-    return item[0]
 
 
 def rebuild_session_chunks(
@@ -448,19 +413,21 @@ def rebuild_session_chunks(
 def _rebuild(
     connection: Connection, scope: Scope, session_id: str, turns: Sequence[Turn], embed: Embed
 ) -> list[int]:
-    """Bring the active session chunks in line with the turns; returns those that are no more."""
+    """Bring the active session chunks in line with the turns; return those that are left over."""
     stored = rows.read_session_chunks(connection, scope, session_id)
     active = [item for item in stored if item.status == "active"]
     chunks = build_session_chunks(session_id, turns)
     same = {_extent(item.draft): item.chunk_id for item in active}
     changed = [chunk for chunk in chunks if _extent(chunk) not in same]
-    kept = {same[_extent(chunk)] for chunk in chunks if _extent(chunk) in same}
-    stale = [item.chunk_id for item in active if item.chunk_id not in kept]
+    # What has not changed keeps its id and its vectors.
+    current = {same[_extent(chunk)] for chunk in chunks if _extent(chunk) in same}
+    stale = [item.chunk_id for item in active if item.chunk_id not in current]
     written = put_session_chunks(connection, scope, changed, stale, embed)
     return [chunk_id for chunk_id in stale if chunk_id not in set(written)]
 
 
 def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
+    """Return what makes two session chunks the same."""
     return chunk.ordinal, chunk.part, chunk.last_ordinal, chunk.session_text
 
 
@@ -473,46 +440,36 @@ def relink_session(
     fresh: Iterable[int] = (),
     all_stay: bool = False,
 ) -> None:
-    """Bring context, next-user text, next-user vectors and tokens of a session's turns up to date.
+    """Update context, next-user text, next-user vectors and tokens of a session's turns.
 
-    `fresh` turns have no tokens yet. Those beside which something changed get theirs anew: tokens
-    are read behind what was said before, and nothing that is forgotten may stay in them. Where
-    `all_stay`, so that every turn stands behind the one that it stood behind, these are the turns
-    behind fresh ones.
+    `fresh` turns have no tokens yet. Turns beside which something changed get new tokens. With
+    `all_stay`, which says that every turn still stands behind the same one, only turns behind fresh
+    ones do.
     """
     key = {**_key(scope), "session_id": session_id}
-    found = rows.read_turns(fetch_all(connection, "fetch_turns", key))
-    links = link_turns([item.turn for item in found])
-    changed = {item.chunk_id for item, link in zip(found, links, strict=True) if link != item.link}
-    for item, link in zip(found, links, strict=True):
+    turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
+    links = link_turns([item.turn for item in turns])
+    changed = {item.chunk_id for item, link in zip(turns, links, strict=True) if link != item.link}
+    for item, link in zip(turns, links, strict=True):
         if item.chunk_id in changed:
             rows.relink(connection, scope, item.chunk_id, link)
-    chunk_ids = [item.chunk_id for item in found]
+    chunk_ids = [item.chunk_id for item in turns]
     values = {
         **_key(scope),
         "chunk_ids": chunk_ids,
         "previous_chunk_ids": [None, *chunk_ids[:-1]] if chunk_ids else [],
     }
     execute(connection, "link_user_embeddings", values)
+    # Tokens are read behind what was said before, so that forgotten text would stay in those of the
+    # turn behind it.
     new = set(fresh)
     behind = {after for before, after in pairwise(chunk_ids) if before in new}
     renewed = new | (changed & behind if all_stay else changed)
-    _renew_tokens(connection, scope, found, renewed, embed)
-
-
-def _renew_tokens(
-    connection: Connection,
-    scope: Scope,
-    session: Sequence[rows.StoredTurn],
-    chunk_ids: set[int],
-    embed: Embed,
-) -> None:
-    """Make the tokens of some of a session's turns anew."""
-    texts = ["", *(item.text for item in session)]
-    said = {
+    texts = ["", *(item.text for item in turns)]
+    token_texts = {
         item.chunk_id: TokenText.of(text, item.turn.assistant_text, before)
-        for item, before, text in zip(session, texts, texts[1:], strict=False)
-        if item.chunk_id in chunk_ids
+        for item, before, text in zip(turns, texts, texts[1:], strict=False)
+        if item.chunk_id in renewed
     }
-    delete_tokens(connection, scope, list(said))
-    insert_tokens(connection, scope, list(said), list(said.values()), embed)
+    delete_tokens(connection, scope, list(token_texts))
+    insert_tokens(connection, scope, list(token_texts), list(token_texts.values()), embed)
