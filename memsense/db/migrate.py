@@ -1,4 +1,4 @@
-"""Brings a database to this version's schema, and says how far it is from it."""
+"""Migration of a database to this version's schema, and the state of its schema."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _SCRIPTS = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "ale
 
 @dataclass(frozen=True, slots=True)
 class SchemaState:
-    """The revision a database is at (None: no memsense schema) and the one this version needs."""
+    """The revision of a database (None: no memsense schema) and the one that this version needs."""
 
     current: str | None
     head: str
@@ -36,37 +36,33 @@ class SchemaState:
 
 def _config(url: str) -> "Config":
     from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(_SCRIPTS))
-    config.set_main_option("sqlalchemy.url", _sqlalchemy_url(url).replace("%", "%%"))
-    return config
-
-
-def _sqlalchemy_url(url: str) -> str:
-    """The same server for SQLAlchemy's psycopg dialect; accepts libpq key=value strings too."""
     from sqlalchemy import URL
 
     parts = {name: str(value) for name, value in conninfo_to_dict(read_address(url)).items()}
-    return URL.create("postgresql+psycopg", query=parts).render_as_string(hide_password=False)
+    # All as options of the URL: so libpq's key=value strings are accepted too.
+    address = URL.create("postgresql+psycopg", query=parts).render_as_string(hide_password=False)
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS))
+    config.set_main_option("sqlalchemy.url", address.replace("%", "%%"))  # % is Config's own sign
+    return config
 
 
 def head_revision() -> str:
-    """The newest revision that this version of memsense ships."""
+    """Return the newest revision that this version of memsense has."""
     return max(path.name[:4] for path in (_SCRIPTS / "versions").glob("[0-9]*_*.py"))
 
 
 def schema_state(url: str) -> SchemaState:
-    """Which revision the database is at; raises ConnectionFailedError when it can't be reached."""
+    """Return the revision of the database; raise ConnectionFailedError if it can't be reached."""
     with connect(url) as connection:
         return read_state(connection)
 
 
 def read_state(connection: psycopg.Connection[Any]) -> SchemaState:
-    """As `schema_state`, over an open connection."""
+    """Return the revision of the database, over an open connection."""
     with database_errors():
-        found = connection.execute("SELECT to_regclass('memsense.alembic_version')").fetchone()
-        if found == (None,):
+        table = connection.execute("SELECT to_regclass('memsense.alembic_version')").fetchone()
+        if table == (None,):
             return SchemaState(None, head_revision())
         row = connection.execute("SELECT version_num FROM memsense.alembic_version").fetchone()
     return SchemaState(row[0] if row else None, head_revision())
@@ -99,12 +95,12 @@ def lift_policies(bind: Any) -> None:
 
 
 def secure(bind: Any) -> None:
-    """Put the policies on every table, and give the roles their rights where there are any."""
+    """Put the policies on every table, and grant the roles their rights if the roles exist."""
     run_text(bind, _securing())
 
 
 def drop_policies(bind: Any) -> None:
-    """Take the policies off every table, for a version that knows of none."""
+    """Remove the policies from every table, for a version without them."""
     run_text(bind, _security("drop_policies"))
 
 
@@ -113,7 +109,7 @@ def _security(part: str, **holes: str) -> str:
 
 
 def _securing() -> str:
-    """Policies on what there is, the functions that ask GIN indexes, and rights."""
+    """Return the statements for policies, for the functions of GIN indexes, and for rights."""
     is_served = _security("is_served")
     return "\n".join(
         (
@@ -127,10 +123,10 @@ def _securing() -> str:
 
 
 def make_roles(url: str) -> None:
-    """Make the roles `memsense_owner` and `memsense_app`; all in the schema is then the owner's.
+    """Create the roles `memsense_owner`, which then owns the schema, and `memsense_app`.
 
-    Where the user is no superuser, `memsense_index` too, by which GIN indexes serve beneath the
-    policies. Safe to run again. Raises SchemaError where the user may not make roles.
+    If the user is no superuser, `memsense_index` too, through which GIN indexes serve under the
+    policies. May be run again. Raises SchemaError if the user may not create roles.
     """
     with connect(url) as connection, database_errors():
         try:
@@ -145,17 +141,19 @@ def make_roles(url: str) -> None:
 
 
 def list_unindexed(url: str) -> Sequence[str]:
-    """The functions for which no index serves whom policies hold: no superuser marked them, and
-    nothing looks them up as memsense_index."""
+    """Return the functions whose indexes can't serve users under policies.
+
+    No superuser has marked them leakproof, and there is no role memsense_index to look them up.
+    """
     with connect(url) as connection, database_errors():
         return [] if find_standing(connection).lookups else list_leaky(connection)
 
 
 def upgrade(url: str, revision: str = "head") -> SchemaState:
-    """Migrate to `revision` in one transaction, views included; safe to run twice and at once.
+    """Migrate to `revision` in one transaction, views included; may be run twice, and at once.
 
     Raises ServerTooOldError or ConnectionFailedError before anything is changed, and SchemaError,
-    with what a superuser must run, where the user may not create the schema.
+    with what a superuser must run, if the user may not create the schema.
     """
     from alembic import command
 
@@ -166,25 +164,22 @@ def upgrade(url: str, revision: str = "head") -> SchemaState:
         try:
             command.upgrade(_config(url), revision)
         except pg.InsufficientPrivilege as error:
-            raise SchemaError(_explain_refusal(url, error)) from error
+            refusal = f"the schema can't be created: {error.diag.message_primary}"
+            with connect(url) as connection:
+                rights = queries.query("list_missing_rights", "rights.sql")
+                row = connection.execute(rights).fetchone()
+            database, statements = row or ("", [])
+            if statements:
+                refusal += (
+                    f"; have a superuser run in database {database}: {' '.join(statements)} Then"
+                    " run 'memsense init' again"
+                )
+            raise SchemaError(refusal) from error
     return schema_state(url)
 
 
-def _explain_refusal(url: str, error: pg.InsufficientPrivilege) -> str:
-    """What the server refused, and what gives the right to it."""
-    with connect(url) as connection:
-        row = connection.execute(queries.query("list_missing_rights", "rights.sql")).fetchone()
-    database, statements = row or ("", [])
-    if not statements:
-        return f"the schema can't be created: {error.diag.message_primary}"
-    return (
-        f"the schema can't be created: {error.diag.message_primary}; have a superuser run in"
-        f" database {database}: {' '.join(statements)} Then run 'memsense init' again"
-    )
-
-
 def downgrade(url: str, revision: str) -> None:
-    """Go back to an earlier revision; what its tables held is gone."""
+    """Go back to an earlier revision; the content of tables that it lacks is lost."""
     from alembic import command
 
     with database_errors():
@@ -197,11 +192,11 @@ def run_file(bind: Any, path: Path) -> None:
 
 
 def run_text(bind: Any, text: str) -> None:
-    """Run several statements as they are, past SQLAlchemy's parameter handling."""
+    """Run several statements as they are, without SQLAlchemy's parameter handling."""
     driver: psycopg.Connection[Any] = bind.connection.driver_connection
     driver.execute(cast("LiteralString", text))
 
 
 def load_views() -> str:
-    """The views of this version, which every migration creates anew."""
+    """Return the views of this version, which every migration creates anew."""
     return queries.load_views()

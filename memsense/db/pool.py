@@ -3,7 +3,7 @@
 import random
 import selectors
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -30,14 +30,13 @@ from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknown
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
-"""What is done over a connection; it may be done again, and must then do the same."""
+"""A function of a connection; it may be called again, and must then do the same."""
 
 _LOOK_SECONDS = 1.0
-"""How long a call waits for a connection before it looks whether the server answers at all."""
+"""Seconds that a call waits for a connection before it checks whether the server answers."""
 
 _IDLE_SECONDS = 30.0
-"""A connection that nobody used for longer is asked whether it lives: a network may have cut it
-without a word."""
+"""Seconds without use after which a connection is tested: a network may have cut it silently."""
 
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
@@ -51,22 +50,22 @@ _OUTCOME_PAUSE = 0.1
 
 
 class _Place:
-    """Where a database is now: its server may come back at another address."""
+    """The current address of a database: its server may come back at another one."""
 
     def __init__(self, address: str) -> None:
         self.address = address
 
 
 class Pool:
-    """Connections to one database, each looked at before it is lent.
+    """Connections to one database, each checked before it is lent.
 
         with Pool(url, min_size=1, max_size=8, timeout=10) as pool:
             chunks = run_read(pool, fetch_chunks)
 
     A call waits `timeout` seconds for a connection, also while the server is away. `revive` starts
-    a server that has ended and returns its address; without one, somebody else does. What runs
-    over its connections sees the rows of one `tenant`, may do what `role` may, and asks the GIN
-    indexes through functions if `lookups` says so.
+    a server that has ended and returns its address; without it, the server must be started by
+    others. Statements see the rows of one `tenant` and have the rights of `role`; with `lookups`,
+    they reach the GIN indexes through functions.
     """
 
     def __init__(
@@ -88,15 +87,16 @@ class Pool:
         self._place = _Place(read_address(url))
         self._revive = revive
         self._reviving = Lock()
+        connect_timeout = conninfo_to_dict(self._place.address).get("connect_timeout")
         self._pool = ConnectionPool(
             lambda: self._place.address,
             connection_class=TenantConnection,
             kwargs={
                 "autocommit": True,
-                "connect_timeout": self._connect_timeout(),
+                "connect_timeout": int(connect_timeout or _CONNECT_SECONDS),
                 **({"prepare_threshold": None} if prepares is False else {}),
             },
-            configure=partial(_configure, finds_out=prepares is None),
+            configure=partial(_configure, detects_pooler=prepares is None),
             min_size=min(min_size, max_size),
             max_size=max_size,
             timeout=timeout,
@@ -117,16 +117,16 @@ class Pool:
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """How many connections there are, how many of them nobody uses, and how many calls wait."""
-        found = self._pool.get_stats()
+        """The number of connections, of those that are free, and of calls that wait for one."""
+        stats = self._pool.get_stats()
         names = ("pool_size", "pool_available", "requests_waiting")
-        size, available, waiting = (found.get(name, 0) for name in names)
+        size, available, waiting = (stats.get(name, 0) for name in names)
         return size, available, waiting
 
     def for_tenant(self, tenant: str | None = None, *, tenant_id: int | None = None) -> "Pool":
-        """The same connections, lent to see another tenant's rows, whose name or number is given.
+        """Return a pool of the same connections for another tenant, given by its name or number.
 
-        They are closed with this pool; closing what it gives does nothing.
+        They are closed with this pool; closing the returned one does nothing.
         """
         other = copy(self)
         other.__dict__ |= {
@@ -136,45 +136,45 @@ class Pool:
         return other
 
     def close(self) -> None:
-        """Close all connections; who still waits for one gets ConnectionFailedError."""
+        """Close all connections; calls that still wait for one get ConnectionFailedError."""
         if not self._is_lent:
             self._pool.close()
 
     @contextmanager
     def connection(self) -> Generator[TenantConnection]:
-        """A connection in autocommit mode, which lives as far as can be known.
+        """Lend a connection in autocommit mode that was alive a moment ago.
 
-        Raises ConnectionFailedError, which tells a busy pool from a server that doesn't answer.
+        Raises ConnectionFailedError, whose text says whether the pool was busy or the server away.
+        Work goes through `run_read` and `run_transaction`, which repeat it if its connection is
+        lost.
         """
         connection = self._take()
         connection.session = self._session
         try:
             with connection, held_by_call(connection):
-                self._number_tenant(connection)
+                session = self._session
+                if session.tenant is not None and session.tenant_id is None:
+                    # Asked until the tenant is stored: before its first write it has no number.
+                    values = {"name": session.tenant}
+                    session.tenant_id = find_value(connection, "find_tenant", values)
                 yield connection
         finally:
             connection.idle_since = time.monotonic()
             self._pool.putconn(connection)
 
-    def _number_tenant(self, connection: TenantConnection) -> None:
-        """Look once which number the tenant has; before anything is stored it has none."""
-        session = self._session
-        if session.tenant is not None and session.tenant_id is None:
-            values = {"name": session.tenant}
-            session.tenant_id = find_value(connection, "find_tenant", values)
-
     def _take(self) -> TenantConnection:
         deadline = time.monotonic() + self.timeout
-        known = self._failures()
+        failures_before = self._failures()
         while True:
             remaining = deadline - time.monotonic()
             try:
                 connection = self._pool.getconn(timeout=max(min(_LOOK_SECONDS, remaining), 0.001))
             except PoolTimeout as error:
-                if self._failures() > known or time.monotonic() >= deadline:
+                # No connection so far: because the server is away, or because the pool is busy?
+                if self._failures() > failures_before or time.monotonic() >= deadline:
                     deadline = self._look_after(error, deadline)
                 continue
-            if _lives(connection):
+            if _is_alive(connection):
                 return connection
             connection.close()
             self._pool.putconn(connection)  # which opens another one in its place
@@ -183,8 +183,15 @@ class Pool:
         return self._pool.get_stats().get("connections_errors", 0)
 
     def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
-        """Until when to wait for a connection now that none came so far."""
-        fault = self._find_fault()
+        """Return the new deadline of a call that has found no connection so far.
+
+        Starts an embedded server that has ended. Raises ConnectionFailedError past the deadline.
+        """
+        fault: psycopg.OperationalError | None = None
+        try:
+            psycopg.connect(self._place.address, connect_timeout=_PROBE_SECONDS).close()
+        except psycopg.OperationalError as error:
+            fault = error
         if fault is not None and self._revive is not None:
             with self._reviving:
                 self._place.address = self._revive()
@@ -202,52 +209,37 @@ class Pool:
             f" see whether its server runs, and check {SETTING}"
         ) from fault
 
-    def _find_fault(self) -> psycopg.OperationalError | None:
-        """Why the server takes no connection, None if it does."""
-        try:
-            psycopg.connect(self._place.address, connect_timeout=_PROBE_SECONDS).close()
-        except psycopg.OperationalError as error:
-            return error
-        return None
 
-    def _connect_timeout(self) -> int:
-        given = conninfo_to_dict(self._place.address).get("connect_timeout")
-        return int(given) if given is not None else _CONNECT_SECONDS
-
-
-def _configure(connection: Connection, *, finds_out: bool) -> None:
+def _configure(connection: Connection, *, detects_pooler: bool) -> None:
     has_vectors, has_citus, process = _ask(connection, "fetch_extensions")
-    if finds_out and is_pooled(connection, process) and not keeps_apart(connection):
+    # A pooler that mixes up its clients' prepared statements must get none.
+    if detects_pooler and is_pooled(connection, process) and not keeps_apart(connection):
         connection.prepare_threshold = None
     if has_vectors:
         register_vector(connection)
     if has_citus:
         connection.execute(queries.script("citus_session.sql"))
+    # Whatever the database's default: at a higher level, adds that run at once would fail.
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 
-def _lives(connection: TenantConnection) -> bool:
-    """Whether the connection can be used, by a look at its socket.
-
-    Where nobody has asked, a server has nothing to say but farewell: only where there is
-    something to read, or nothing was heard for long, it costs a round trip.
-    """
+def _is_alive(connection: TenantConnection) -> bool:
+    """Return whether the connection can be used, in most cases by a look at its socket alone."""
     if connection.closed:
         return False
     idle = time.monotonic() - connection.idle_since if connection.idle_since else 0.0
-    if idle < _IDLE_SECONDS and not _has_news(connection):
-        return True
+    if idle < _IDLE_SECONDS:
+        # Unasked, a server sends nothing but its farewell: no news means that it is there. So a
+        # round trip is needed only if there is something to read, or after a long silence.
+        with _Selector() as selector:  # one that asks the system once
+            selector.register(connection, selectors.EVENT_READ)
+            if not selector.select(timeout=0):
+                return True
     try:
         connection.execute("")
     except psycopg.OperationalError:
         return False
     return True
-
-
-def _has_news(connection: Connection) -> bool:
-    with _Selector() as selector:  # one that asks the system once
-        selector.register(connection, selectors.EVENT_READ)
-        return bool(selector.select(timeout=0))
 
 
 def open_pool(
@@ -262,11 +254,11 @@ def open_pool(
     lookups: bool = False,
     prepares: bool | None = None,
 ) -> Pool:
-    """A pool of autocommit connections for one tenant's rows; the caller closes it.
+    """Return a pool of autocommit connections for one tenant's rows; the caller closes it.
 
-    Without a `role`, statements run as the user of the address; `find_standing` says which, and
-    whether they need `lookups`. `prepares` says whether statements
-    are prepared on the server; None finds out whether a pooler between allows it.
+    Without a `role`, statements run as the user of the address; `find_standing` says which role a
+    user may take, and whether its statements need `lookups`. `prepares` says whether statements are
+    prepared on the server; None finds out whether a pooler in between allows it.
     """
     return Pool(
         url,
@@ -295,7 +287,7 @@ def transaction(pool: Pool) -> Generator[Connection]:
 
 @contextmanager
 def savepoint(connection: Connection) -> Generator[Connection]:
-    """A savepoint in the transaction of a caller, whose connection may know no vectors yet."""
+    """Open a savepoint in a caller's transaction, whose connection may not know vectors yet."""
     with database_errors(), held_by_call(connection), connection.transaction():
         register_vector(connection)
         yield connection
@@ -326,13 +318,12 @@ def run_autocommit(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
 
 
 def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -> T:
-    """What `work` gives, in one transaction that is committed once.
+    """Return the result of `work`, run in one transaction that is committed once.
 
-    It is run again after a deadlock, a failure to serialise, or the loss of its connection. If
-    that is lost while it commits, the server is asked what became of the transaction. Where that
-    can't be found out, as after a crash of the server, work that `is_idempotent` is run again;
-    else, or where that fails, this raises OutcomeUnknownError. After any other error nothing is
-    written.
+    `work` runs again after a deadlock, a failure to serialise, or the loss of its connection. If
+    that is lost during the commit, the server is asked what became of the transaction. If it can't
+    tell, as after a crash, work that `is_idempotent` runs again; any other, or if that fails too,
+    raises OutcomeUnknownError. After every other error nothing is written.
     """
     doubts: list[psycopg.OperationalError] = []
 
@@ -345,9 +336,10 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
         except psycopg.OperationalError as error:
             if done is None or not is_lost(error):
                 raise
-            if (was := _was_committed(pool, done[1], error, is_idempotent=is_idempotent)) is None:
+            outcome = _was_committed(pool, done[1], error, is_idempotent=is_idempotent)
+            if outcome is None:
                 doubts.append(error)
-            if not was:
+            if not outcome:
                 raise
             return done[0]
         return result
@@ -355,37 +347,37 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
     try:
         with database_errors():
             return _repeat(attempt)
+    except OutcomeUnknownError:
+        raise
     except DatabaseError as error:
-        raise _tell_outcome(error, doubts) from error.__cause__
-
-
-def _tell_outcome(
-    error: DatabaseError, doubts: Sequence[psycopg.OperationalError]
-) -> DatabaseError:
-    """The error that ends a transaction, saying what became of it."""
-    if isinstance(error, OutcomeUnknownError):
-        return error
-    if doubts:
-        return OutcomeUnknownError(_unknown(f"{first_line(doubts[0])}, and then {error}"))
-    if type(error) is ConnectionFailedError:
-        return ConnectionFailedError(f"{error}; nothing was written")
-    return error
+        # Whoever catches it must know whether the write is stored.
+        explained = error
+        if doubts:
+            reason = f"{first_line(doubts[0])}, and then {error}"
+            explained = OutcomeUnknownError(_unknown_outcome(reason))
+        elif type(error) is ConnectionFailedError:
+            explained = ConnectionFailedError(f"{error}; nothing was written")
+        raise explained from error.__cause__
 
 
 class _Number(NamedTuple):
-    """A transaction's number, and since when the memory of the server lives that gave it."""
+    """A transaction's number, and the start of the server that gave it, which forgets it in a
+    crash.
+    """
 
     number: int
     life: datetime | None
 
 
 def _ask(connection: Connection, name: str, values: Mapping[str, Any] | None = None) -> TupleRow:
-    found = connection.execute(queries.query(name, "transactions.sql"), values).fetchone()
-    assert found is not None
-    return found
+    """Return the one row of a statement of transactions.sql, without announcing a session."""
+    row = connection.execute(queries.query(name, "transactions.sql"), values).fetchone()
+    assert row is not None
+    return row
 
 
 def _repeat(attempt: Callable[[], T]) -> T:
+    """Call `attempt` until it succeeds, after conflicts and lost connections."""
     conflicts = losses = 0
     while True:
         try:
@@ -393,6 +385,8 @@ def _repeat(attempt: Callable[[], T]) -> T:
         except psycopg.Error as error:
             if is_conflict(error) and conflicts < _MOST_CONFLICTS:
                 conflicts += 1
+                # Longer each time, and less up to all of it by chance: two that met once would
+                # otherwise meet again.
                 time.sleep(random.uniform(0, min(0.01 * 2**conflicts, _LONGEST_PAUSE)))  # noqa: S311
             elif is_lost(error) and losses < _MOST_LOSSES:
                 losses += 1
@@ -403,8 +397,10 @@ def _repeat(attempt: Callable[[], T]) -> T:
 def _was_committed(
     pool: Pool, number: _Number, lost: psycopg.OperationalError, *, is_idempotent: bool
 ) -> bool | None:
-    """What became of a transaction whose connection was lost while it committed; None if nobody
-    knows and it may be run again."""
+    """Return whether a transaction was committed whose connection was lost during the commit.
+
+    None means that nobody knows, and that it may be run again.
+    """
     outcome = None
     try:
         for _ in range(_OUTCOME_LOOKS):
@@ -415,14 +411,17 @@ def _was_committed(
                 break
             time.sleep(_OUTCOME_PAUSE)
     except DatabaseError as error:
-        raise OutcomeUnknownError(_unknown(f"{first_line(lost)}, and then {error}")) from error
+        raise OutcomeUnknownError(
+            _unknown_outcome(f"{first_line(lost)}, and then {error}")
+        ) from error
     if outcome == "crashed" and is_idempotent:
         return None
-    what = "the server crashed" if outcome == "crashed" else f"it is {outcome}"
-    raise OutcomeUnknownError(_unknown(f"{first_line(lost)}; {what}")) from lost
+    state = "the server crashed" if outcome == "crashed" else f"it is {outcome}"
+    raise OutcomeUnknownError(_unknown_outcome(f"{first_line(lost)}; {state}")) from lost
 
 
-def _unknown(reason: str) -> str:
+def _unknown_outcome(reason: str) -> str:
+    """Return the text of an error for a write that may be stored or not."""
     return (
         f"the connection was lost while a write was committed ({reason}): look whether it is"
         " stored. An add or an ingest may simply be run again: what is stored is known by its"

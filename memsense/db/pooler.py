@@ -1,4 +1,4 @@
-"""Tells whether a pooler, such as PgBouncer, stands before the server, and what it allows."""
+"""Detection of a pooler, such as PgBouncer, in front of the server."""
 
 import uuid
 
@@ -12,9 +12,9 @@ FILE = "transactions.sql"
 
 
 def is_pooled(connection: Connection, process: int | None = None) -> bool:
-    """Whether another process serves the connection than it was told when it began.
+    """Return whether another process serves the connection than the one it was told at its start.
 
-    A pooler gives its clients numbers of its own. `process` is the one that serves, if known.
+    A pooler gives its clients numbers of its own. `process` is the serving one, if it is known.
     """
     if process is None:
         process = fetch_value(connection, "fetch_process", file=FILE)
@@ -22,14 +22,15 @@ def is_pooled(connection: Connection, process: int | None = None) -> bool:
 
 
 def keeps_apart(connection: Connection) -> bool:
-    """Whether the pooler gives prepared statements names of its own on the server's connections.
-
-    PgBouncer does from 1.21 on, with max_prepared_statements. Where it does not, two clients'
-    statements of one name meet on a connection that is lent to both: an error, or another
-    statement than was meant.
+    """Return whether the pooler renames prepared statements, so that clients don't share their
+    names.
     """
     name = f"memsense_{uuid.uuid4().hex}"
-    # In one transaction, and past the driver, which would remember it.
+    # PgBouncer has names of its own from 1.21 on, with max_prepared_statements. Without them, two
+    # clients' statements of one name meet on a connection that is lent to both: an error, or
+    # another statement than was meant.
+    # In one transaction, since a pooler lends a connection for no longer; and past the driver,
+    # which would remember the name.
     with connection.transaction():
         connection.pgconn.prepare(name.encode(), b"SELECT 1")
         if not fetch_value(connection, "has_statement", {"name": name}, FILE):

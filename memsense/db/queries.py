@@ -1,7 +1,4 @@
-"""Reads the SQL texts of `sql/`: whole statements by name, and parts to be filled and joined.
-
-The only module that does.
-"""
+"""The SQL texts of `sql/`: whole statements by name, and parts to be filled and joined."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def _read(file: str) -> str:
 
 
 def as_sql(text: str) -> sql.SQL:
-    """A text made of `sql/` alone, which is a literal in every sense but the type checker's."""
+    """Return a text that is made of `sql/` alone, which the type checker can't know, as SQL."""
     return sql.SQL(cast("LiteralString", text))
 
 
@@ -50,77 +47,75 @@ def _find(name: str, file: str) -> str:
 
 @cache
 def query(name: str, file: str = "store.sql") -> sql.SQL:
-    """The statement under `-- name: NAME` of `file`."""
+    """Return the statement under `-- name: NAME` of `file`."""
     return as_sql(_find(name, file))
 
 
 @cache
 def script(file: str) -> sql.SQL:
-    """A whole file, to be run as it is."""
+    """Return a whole file, to be run as it is."""
     return as_sql(_read(file))
 
 
 def load_views() -> str:
-    """The text of `sql/views.sql`: every view, in creation order."""
+    """Return the text of `sql/views.sql`: every view, in creation order."""
     return _read("views.sql")
 
 
 def fill(name: str, file: str, /, **holes: str) -> str:
-    """The part of a statement under `-- name: NAME` of `file`, its holes `{hole}` filled.
+    """Return the part of a statement under `-- name: NAME` of `file`, its holes `{hole}` filled.
 
-    What fills a hole is text of this package, never of a user; its further lines are indented as
-    the line that has the hole. Raises ConfigurationError for an unknown part or an open hole.
+    Holes are filled with text of this package, never of a user; its further lines are indented as
+    the line that has the hole. Raises ConfigurationError for an unknown part or an unfilled hole.
     """
     return _fill(_find(name, file), f"sql/{file}, {name}", holes)
 
 
 def fill_script(file: str, **holes: str) -> str:
-    """A whole file with its holes filled, as `fill` does it, to be run as it is."""
+    """Return a whole file with its holes filled, as `fill` does, to be run as it is."""
     return _fill(_read(file), f"sql/{file}", holes)
 
 
 def _fill(text: str, where: str, holes: Mapping[str, str]) -> str:
-    def filling(found: re.Match[str]) -> str:
-        if found["hole"] not in holes:
-            raise ConfigurationError(f"{where}: nothing fills {found['hole']}")
-        line = text[text.rfind("\n", 0, found.start()) + 1 :]
+    def fill_hole(match: re.Match[str]) -> str:
+        if match["hole"] not in holes:
+            raise ConfigurationError(f"{where}: nothing fills {match['hole']}")
+        line = text[text.rfind("\n", 0, match.start()) + 1 :]
         blanks = line[: len(line) - len(line.lstrip(" "))]
-        return holes[found["hole"]].replace("\n", f"\n{blanks}")
+        return holes[match["hole"]].replace("\n", f"\n{blanks}")
 
-    return _HOLE.sub(filling, text)
+    return _HOLE.sub(fill_hole, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A statement with $1, $2, …, for a raw cursor, and the parameters' names in that order.
+    """A statement with $1, $2, … for a raw cursor, and the parameters' names in that order."""
 
-    psycopg would translate named ones anew at every call, a tenth of a small search's time, and
-    encode any text but bytes.
-    """
-
+    # psycopg translates named parameters anew at every call, a tenth of a small search's time, and
+    # encodes any text but bytes.
     text: bytes
     names: tuple[str, ...]
 
     def arguments(self, values: Mapping[str, Any]) -> list[Any]:
-        """The parameters' values, in order."""
+        """Return the parameters' values, in order."""
         return [values[name] for name in self.names]
 
 
 def number_parameters(text: str) -> Numbered:
-    """The statement with its `%(name)s` numbered in the order in which they first stand in it."""
+    """Return the statement with its `%(name)s` numbered in the order of their first use."""
     places: dict[str, int] = {}
     numbered = _PARAMETER.sub(
-        lambda found: f"${places.setdefault(found[1], len(places) + 1)}", text
+        lambda match: f"${places.setdefault(match[1], len(places) + 1)}", text
     )
     return Numbered(numbered.replace("%%", "%").encode(), tuple(places))
 
 
 @cache
 def numbered_query(name: str, file: str = "store.sql") -> Numbered:
-    """The statement under `-- name: NAME` of `file`, for a raw cursor."""
+    """Return the statement under `-- name: NAME` of `file`, for a raw cursor."""
     return number_parameters(_find(name, file))
 
 
 def statement_names(file: str = "store.sql") -> Iterable[str]:
-    """The names of all statements of `file`."""
+    """Return the names of all statements of `file`."""
     return _named(file).keys()

@@ -1,8 +1,8 @@
-"""Runs the statements of `sql/`, each given by its name, and gives back their rows.
+"""Execution of the statements of `sql/` by name.
 
-The only module that does, but for connecting and migrating. Each function takes the statement's
+Only this module runs them, but for connecting and migrating. Each function takes a statement's
 name, or a statement composed of parts, then its values by name and the file of `sql/` that holds
-it. Rows are tuples, or the values of the class that is given as `of`, whose fields are the columns.
+it. Rows are tuples, or objects of the class `of`, whose fields are the columns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Statement = str | sql.SQL | sql.Composed
 Values = Mapping[str, Any]
 
 Named = dict[str, Any]
-"""A row by the names of its columns, for `of` where no class is worth its while."""
+"""A row by the names of its columns, for `of` where a class is not worthwhile."""
 
 STORE = "store.sql"
 
@@ -36,12 +36,14 @@ def _run(cursor: Cursor[T], statement: Statement, values: Values | None, file: s
 def execute(
     connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
 ) -> int:
-    """Run a statement that gives no rows; returns how many it wrote or deleted."""
+    """Run a statement that returns no rows; return how many it wrote or deleted."""
     return _run(connection.cursor(), statement, values, file).rowcount
 
 
 def execute_alone(connection: Connection, statement: Statement, file: str = STORE) -> None:
-    """Run what no transaction takes, such as CREATE INDEX CONCURRENTLY: as who connected."""
+    """Run a statement that no transaction takes, such as CREATE INDEX CONCURRENTLY, as the
+    connecting user.
+    """
     text = query(statement, file) if isinstance(statement, str) else statement
     connection.execute(text)
 
@@ -74,7 +76,7 @@ def fetch_all(
     *,
     of: type[Any] | None = None,
 ) -> list[Any]:
-    """All rows that the statement finds, in its order."""
+    """Return all rows of the statement, in its order."""
     return _run(_cursor(connection, of), statement, values, file).fetchall()
 
 
@@ -99,7 +101,7 @@ def find_one(
     *,
     of: type[Any] | None = None,
 ) -> Any:
-    """The first row that the statement finds, None if it finds none."""
+    """Return the first row of the statement, None if there is none."""
     return _run(_cursor(connection, of), statement, values, file).fetchone()
 
 
@@ -124,15 +126,15 @@ def fetch_one(
     *,
     of: type[Any] | None = None,
 ) -> Any:
-    """The one row of a statement that always finds one; raises DatabaseError if it does not."""
-    found = _run(_cursor(connection, of), statement, values, file).fetchall()
-    return _only(found, statement)
+    """Return the row of a statement that always finds one; raise DatabaseError otherwise."""
+    rows = _run(_cursor(connection, of), statement, values, file).fetchall()
+    return _only(rows, statement)
 
 
 def fetch_value(
     connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
 ) -> Any:
-    """The one column of `fetch_one`'s row; raises DatabaseError as it does."""
+    """Return the one column of `fetch_one`'s row; raise DatabaseError as it does."""
     cursor = connection.cursor(row_factory=scalar_row)
     return _only(_run(cursor, statement, values, file).fetchall(), statement)
 
@@ -140,7 +142,7 @@ def fetch_value(
 def find_value(
     connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
 ) -> Any:
-    """The one column of `find_one`'s row, None if there is no row."""
+    """Return the one column of `find_one`'s row, None if there is no row."""
     cursor = connection.cursor(row_factory=scalar_row)
     return _run(cursor, statement, values, file).fetchone()
 
@@ -148,7 +150,7 @@ def find_value(
 def fetch_values(
     connection: Connection, statement: Statement, values: Values | None = None, file: str = STORE
 ) -> list[Any]:
-    """The one column of all rows that the statement finds, in its order."""
+    """Return the one column of all rows of the statement, in its order."""
     cursor = connection.cursor(row_factory=scalar_row)
     return _run(cursor, statement, values, file).fetchall()
 
@@ -157,11 +159,11 @@ def _cursor(connection: Connection, of: type[Any] | None) -> Cursor[Any]:
     return connection.cursor(row_factory=tuple_row if of is None else class_row(of))
 
 
-def _only(found: Sequence[Any], statement: Statement) -> Any:
-    if len(found) != 1:
+def _only(rows: Sequence[Any], statement: Statement) -> Any:
+    if len(rows) != 1:
         name = statement if isinstance(statement, str) else "a statement"
-        raise DatabaseError(f"{name} found {len(found)} rows where there is always one")
-    return found[0]
+        raise DatabaseError(f"{name} found {len(rows)} rows where there is always one")
+    return rows[0]
 
 
 def fetch_batches(
@@ -173,7 +175,7 @@ def fetch_batches(
     of: type[T],
     size: int,
 ) -> Iterator[list[T]]:
-    """All rows that the statement finds, so many at a time: the server keeps the rest.
+    """Yield all rows of the statement in lists of `size`; the server keeps the rest meanwhile.
 
     Needs a transaction that stays open until the last batch is read.
     """
@@ -184,9 +186,9 @@ def fetch_batches(
 
 
 def fetch_numbered(connection: Connection, statement: Numbered, values: Values) -> list[TupleRow]:
-    """All rows of a statement that every search runs: prepared, and in binary both ways.
+    """Return all rows of a statement that every search runs: prepared, and in binary both ways.
 
-    Takes numpy arrays, and gives columns that are arrays of numbers as such (see `wire`).
+    Takes numpy arrays, and returns columns that are arrays of numbers as numpy arrays (see `wire`).
     """
     return _run_numbered(connection, statement, values).fetchall()
 
@@ -194,9 +196,10 @@ def fetch_numbered(connection: Connection, statement: Numbered, values: Values) 
 def fetch_each_numbered(
     connection: Connection, runs: Sequence[tuple[Numbered, Values]], seconds: float
 ) -> list[list[TupleRow]]:
-    """As `fetch_numbered`, of several searches' statements in one round trip, in their order.
+    """Return the rows of several searches' statements, sent in one round trip, in their order.
 
-    None may take longer than so many seconds, if it isn't 0; raises RecallTimeoutError.
+    They are run as `fetch_numbered` runs one. A limit of `seconds` (0: none) holds for each; beyond
+    it this raises RecallTimeoutError.
     """
     with limit_recall(connection, seconds):
         cursors = [_run_numbered(connection, statement, values) for statement, values in runs]
@@ -204,7 +207,7 @@ def fetch_each_numbered(
 
 
 def execute_numbered(connection: Connection, statement: Numbered, values: Values) -> int:
-    """As `fetch_numbered`, of a statement that gives no rows; returns how many it wrote."""
+    """Run a statement as `fetch_numbered` does that returns no rows; return how many it wrote."""
     return _run_numbered(connection, statement, values).rowcount
 
 

@@ -1,4 +1,4 @@
-"""Finds out as whom statements run, and whether policies then keep tenants apart."""
+"""Row-level security: the role that statements run as, and whether policies keep tenants apart."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ REMEDY = "run 'memsense init --roles', or connect as memsense_app"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """Who runs statements; `bypasses` says that no policy holds for them."""
+    """The user who runs statements; `bypasses` is true if no policy holds for them."""
 
     name: str
     bypasses: bool
@@ -24,10 +24,10 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """As whom a user's statements run, and how these reach the GIN indexes.
+    """The role that a user's statements run as, and their way to the GIN indexes.
 
-    `role`: memsense_app, where the user may take it; None where there is no such role, or the user
-    is the one. `lookups`: beneath the policies, functions alone reach them (`sql/lookups.sql`).
+    `role` is memsense_app if the user may take it; None if there is no such role, or the user is
+    that role. `lookups`: under the policies only functions reach the indexes (`sql/lookups.sql`).
     """
 
     role: str | None
@@ -35,7 +35,7 @@ class Standing:
 
 
 def find_standing(connection: Connection) -> Standing:
-    """The standing of the connection's user, the same for all its connections."""
+    """Return the standing of the connection's user, the same for all its connections."""
     return fetch_one(connection, "find_standing", file=FILE, of=Standing)
 
 
@@ -43,31 +43,34 @@ def find_standing(connection: Connection) -> Standing:
 def as_searching(
     connection: TenantConnection, tenant_id: int, standing: Standing
 ) -> Generator[None]:
-    """A transaction whose statements run as a search of that tenant's does."""
-    given = connection.session
+    """Open a transaction whose statements run as a search of that tenant does."""
+    original = connection.session
     connection.session = replace(
-        given, tenant_id=tenant_id, role=standing.role, lookups=standing.lookups
+        original, tenant_id=tenant_id, role=standing.role, lookups=standing.lookups
     )
     try:
         with begun(connection, plans=GENERIC):
             yield
     finally:
-        connection.session = given
+        connection.session = original
 
 
 def fetch_user(connection: Connection) -> User:
-    """The user as whom the connection's statements run now."""
+    """Return the user that the connection's statements run as now."""
     return fetch_one(connection, "fetch_user", file=FILE, of=User)
 
 
 def list_unguarded(connection: Connection, role: str | None) -> Sequence[str]:
-    """The tables with a tenant whose policies are missing, or exempt who runs statements as their
-    owner; without a `role`, the connection's user does."""
+    """Return the tables with a tenant column that no policy guards for this role.
+
+    The policies are missing, or exempt the table's owner. Without a `role`, the connection's user
+    counts.
+    """
     return fetch_values(connection, "list_unguarded", {"role": role}, FILE)
 
 
 def list_leaky(connection: Connection) -> Sequence[str]:
-    """The functions for which no index serves a search that policies hold for."""
+    """Return the functions whose indexes can't serve a search under policies."""
     return fetch_values(connection, "list_leaky", file=FILE)
 
 
@@ -76,11 +79,11 @@ def require_policies(connection: Connection, role: str | None) -> None:
     user = fetch_user(connection)
     if role is None and user.bypasses:
         raise ConfigurationError(
-            f"row-level security does not hold for the user {user.name}, and"
-            f" MEMSENSE_REQUIRE_POLICIES asks for it; {REMEDY}"
+            f"row-level security does not hold for the user {user.name}, but"
+            f" MEMSENSE_REQUIRE_POLICIES is set; {REMEDY}"
         )
-    if bare := list_unguarded(connection, role):
+    if tables := list_unguarded(connection, role):
         raise ConfigurationError(
-            f"row-level security does not hold for {role or user.name} on {', '.join(bare)}, and"
-            f" MEMSENSE_REQUIRE_POLICIES asks for it; {REMEDY}"
+            f"row-level security does not hold for {role or user.name} on {', '.join(tables)}, but"
+            f" MEMSENSE_REQUIRE_POLICIES is set; {REMEDY}"
         )

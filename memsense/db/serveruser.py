@@ -1,6 +1,6 @@
-"""What root arranges for the system user that runs the embedded server: PostgreSQL refuses root.
+"""Preparations by root for the system user that runs the embedded server: PostgreSQL refuses root.
 
-That user alone gets a way in; no directory that somebody made is opened to all.
+Only that user is let in; no existing directory is opened to all.
 """
 
 import os
@@ -27,7 +27,7 @@ _COPIES = "postgresql-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerUser:
-    """The user, and the group that it has to itself or shares with others."""
+    """A system user and its group, which it has to itself or shares with others."""
 
     name: str
     uid: int
@@ -36,7 +36,7 @@ class ServerUser:
 
 
 def find_user(name: str) -> ServerUser:
-    """The system user of that name."""
+    """Return the system user of that name."""
     import grp  # on Windows there is neither, nor a root
     import pwd
 
@@ -46,8 +46,8 @@ def find_user(name: str) -> ServerUser:
 
 
 def run_as(user: ServerUser, command: Sequence[str], output: IO[bytes]) -> int:
-    """Run the command as the user, with none of root's groups; the exit code."""
-    done = subprocess.run(  # noqa: S603
+    """Run the command as the user, with none of root's groups; return the exit code."""
+    process = subprocess.run(  # noqa: S603
         command,
         stdout=output,
         stderr=output,
@@ -57,11 +57,11 @@ def run_as(user: ServerUser, command: Sequence[str], output: IO[bytes]) -> int:
         group=user.gid,
         extra_groups=[],
     )
-    return done.returncode
+    return process.returncode
 
 
 def make_directory(path: Path) -> None:
-    """Create the directory and what is missing above it, for the server's user to pass through."""
+    """Create the directory and its missing parents so that the server's user can pass through."""
     for directory in [*reversed(path.parents), path]:
         if not directory.exists():
             with suppress(FileExistsError):  # another process was quicker
@@ -70,23 +70,32 @@ def make_directory(path: Path) -> None:
 
 
 def admit(data_dir: Path, user: ServerUser) -> None:
-    """See to it that the user reaches the data directory.
+    """Make sure that the user reaches the data directory.
 
-    Of one that is closed to all but root it becomes the group. Raises ConnectionFailedError with
-    the remedies where the user can't pass through that, or through a directory above it.
+    Raises ConnectionFailedError with the remedies if the user can't pass through it, or through a
+    directory above it.
     """
-    found = data_dir.stat()
-    if found.st_uid == 0 and not found.st_mode & _OTHERS and user.has_own_group:
+    entry = data_dir.stat()
+    # A directory that is closed to all but root gets the user's group, and opens to nobody else.
+    if entry.st_uid == 0 and not entry.st_mode & _OTHERS and user.has_own_group:
         os.chown(data_dir, -1, user.gid)
-        data_dir.chmod(found.st_mode & 0o7777 | _PASS_GROUP)
+        data_dir.chmod(entry.st_mode & 0o7777 | _PASS_GROUP)
     if closed := _find_closed(data_dir, user):
-        raise ConnectionFailedError(_explain(data_dir, closed, user))
+        source, target = shlex.quote(str(data_dir)), ROOT_DATA_DIR
+        move = f"set MEMSENSE_DATA_DIR to a directory that it can reach, such as {target}"
+        if (data_dir / "cluster").exists():
+            move = f"move the store (mv {source} {target}) and set MEMSENSE_DATA_DIR={target}"
+        raise ConnectionFailedError(
+            f"run by root, the embedded server runs as the system user {user.name}, which can't"
+            f" pass through {closed} to {data_dir}; {move}, or let that user through: setfacl -m"
+            f" u:{user.name}:x {shlex.quote(str(closed))}"
+        )
 
 
 def find_programs(programs: Path, data_dir: Path, user: ServerUser) -> Path:
-    """The folder of PostgreSQL's programs, or that of a copy if the user can't run these.
+    """Return the folder of PostgreSQL's programs, or that of a copy if the user can't run these.
 
-    The copy is in the data directory: root's Python may stand in root's closed home.
+    The copy is in the data directory: root's Python may be in root's closed home.
     """
     if _find_closed(programs / "postgres", user) is None:
         return programs
@@ -98,36 +107,27 @@ def find_programs(programs: Path, data_dir: Path, user: ServerUser) -> Path:
 
 
 def forget_copies(data_dir: Path, programs: Path) -> None:
-    """Remove what `find_programs` copied of other versions."""
+    """Remove the copies that `find_programs` made of other versions."""
     for copy in data_dir.glob(f"{_COPIES}*"):
         if copy not in programs.parents:
             shutil.rmtree(copy)
 
 
 def _find_closed(path: Path, user: ServerUser) -> Path | None:
-    """The first directory on the way, or the path itself, that the user can't enter or execute."""
+    """Return the first directory on the way, or the path itself, that the user can't enter or
+    execute.
+    """
     way = [*reversed(path.parents), path]
     with tempfile.TemporaryFile() as output:
         run_as(user, ["/bin/sh", "-c", _FIRST_CLOSED, "sh", *map(str, way)], output)
         output.seek(0)
-        said = output.read()
-    return Path(os.fsdecode(said)) if said else None
-
-
-def _explain(data_dir: Path, closed: Path, user: ServerUser) -> str:
-    source, target = shlex.quote(str(data_dir)), ROOT_DATA_DIR
-    move = f"set MEMSENSE_DATA_DIR to a directory that it can reach, such as {target}"
-    if (data_dir / "cluster").exists():
-        move = f"move the store (mv {source} {target}) and set MEMSENSE_DATA_DIR={target}"
-    return (
-        f"run by root, the embedded server runs as the system user {user.name}, which can't pass"
-        f" through {closed} to {data_dir}; {move}, or let that user through: setfacl -m"
-        f" u:{user.name}:x {shlex.quote(str(closed))}"
-    )
+        closed = output.read()
+    return Path(os.fsdecode(closed)) if closed else None
 
 
 def _copy_programs(installed: Path, packages: Path, copy: Path) -> None:
-    """Copy PostgreSQL, and the libraries that it finds by the way from the one to the other."""
+    """Copy PostgreSQL's programs and libraries, at the same paths relative to each other."""
+    # Copied aside and then renamed, so that nobody runs half a copy.
     draft = copy.with_name("postgresql.new")
     if draft.exists():
         shutil.rmtree(draft)

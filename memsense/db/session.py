@@ -1,7 +1,7 @@
-"""What the server is told ahead of a statement: as whom it runs, whose rows it sees, how to plan.
+"""The session of a statement: its role, its tenant and its planner mode, sent ahead of it.
 
-It holds until the end of the transaction, and travels in the same round trip: a connection that a
-pooler lends to others keeps nothing of it.
+The session lasts until the end of the transaction and is sent in the same round trip, so a
+connection that a pooler lends to others keeps nothing of it.
 """
 
 import time
@@ -23,15 +23,16 @@ from memsense.errors import RecallTimeoutError
 FILE = "session.sql"
 
 GENERIC = "force_generic_plan"
-"""How a search is planned: once, not for its values."""
+"""The planner mode of a search: planned once, not anew for each search's values."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """Whose statements a connection runs; `tenant_id` is None until the tenant is stored.
+    """Role, tenant and look-ups of a connection's statements.
 
-    With a `role`, they run as it: what the user of the connection may do besides is not theirs.
-    With `lookups`, they ask the GIN indexes through the functions of `sql/lookups.sql`.
+    `tenant_id` is None until the tenant is stored. With a `role`, statements have its rights and no
+    others that the connection's user may have. With `lookups`, they reach the GIN indexes through
+    the functions of `sql/lookups.sql`.
     """
 
     tenant: str | None = None
@@ -40,7 +41,7 @@ class Session:
     lookups: bool = False
 
     def announcement(self, *, plans: str | None, seconds: float) -> dict[str, Any]:
-        """The values of the statement `announce`."""
+        """Return the parameters of the statement `announce`."""
         return {
             "tenant": self.tenant or "",
             "tenant_id": "" if self.tenant_id is None else str(self.tenant_id),
@@ -51,26 +52,26 @@ class Session:
 
 
 class TenantConnection(psycopg.Connection[TupleRow]):
-    """A connection of a pool's: it announces its session, and knows since when nobody uses it."""
+    """A connection of a pool, with its session and the time of its last use."""
 
     session: Session = Session()
     idle_since: float = 0.0
 
 
 def uses_lookups(connection: psycopg.Connection[Any]) -> bool:
-    """Whether statements over the connection ask the GIN indexes through functions.
+    """Return whether statements over the connection reach the GIN indexes through functions.
 
-    Not those over a connection of a caller's own: they find the same by reading more.
+    Over a caller's own connection they don't: they find the same rows by reading more.
     """
     return isinstance(connection, TenantConnection) and connection.session.lookups
 
 
 @contextmanager
 def announced(connection: psycopg.Connection[Any], seconds: float = 0.0) -> Generator[None]:
-    """Let a statement inside run as its connection's session says, in one round trip.
+    """Run one statement inside with the connection's session, in one round trip.
 
-    Within a transaction, which has said it when it began, and on connections that are no pool's,
-    this does nothing but limit the statement's time, if `seconds` are given.
+    Within a transaction, which announced its session when it began, and on connections of no pool,
+    it does nothing but limit the statement's time, if `seconds` are given.
     """
     session = getattr(connection, "session", None)
     if session is None and seconds:
@@ -86,7 +87,7 @@ def announced(connection: psycopg.Connection[Any], seconds: float = 0.0) -> Gene
 
 @contextmanager
 def begun(connection: TenantConnection, *, plans: str | None = None) -> Generator[None]:
-    """A transaction that has said whose it is in the round trip of its BEGIN.
+    """Open a transaction and announce the session in the round trip of its BEGIN.
 
     `plans` is as in `announce`.
     """
@@ -109,12 +110,10 @@ def one_round_trip(connection: psycopg.Connection[Any]) -> Generator[None]:
 
 
 class _Pipeline(psycopg.Pipeline):
-    """A pipeline whose last message is its Sync.
+    """A pipeline whose last message is its Sync."""
 
-    psycopg's own sends a Flush after it. Where a pooler has taken the server's connection back in
-    between, it lends the client one more for the Flush, which nothing answers, and so never ends.
-    """
-
+    # psycopg's own sends a Flush after it. Where a pooler has taken the server's connection back in
+    # between, it lends the client one more for the Flush, which nothing answers, and so never ends.
     def _exit_gen(self) -> PQGen[None]:
         try:
             self._enqueue_sync()
@@ -132,8 +131,8 @@ def announce(
 ) -> None:
     """Announce a session to a transaction that has begun, or begins within a pipeline.
 
-    `plans` is how what follows is planned: `GENERIC` for a search, None for the server's way.
-    With `seconds`, no statement may take longer.
+    `plans` is the planner mode: `GENERIC` for a search, None for the server's own choice. With
+    `seconds`, no statement may take longer.
     """
     statement = queries.numbered_query("announce", FILE)
     arguments = statement.arguments(session.announcement(plans=plans, seconds=seconds))
@@ -142,9 +141,9 @@ def announce(
 
 @contextmanager
 def limit_recall(connection: psycopg.Connection[Any], seconds: float) -> Generator[None]:
-    """Let a statement inside take so long, then raise RecallTimeoutError; 0 sets no limit.
+    """Limit the time of a statement inside; raise RecallTimeoutError beyond it. 0 means no limit.
 
-    A connection in autocommit keeps nothing of it.
+    The limit does not stay on a connection in autocommit mode.
     """
     started = time.monotonic()
     try:
@@ -152,7 +151,7 @@ def limit_recall(connection: psycopg.Connection[Any], seconds: float) -> Generat
             yield
     except pg.QueryCanceled as error:
         if not seconds or time.monotonic() - started < seconds:
-            raise  # by somebody else, or a stricter limit
+            raise  # cancelled by others, or by a stricter limit of the server
         raise RecallTimeoutError(
             f"recall took longer than {seconds:g} seconds; raise MEMSENSE_RECALL_TIMEOUT,"
             " or ask with filters or a shorter question"

@@ -1,4 +1,4 @@
-"""PostgreSQL's binary form of numpy arrays, vectors and jsonb, written and read all at once."""
+"""PostgreSQL's binary format of numpy arrays, vectors and jsonb, written and read all at once."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ from psycopg.pq import Format
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """How PostgreSQL knows an array's element type, and the layout of one element."""
+    """An array's element type: PostgreSQL's ids for it, and the layout of one element."""
 
     type_oid: int
     array_oid: int
@@ -44,10 +44,10 @@ _VECTOR_HEADER = 4
 
 
 def register_types(cursor: RawCursor[Any]) -> None:
-    """Make the cursor write numpy arrays, and read arrays of numbers as such; quicker jsonb too.
+    """Make the cursor write numpy arrays, read arrays of numbers as such, and read jsonb faster.
 
-    What it reads are arrays of integer, bigint and double precision, in binary results: of one
-    dimension, not empty and without nulls.
+    It reads arrays of integer, bigint and double precision in binary results: of one dimension, not
+    empty and without nulls.
     """
     adapters = cursor.adapters
     adapters.register_dumper(np.ndarray, _ArrayDumper)
@@ -57,24 +57,26 @@ def register_types(cursor: RawCursor[Any]) -> None:
 
 
 class _ArrayDumper(Dumper):
-    """Writes a numpy array of any shape as a PostgreSQL array, all of it at once."""
+    """Dumper of a numpy array of any shape as a PostgreSQL array, all of it at once."""
 
     format = Format.BINARY
 
     def get_key(self, obj: NDArray[Any], format: PyFormat) -> DumperKey:  # noqa: A002 (psycopg's name)
-        """A dumper for each element type."""
+        """Return the key of a dumper for this element type."""
         del format
         return (self.cls, obj.dtype.type)
 
     def upgrade(self, obj: NDArray[Any], format: PyFormat) -> "_ArrayDumper":  # noqa: A002
-        """The dumper for this element type."""
+        """Return the dumper for this element type."""
         del format
         dumper = type(self)(self.cls)
         dumper.oid = _ELEMENTS[obj.dtype.type].array_oid
         return dumper
 
     def dump(self, obj: NDArray[Any]) -> bytes:
-        """Dimensions, null flag, element type, each length and lower bound; then the elements."""
+        """Return dimensions, null flag, element type, each length and lower bound; then the
+        elements.
+        """
         element = _ELEMENTS[obj.dtype.type]
         lengths = obj.shape if obj.size else ()
         body = np.empty(obj.size, dtype=element.layout)
@@ -86,20 +88,22 @@ class _ArrayDumper(Dumper):
 
 
 class _ArrayLoader(Loader):
-    """Reads a one-dimensional array without nulls as a numpy array, all of it at once."""
+    """Loader of a one-dimensional array without nulls as a numpy array, all of it at once."""
 
     format = Format.BINARY
 
     def load(self, data: Buffer) -> NDArray[Any]:
-        """Dimensions, null flag, element type, length, lower bound; then each length and value."""
-        found = bytes(data)
-        layout = _BY_OID[int.from_bytes(found[8:12], "big")].layout
-        values = np.frombuffer(found, dtype=layout, offset=_ARRAY_HEADER)["value"]
+        """Read dimensions, null flag, element type, length, lower bound; then each length and
+        value.
+        """
+        sent = bytes(data)
+        layout = _BY_OID[int.from_bytes(sent[8:12], "big")].layout
+        values = np.frombuffer(sent, dtype=layout, offset=_ARRAY_HEADER)["value"]
         return values.astype(values.dtype.newbyteorder("="))
 
 
-def read_joined_arrays(found: bytes, kind: type, lengths: Sequence[int]) -> NDArray[Any]:
-    """The values of arrays in binary, one array after another, each with its header.
+def read_joined_arrays(data: bytes, kind: type, lengths: Sequence[int]) -> NDArray[Any]:
+    """Return the values of arrays in binary, one array after another, each with its header.
 
     `kind` is numpy's type of an element, `lengths` are the arrays' own, none of them 0.
     """
@@ -108,19 +112,21 @@ def read_joined_arrays(found: bytes, kind: type, lengths: Sequence[int]) -> NDAr
     start = 0
     for length in lengths:
         start += _ARRAY_HEADER
-        arrays.append(np.frombuffer(found, dtype=layout, count=length, offset=start)["value"])
+        arrays.append(np.frombuffer(data, dtype=layout, count=length, offset=start)["value"])
         start += length * layout.itemsize
     joined = np.concatenate(arrays)
     return joined.astype(joined.dtype.newbyteorder("="))
 
 
 def as_number_array(numbers: Sequence[int]) -> str:
-    """Whole numbers as the text of a PostgreSQL array, for a parameter that is cast to one."""
+    """Return whole numbers as the text of a PostgreSQL array, for a parameter that is cast to
+    one.
+    """
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def as_text_array(texts: Sequence[str]) -> str:
-    """As `as_number_array`, of texts: a fifth of the time that psycopg takes for a list of them."""
+    """Return texts as the text of a PostgreSQL array, in a fifth of psycopg's time for a list."""
     if not texts:
         return "{}"
     escaped = [text.replace("\\", "\\\\").replace('"', '\\"') for text in texts]
@@ -128,17 +134,17 @@ def as_text_array(texts: Sequence[str]) -> str:
 
 
 def as_halfvec(vector: NDArray[np.floating[Any]]) -> HalfVector:
-    """The vector as pgvector's type of two bytes a component."""
+    """Return the vector as pgvector's type of two bytes a component."""
     return HalfVector(vector.astype(np.float16, copy=False))
 
 
-def read_joined_halfvecs(found: bytes) -> NDArray[np.float32]:
-    """The vectors as rows, (n, d) float32, from halfvecs in binary, one after another.
+def read_joined_halfvecs(data: bytes) -> NDArray[np.float32]:
+    """Return vectors as rows, (n, d) float32, from halfvecs in binary, one after another.
 
-    Two bytes each: the dimension and a zero; then the components, big-endian.
+    Each has two bytes of dimension and two of zero, then the components, big-endian.
     """
-    width = int.from_bytes(found[:2], "big")
-    raw = np.frombuffer(found, dtype=np.uint8).reshape(-1, _VECTOR_HEADER + 2 * width)
+    width = int.from_bytes(data[:2], "big")
+    raw = np.frombuffer(data, dtype=np.uint8).reshape(-1, _VECTOR_HEADER + 2 * width)
     return np.ascontiguousarray(raw[:, _VECTOR_HEADER:]).view(">f2").astype(np.float32)
 
 
@@ -147,12 +153,12 @@ _EMPTY: Mapping[bytes, Callable[[], Any]] = MappingProxyType({b"\x01[]": list, b
 
 
 class _JsonLoader(Loader):
-    """As json.loads, quicker for what most chunks have: no metadata and no facets."""
+    """Loader of jsonb, faster than json.loads for most chunks: no metadata and no facets."""
 
     format = Format.BINARY
 
     def load(self, data: Buffer) -> Any:
-        """A version number of one byte, then the text."""
-        found = bytes(data)
-        made = _EMPTY.get(found)
-        return made() if made else json.loads(found[1:])
+        """Read a version number of one byte, then the text."""
+        sent = bytes(data)
+        make_empty = _EMPTY.get(sent)
+        return make_empty() if make_empty else json.loads(sent[1:])

@@ -568,7 +568,7 @@ def test_indexing_by_somebody_who_may_not_is_left_with_the_reason(
     with MemSense.open(settings=settings, embedder=HashingEmbedder()) as memory:
         assert memory.jobs.run().failed == 1
         [job] = memory.jobs.list(kind="index")
-        assert "as their owner alone" in (job.last_error or "")
+        assert "only the owner of a table" in (job.last_error or "")
         assert memory.search("tea", user_id="ada")
     settings = Settings(database_url=database_url, index_threshold=1, auto_index=True)
     owner = open_memory(settings=settings)
