@@ -1,1 +1,1 @@
-"""Finds what is wrong with a database, and mends what a recount can mend."""
+"""The examination of a database: `memsense doctor`, and the page's health view."""

@@ -1,8 +1,11 @@
-"""Examines a database's schema, and all that needs it."""
+"""The examination of a database's schema and of everything that is stored in it."""
 
 from collections.abc import Iterator
 
+from memsense.config import Settings
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
+from memsense.db.rows import Named, fetch_all
 from memsense.doctor.contents import (
     examine_drift,
     examine_jobs,
@@ -13,13 +16,14 @@ from memsense.doctor.contents import (
     examine_traces,
     examine_vectors,
 )
-from memsense.doctor.findings import Expected, Finding
+from memsense.doctor.findings import FILE, Expected, Finding, Report, make_report
 from memsense.doctor.indexes import examine_indexes, examine_large
 from memsense.doctor.sizes import examine_analysis, examine_sizes
+from memsense.embed import Embedder
 
 
 def describe_revision(current: str | None, head: str) -> Finding:
-    """What the schema's revision says; an error unless it is this version's."""
+    """Return the finding on the schema's revision: an error unless it is this version's."""
     if current == head:
         return Finding(check="schema", severity="info", text=f"the schema is at revision {head}")
     if current is None:
@@ -33,7 +37,7 @@ def describe_revision(current: str | None, head: str) -> Finding:
 
 
 def examine_store(connection: Connection, expected: Expected) -> Iterator[Finding]:
-    """Everything that needs the schema at this version's revision; reads only."""
+    """Examine everything that needs the schema at this version's revision; only reads."""
     yield from examine_sizes(connection)
     yield from examine_analysis(connection)
     yield from examine_indexes(connection)
@@ -46,3 +50,17 @@ def examine_store(connection: Connection, expected: Expected) -> Iterator[Findin
     yield from examine_languages(connection)
     yield from examine_models(connection, expected)
     yield from examine_traces(connection, expected)
+
+
+def examine_tenant(pool: Pool, settings: Settings, embedder: Embedder) -> Report:
+    """Return the findings on the tenant of the pool, without those on the server and its plans.
+
+    It sees what the policies let the tenant see.
+    """
+    expected = Expected.of(settings, embedder)
+    return make_report(run_read(pool, lambda it: list(examine_store(it, expected))))
+
+
+def list_sizes(pool: Pool) -> list[Named]:
+    """Return the largest tables and indexes of the whole database: `name`, `kind`, `bytes`."""
+    return run_read(pool, lambda it: fetch_all(it, "list_sizes", file=FILE, of=Named))

@@ -1,4 +1,4 @@
-"""Examines a database as `memsense doctor` does, whatever state it is in."""
+"""The examination of a database in whatever state it is, as `memsense doctor` runs it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,6 @@ from memsense.db import (
     run_read,
     run_transaction,
 )
-from memsense.db.connection import Connection
 from memsense.db.queries import as_sql
 from memsense.db.rows import fetch_value
 from memsense.db.security import Standing, as_searching, find_standing
@@ -23,9 +22,7 @@ from memsense.doctor import repairs
 from memsense.doctor.checks import describe_revision, examine_store
 from memsense.doctor.findings import Expected, Finding, Report, make_report
 from memsense.doctor.plan import are_words_indexed, examine_plan, find_largest_scope
-from memsense.doctor.pooler import examine_pooler
-from memsense.doctor.security import examine_security
-from memsense.doctor.server import examine_server
+from memsense.doctor.server import examine_pooler, examine_security, examine_server
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, Profile
@@ -44,27 +41,22 @@ def check_up(
     embedder: Embedder | None = None,
     repair: bool = False,
 ) -> Report:
-    """The findings on the database at `url`; with `repair`, after mending what can be mended.
+    """Return the findings on the database at `url`; with `repair`, after repairing what can be.
 
-    Without a `profile` or an `embedder`, those of the settings. Raises ConnectionFailedError
-    if there is no connection to be had.
+    Without a `profile` or an `embedder`, those of the settings are used. Raises
+    ConnectionFailedError if no connection can be made.
     """
-    chosen = embedder or open_named_embedder(settings)
-    return make_report(list(_examine(url, settings, profile, chosen, repair=repair)))
-
-
-def _examine(
-    url: str, settings: Settings, profile: Profile | None, embedder: Embedder, *, repair: bool
-) -> Iterator[Finding]:
+    own_embedder = embedder or open_named_embedder(settings)
+    findings: list[Finding] = []
     with connect(url) as connection, database_errors():
-        yield from examine_server(connection)
-        yield from examine_pooler(connection, prepares=settings.prepared_statements)
+        findings += examine_server(connection)
+        findings += examine_pooler(connection, prepares=settings.prepared_statements)
         state = migrate.read_state(connection)
-        yield describe_revision(state.current, state.head)
+        findings.append(describe_revision(state.current, state.head))
         if not state.is_current:
-            return
+            return make_report(findings)
         standing = find_standing(connection)
-        yield from examine_security(connection, standing)
+        findings += examine_security(connection, standing)
     with open_pool(
         url,
         min_size=1,
@@ -73,7 +65,10 @@ def _examine(
         tenant=settings.tenant,
         prepares=False,
     ) as pool:
-        yield from _examine_contents(pool, standing, settings, profile, embedder, repair=repair)
+        findings += _examine_contents(
+            pool, standing, settings, profile, own_embedder, repair=repair
+        )
+    return make_report(findings)
 
 
 def _examine_contents(
@@ -85,6 +80,8 @@ def _examine_contents(
     *,
     repair: bool,
 ) -> Iterator[Finding]:
+    """Examine what is stored, and how the server runs a search of it."""
+    # Before anything is counted, so that the report shows what is left to do.
     if repair:
         yield from run_transaction(pool, repairs.repair)
     expected = Expected.of(settings, embedder)
@@ -95,37 +92,35 @@ def _examine_contents(
     def examine(connection: TenantConnection) -> list[Finding]:
         findings = [*examine_store(connection, expected)]
         try:
-            ranking = profile or _find_tuned(connection, settings)
+            # The profile in force in the namespace that the settings name, if there is one yet.
+            ranking = profile
+            tenant_id = store.find_tenant(connection, settings.tenant)
+            if ranking is None and tenant_id is not None:
+                namespace = store.find_namespace(connection, tenant_id, settings.namespace)
+                if namespace is not None:
+                    ranking = tuned_profile(namespace, settings.profile)
+            ranking = ranking or default_profile(None, settings.profile)
         except ConfigurationError as error:
-            unranked = Finding(
+            no_profile = Finding(
                 check="settings",
                 severity="error",
                 text=f"no search can be ranked: {error}",
                 remedy="run 'memsense settings reset NAME', or unset MEMSENSE_PROFILE",
             )
-            return [*findings, unranked]
+            return [*findings, no_profile]
         return [*findings, *_examine_recall(connection, ranking, standing)]
 
     yield from run_read(pool, examine)
 
 
-def _find_tuned(connection: Connection, settings: Settings) -> Profile:
-    """The profile in force in the namespace that the settings name."""
-    tenant_id = store.find_tenant(connection, settings.tenant)
-    if tenant_id is not None:
-        namespace = store.find_namespace(connection, tenant_id, settings.namespace)
-        if namespace is not None:
-            return tuned_profile(namespace, settings.profile)
-    return default_profile(None, settings.profile)
-
-
 def _examine_recall(
     connection: TenantConnection, profile: Profile, standing: Standing
 ) -> Iterator[Finding]:
-    """How the server runs the recall query over its largest memory, as whom searches run."""
+    """Run the recall query over the largest memory, as searches run it, and examine its plan."""
     scope = find_largest_scope(connection)
     if scope is None:
         return
+    # A stored text and its own vector serve as the question: every route then has work to do.
     request = RecallRequest(
         tenant_id=scope["tenant_id"],
         namespace=scope["namespace"],
@@ -143,6 +138,7 @@ def _examine_recall(
     )
     shape = shape_of(request, lookups=standing.lookups)
     explain = as_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall_text(shape)}")
+    # As whom searches run: under policies the plan may be another one.
     with as_searching(connection, scope["tenant_id"], standing):
         plan = fetch_value(connection, explain, query_values(request))
         indexed = are_words_indexed(connection) if standing.lookups else None

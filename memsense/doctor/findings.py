@@ -1,4 +1,4 @@
-"""What an examination finds, its report, and what it knows beforehand."""
+"""Findings of an examination, their report, and the expectations that they are compared with."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,7 +8,7 @@ from memsense.config import Settings
 from memsense.embed import Embedder, find_token_embedder
 
 FILE = "doctor.sql"
-"""Where the statements of an examination stand."""
+"""The file of the examination's statements."""
 
 Severity = Literal["info", "warning", "error"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
@@ -16,7 +16,7 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that the examination found: what, how bad, and what to do about it."""
+    """One result of an examination: the check, its severity, a text, and a remedy."""
 
     check: str
     severity: Severity
@@ -26,27 +26,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All findings, the worst first."""
+    """All findings, the most severe first."""
 
     findings: Sequence[Finding]
 
     @property
     def severity(self) -> Severity:
-        """The worst severity found; info on a healthy database."""
+        """The highest severity of all findings; info for a healthy database."""
         worst = max((SEVERITIES.index(item.severity) for item in self.findings), default=0)
         return SEVERITIES[worst]
 
     @property
     def exit_code(self) -> int:
-        """0 on a healthy database, 1 with warnings, 2 with errors."""
+        """0 for a healthy database, 1 with warnings, 2 with errors."""
         return SEVERITIES.index(self.severity)
 
     def problems(self) -> list[Finding]:
-        """The findings that call for something to be done."""
+        """Return the findings that need action."""
         return [item for item in self.findings if item.severity != "info"]
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         return {
             "severity": self.severity,
             "findings": [asdict(finding) for finding in self.findings],
@@ -54,16 +54,16 @@ class Report:
 
 
 def make_report(findings: Sequence[Finding]) -> Report:
-    """A report of the findings, the worst first."""
+    """Return a report of the findings, the most severe first."""
     ordered = sorted(findings, key=lambda item: -SEVERITIES.index(item.severity))
     return Report(findings=ordered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """What the examiner knows beforehand of the namespace that is in use.
+    """The expected properties of the namespace in use.
 
-    `tokens`: whether what is stored is to have token vectors.
+    `tokens` is true if stored exchanges should have token vectors.
     """
 
     tenant: str
@@ -76,7 +76,7 @@ class Expected:
 
     @classmethod
     def of(cls, settings: Settings, embedder: Embedder) -> Self:
-        """What these settings and this embedder let expect."""
+        """Return what these settings and this embedder imply."""
         return cls(
             tenant=settings.tenant,
             namespace=settings.namespace,

@@ -1,7 +1,6 @@
-"""Examines the indexes that searches and writes rely on."""
+"""The examination of the indexes that searches and writes rely on."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_all, fetch_one, fetch_values
@@ -69,20 +68,20 @@ INDEXES: Mapping[str, str] = {
 """The indexes that searches and writes rely on, and their tables."""
 
 NODE_BYTES = 714
-"""What a node of an HNSW graph takes besides its vector while it is built."""
+"""Bytes of a node of an HNSW graph while it is built, without its vector."""
 
 VECTOR_TABLES = [
     name.removesuffix("_pkey")
     for name in INDEXES
     if name.startswith("embeddings_") and name.endswith("_pkey")
 ]
-"""Where a large memory has HNSW indexes of its own."""
+"""The tables on which a large memory has HNSW indexes of its own."""
 
 
 def examine_indexes(connection: Connection) -> Iterator[Finding]:
-    """Indexes that are missing or invalid."""
+    """Examine indexes: missing and invalid ones, and those that an indexed memory lacks."""
     indexes = fetch_all(connection, "list_indexes", file=FILE, of=Named)
-    names = {found["index_name"] for found in indexes}
+    names = {index["index_name"] for index in indexes}
     for name, table in INDEXES.items():
         if name not in names:
             yield Finding(
@@ -91,24 +90,26 @@ def examine_indexes(connection: Connection) -> Iterator[Finding]:
                 text=f"index {name} of memsense.{table} is missing",
                 remedy="create it as alembic/versions defines it",
             )
-    for found in indexes:
-        if not found["is_usable"]:
+    for index in indexes:
+        if not index["is_usable"]:
             yield Finding(
                 check="indexes",
                 severity="error",
-                text=f"index {found['index_name']} of memsense.{found['table_name']} is invalid",
-                remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{found['index_name']}'",
+                text=f"index {index['index_name']} of memsense.{index['table_name']} is invalid",
+                remedy=f"run 'REINDEX INDEX CONCURRENTLY memsense.{index['index_name']}'",
             )
-    yield from _examine_indexed(connection, indexes)
-
-
-def _examine_indexed(
-    connection: Connection, indexes: Sequence[Mapping[str, Any]]
-) -> Iterator[Finding]:
-    usable = [found for found in indexes if found["method"] == "hnsw" and found["is_usable"]]
+    usable = [index for index in indexes if index["method"] == "hnsw" and index["is_usable"]]
     for scope in fetch_all(connection, "list_indexed", file=FILE, of=Named):
-        served = {found["table_name"] for found in usable if _covers(found["predicate"], scope)}
-        missing = [table for table in VECTOR_TABLES if table not in served]
+        of_scope = f"(scope_id = {scope['scope_id']})"
+        of_model = f"(model_id = {scope['model_id']})"
+        # Indexes of before models could be changed name no model: they hold the vectors of any.
+        indexed_tables = {
+            index["table_name"]
+            for index in usable
+            if of_scope in index["predicate"]
+            and ("model_id" not in index["predicate"] or of_model in index["predicate"])
+        }
+        missing = [table for table in VECTOR_TABLES if table not in indexed_tables]
         if missing:
             yield Finding(
                 check="indexes",
@@ -119,51 +120,28 @@ def _examine_indexed(
             )
 
 
-def _covers(predicate: str, scope: Mapping[str, Any]) -> bool:
-    """Whether an index holds the scope's vectors: those of its model, or of any."""
-    of_model = "model_id" not in predicate or f"(model_id = {scope['model_id']})" in predicate
-    return of_model and f"(scope_id = {scope['scope_id']})" in predicate
-
-
 def examine_large(connection: Connection, expected: Expected) -> Iterator[Finding]:
-    """Large memories without indexes of their own, or whose indexes make writes wait."""
+    """Examine large memories: those without indexes of their own, or whose indexes slow writes
+    down.
+    """
     values = {"threshold": expected.index_threshold}
-    memory: int = fetch_one(connection, "fetch_settings", file=FILE, of=Named)[
-        "maintenance_work_mem"
-    ]
+    settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
+    memory: int = settings["maintenance_work_mem"]
     for scope in fetch_all(connection, "list_large_unindexed", values, FILE, of=Named):
+        remedy = "run 'memsense db optimise'"
+        if (needed := build_memory(scope["chunks"], scope["dimension"])) > memory:
+            remedy += (
+                "; it is several times faster if an index fits into maintenance_work_mem, now"
+                f" {in_units(memory)}: ALTER DATABASE ... SET maintenance_work_mem ="
+                f" '{-(-needed >> 20)}MB'"
+            )
         yield Finding(
             check="indexing",
             severity="warning",
             text=f"the memory of {scope['user_id']!r} has {scope['chunks']:,} chunks"
             " and is searched without indexes of its own",
-            remedy=_build_advice(build_memory(scope["chunks"], scope["dimension"]), memory),
+            remedy=remedy,
         )
-    yield from _examine_writes(connection)
-
-
-def build_memory(chunks: int, dimension: int) -> int:
-    """Bytes that pgvector takes to build an HNSW index with m = 16 over so many half vectors.
-
-    Its graph spills to disk beyond maintenance_work_mem, and building it takes several times as
-    long. Measured: 8 MB hold 5,660 vectors of 384 dimensions.
-    """
-    return chunks * (NODE_BYTES + 2 * dimension)
-
-
-def _build_advice(needed: int, memory: int) -> str:
-    advice = "run 'memsense db optimise'"
-    if needed <= memory:
-        return advice
-    return (
-        f"{advice}; it builds several times as quickly where maintenance_work_mem, now"
-        f" {in_units(memory)}, holds an index: ALTER DATABASE ... SET maintenance_work_mem ="
-        f" '{-(-needed >> 20)}MB'"
-    )
-
-
-def _examine_writes(connection: Connection) -> Iterator[Finding]:
-    """Indexed memories whose writes wait for the indexes, or soon will."""
     for user_id in fetch_values(connection, "list_old_kind", file=FILE):
         yield Finding(
             check="indexing",
@@ -172,12 +150,26 @@ def _examine_writes(connection: Connection) -> Iterator[Finding]:
             remedy="run 'memsense db optimise', which builds them anew while searches go on",
         )
     for scope in fetch_all(
-        connection, "list_unsettled", {"least": FRESH_LIMIT // 2}, FILE, of=Named
+        # Reported at half of the limit, before writes begin to wait.
+        connection,
+        "list_unsettled",
+        {"least": FRESH_LIMIT // 2},
+        FILE,
+        of=Named,
     ):
         yield Finding(
             check="indexing",
             severity="warning",
-            text=f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be taken into its"
-            f" indexes, and nobody does it: from {FRESH_LIMIT:,} on, writes do it themselves",
+            text=f"{scope['chunks']:,} chunks of {scope['user_id']!r} wait to be added to its"
+            f" indexes, and no worker does it: from {FRESH_LIMIT:,} on, writes do it themselves",
             remedy="run 'memsense worker', or 'memsense db optimise' at times",
         )
+
+
+def build_memory(chunks: int, dimension: int) -> int:
+    """Return the bytes that pgvector needs to build an HNSW index with m = 16 over half vectors.
+
+    Beyond maintenance_work_mem its graph spills to disk, and building takes several times as long.
+    Measured: 8 MB hold 5,660 vectors of 384 dimensions.
+    """
+    return chunks * (NODE_BYTES + 2 * dimension)

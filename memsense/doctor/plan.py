@@ -1,4 +1,4 @@
-"""Says in words how the server runs the routes of the recall query."""
+"""A description of how the server runs the routes of the recall query."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,13 +10,13 @@ from memsense.doctor.findings import FILE, Finding
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
 SLOW_MS = 250
-"""What a question's words may take without their index before their plan is worth a warning."""
+"""Milliseconds that the words of a question may take without their index before it is a warning."""
 
 WASTED_ROWS = 10_000
-"""Rows of others that a route may read in vain before its plan is worth a warning."""
+"""Rows of other memories that a route may read in vain before it is a warning."""
 
 LOOKUPS = frozenset({"find_postings", "find_ranked"})
-"""The functions that the words of a question are looked up by, where tables are not read."""
+"""The functions that look up a question's words when tables are not read directly."""
 
 WORD_INDEX = "chunks_scope_lexemes"
 
@@ -24,22 +24,24 @@ _OPTIONAL_TABLES = {route.table for route in OPTIONAL_ROUTES.values()}
 
 
 def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
-    """The largest memory, with a text and a vector to try recall with; None where there is none."""
+    """Return the largest memory, with a text and a vector to try recall with; None if there is
+    none.
+    """
     return find_one(connection, "find_largest_scope", file=FILE, of=Named)
 
 
 def are_words_indexed(connection: Connection) -> bool:
-    """Whether the transaction so far has scanned the text index."""
+    """Return whether the transaction so far has scanned the text index."""
     return fetch_value(connection, "are_words_indexed", file=FILE)
 
 
 def examine_plan(
     plan: Any, routes: Sequence[str], *, are_words_indexed: bool | None = None
 ) -> Iterator[Finding]:
-    """Each route's plan in words, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query.
+    """Describe each route's plan, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query.
 
-    `are_words_indexed`: whether the functions that look words up used their index; None where
-    there is no such function in the query.
+    `are_words_indexed`: whether the functions that look words up used their index; None if the
+    query has no such function.
     """
     top = json.loads(plan) if isinstance(plan, str) else plan
     nodes = list(_walk(top[0]["Plan"]))
@@ -49,9 +51,10 @@ def examine_plan(
         text=f"recall of the largest memory took {top[0]['Execution Time']:.1f} ms",
     )
     for route in routes:
-        root = _root_of(nodes, route)
+        root = _find_root(nodes, route)
         if root is not None:
             yield _describe_route(route, root, are_words_indexed)
+        # An optional route that the question doesn't call for is not in the statement.
         elif route not in OPTIONAL_ROUTES:
             yield _not_run(route)
 
@@ -62,7 +65,8 @@ def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from _walk(child)
 
 
-def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
+def _find_root(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
+    # Words are matched in a step of their own, which the route of that name only ranks.
     names = {"CTE matched"} if route == "lexical" else set[str]()
     for node in nodes:
         is_route = node.get("Subplan Name") in names or node.get("Alias") == route
@@ -74,6 +78,7 @@ def _root_of(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any
 def _is_source(node: Mapping[str, Any]) -> bool:
     name = node.get("Relation Name", "")
     has_rows = name.startswith(("embeddings_", "chunks")) or name in _OPTIONAL_TABLES
+    # A condition that is false from the start reads nothing, and stands in place of its table.
     return (
         has_rows or node.get("Function Name") in LOOKUPS or node.get("One-Time Filter") == "false"
     )
@@ -89,6 +94,7 @@ def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool
     if name is None or source.get("Actual Loops") == 0:
         return _not_run(route)
     rows, wasted = source["Actual Rows"], source.get("Rows Removed by Filter", 0)
+    # The plan of a function's own statements is not in the plan of the query.
     if "Function Name" in source:
         index = WORD_INDEX if are_words_indexed else None
     else:
@@ -100,13 +106,13 @@ def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool
             check="plan",
             severity="warning",
             text=f"{text}: its index does not serve",
-            remedy="run 'ANALYZE'; if that does not help, see what is found about security",
+            remedy="run 'ANALYZE'; if that does not help, see the findings on security",
         )
     if index is None and wasted > WASTED_ROWS:
         return Finding(
             check="plan",
             severity="warning",
-            text=f"{text}, {wasted:.0f} rows of others read in vain",
+            text=f"{text}, {wasted:.0f} rows of other memories read in vain",
             remedy="run 'ANALYZE'; if that does not help, see the indexes above",
         )
     return Finding(check="plan", severity="info", text=text)

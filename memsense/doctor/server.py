@@ -1,51 +1,65 @@
-"""Examines the server: versions and settings."""
+"""The server: versions and settings, a pooler in front of it, and the policies between tenants."""
 
 from collections.abc import Iterator
 
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
+from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import Named, fetch_one
+from memsense.db.security import REMEDY, Standing, fetch_user, list_leaky, list_unguarded
 from memsense.doctor.findings import FILE, Finding
 from memsense.doctor.sizes import in_units
 
+# A recall's sorts and bitmaps spill to disk below PostgreSQL's own default, 4 MB.
 LEAST_WORK_MEM = 4 << 20
 
 
 def examine_server(connection: Connection) -> Iterator[Finding]:
-    """Versions and settings; needs no schema."""
-    yield from _examine_versions(connection)
-    yield from _examine_settings(connection)
-
-
-def _examine_versions(connection: Connection) -> Iterator[Finding]:
-    found = fetch_one(connection, "fetch_server", file=FILE, of=Named)
+    """Examine the server's versions and settings; needs no schema."""
+    server = fetch_one(connection, "fetch_server", file=FILE, of=Named)
     yield Finding(
         check="server",
         severity="info",
-        text=f"PostgreSQL {found['server']}, pgvector {found['pgvector'] or 'not installed'}",
+        text=f"PostgreSQL {server['server']}, pgvector {server['pgvector'] or 'not installed'}",
     )
-    if found["server_number"] < OLDEST_SERVER:
+    if server["server_number"] < OLDEST_SERVER:
         yield Finding(
             check="server",
             severity="error",
-            text=f"PostgreSQL {found['server']} is older than 15",
+            text=f"PostgreSQL {server['server']} is older than 15",
             remedy="upgrade the server",
         )
-    if found["encoding"] != "UTF8":
+    # Other encodings can't store every character: a write with one of them is refused.
+    if server["encoding"] != "UTF8":
         yield Finding(
             check="server",
             severity="warning",
-            text=f"the database is encoded in {found['encoding']}",
+            text=f"the database is encoded in {server['encoding']}",
             remedy="create a database with ENCODING 'UTF8'",
         )
-    yield from _examine_extension(found["pgvector"], found["pgvector_available"])
+    yield from _examine_extension(server["pgvector"], server["pgvector_available"])
+    settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
+    if settings["work_mem"] < LEAST_WORK_MEM:
+        yield Finding(
+            check="work_mem",
+            severity="warning",
+            text=f"work_mem is {in_units(settings['work_mem'])}; sorts and bitmaps of a recall"
+            " spill to disk",
+            remedy="set it to 16MB or more: ALTER DATABASE ... SET work_mem = '16MB'",
+        )
+    if settings["autovacuum"] != "on":
+        yield Finding(
+            check="autovacuum",
+            severity="warning",
+            text="autovacuum is off: tables bloat and the planner's statistics go stale",
+            remedy="turn autovacuum on",
+        )
 
 
 def _examine_extension(installed: str | None, available: str | None) -> Iterator[Finding]:
     if installed is None:
         remedy = "run 'memsense init'" if available else "install pgvector on the server"
-        yield Finding(
-            check="pgvector", severity="error", text="pgvector is not installed", remedy=remedy
-        )
+        text = "pgvector is not installed"
+        yield Finding(check="pgvector", severity="error", text=text, remedy=remedy)
     elif _version(installed) < OLDEST_PGVECTOR:
         yield Finding(
             check="pgvector",
@@ -66,19 +80,58 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
 
 
-def _examine_settings(connection: Connection) -> Iterator[Finding]:
-    found = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
-    if found["work_mem"] < LEAST_WORK_MEM:
+def examine_pooler(connection: Connection, *, prepares: bool | None) -> Iterator[Finding]:
+    """Examine whether a pooler is in front of the server, and whether it allows prepared
+    statements.
+    """
+    if not is_pooled(connection):
+        return
+    allowed = keeps_apart(connection)
+    # Only if the setting insists: left unset, nothing is prepared through such a pooler.
+    if prepares and not allowed:
         yield Finding(
-            check="work_mem",
-            severity="warning",
-            text=f"work_mem is {in_units(found['work_mem'])}; sorts and bitmaps of a recall spill",
-            remedy="set it to 16MB or more: ALTER DATABASE ... SET work_mem = '16MB'",
+            check="pooler",
+            severity="error",
+            text="a pooler is in front of the server and does not separate its clients' prepared"
+            " statements: if it lends connections for one transaction, searches and writes fail",
+            remedy="unset MEMSENSE_PREPARED_STATEMENTS, or set it to false; or use PgBouncer 1.21"
+            " or newer with max_prepared_statements = 200",
         )
-    if found["autovacuum"] != "on":
+        return
+    planning = "prepared" if allowed and prepares is not False else "planned anew each time"
+    text = f"a pooler is in front of the server; statements are {planning}"
+    yield Finding(check="pooler", severity="info", text=text)
+
+
+def examine_security(connection: Connection, standing: Standing) -> Iterator[Finding]:
+    """Examine who runs statements, tables without a policy, and functions that lose their index."""
+    user, role = fetch_user(connection), standing.role
+    if role is None and user.bypasses:
         yield Finding(
-            check="autovacuum",
+            check="security",
             severity="warning",
-            text="autovacuum is off: tables bloat and the planner's statistics go stale",
-            remedy="turn autovacuum on",
+            text=f"searches and writes run as {user.name}, who bypasses row-level security: only"
+            " memsense's own statements keep tenants apart",
+            remedy=REMEDY,
+        )
+    else:
+        text = f"searches and writes run as {role or user.name}"
+        yield Finding(check="security", severity="info", text=text)
+    if tables := list_unguarded(connection, role):
+        yield Finding(
+            check="security",
+            severity="warning",
+            text=f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
+            remedy="run 'memsense init --roles'; docs/security.md, Without a superuser",
+        )
+    if standing.lookups:
+        text = "under policies, functions that run as memsense_index read the GIN indexes"
+        yield Finding(check="security", severity="info", text=text)
+    elif leaky := list_leaky(connection):
+        yield Finding(
+            check="security",
+            severity="warning",
+            text=f"under policies no index serves {', '.join(leaky)}: they are not leakproof",
+            remedy="run 'memsense init --roles', as a superuser or as a user with CREATEROLE, also"
+            " after restoring a dump",
         )

@@ -1,4 +1,4 @@
-"""Examines what a memory takes, and what the planner knows of it."""
+"""The examination of a memory's size on disk, and of the planner's statistics."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ UNIT_STEP = 1024
 
 
 def in_units(count: int) -> str:
-    """A number of bytes as text, in the largest unit of which it makes at least one."""
+    """Return a number of bytes as text, in the largest unit of which it makes at least one."""
     for unit in ("bytes", "kB", "MB"):
         if count < UNIT_STEP:
             return f"{count} {unit}"
@@ -25,7 +25,7 @@ def in_units(count: int) -> str:
 
 
 def examine_sizes(connection: Connection) -> Iterator[Finding]:
-    """How the store's size compares with the server's buffers and huge pages."""
+    """Compare the store's size with the server's buffers and huge pages."""
     used: int = fetch_value(connection, "sum_sizes", file=FILE)
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])
@@ -43,29 +43,29 @@ def examine_sizes(connection: Connection) -> Iterator[Finding]:
 
 
 def describe_huge_pages(used: int, status: str | None, needed: int | None) -> Iterator[Finding]:
-    """What a memory of `used` bytes would gain by huge pages; nothing where the server has them.
+    """Advise huge pages for a memory of `used` bytes, unless the server has them.
 
-    `status` is PostgreSQL's huge_pages_status, None before PostgreSQL 17; `needed` the number of
-    huge pages its shared memory takes, None where the system has none.
+    `status` is PostgreSQL's huge_pages_status, None before PostgreSQL 17; `needed` is the number of
+    huge pages that its shared memory takes, None if the system has none.
     """
     if used < LEAST_HUGE or status != "off" or needed is None:
         return
     yield Finding(
         check="huge_pages",
         severity="info",
-        text="the server has no huge pages; a large memory is searched more quickly with them",
+        text="the server has no huge pages; searches of a large memory are faster with them",
         remedy=f"reserve them with 'sysctl vm.nr_hugepages={needed}' and restart the server",
     )
 
 
 def examine_analysis(connection: Connection) -> Iterator[Finding]:
-    """Tables that need to be analysed."""
+    """Examine tables: those that need ANALYZE."""
     values = {"least_bytes": LEAST_ANALYSED}
-    for found in fetch_all(connection, "list_unanalysed", values, FILE, of=Named):
-        known = "was never analysed" if found["rows"] < 0 else "has changed much since its analysis"
+    for table in fetch_all(connection, "list_unanalysed", values, FILE, of=Named):
+        fault = "was never analysed" if table["rows"] < 0 else "has changed much since its analysis"
         yield Finding(
             check="analyse",
             severity="warning",
-            text=f"memsense.{found['name']} {known}: the planner guesses",
-            remedy=f"run 'ANALYZE memsense.{found['name']}'",
+            text=f"memsense.{table['name']} {fault}: the planner has to guess",
+            remedy=f"run 'ANALYZE memsense.{table['name']}'",
         )

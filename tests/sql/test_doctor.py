@@ -451,7 +451,7 @@ def test_a_wasteful_plan_is_a_warning() -> None:
     told, route = examine_plan(plan, ["vec_full"])
     assert told.severity == "info"
     assert route.severity == "warning"
-    assert "250000 rows of others" in route.text
+    assert "250000 rows of other memories" in route.text
 
 
 def test_a_job_for_indexes_that_nobody_does_is_told(store: psycopg.Connection[Any]) -> None:

@@ -19,8 +19,8 @@ from memsense import MemSense
 from memsense.config import Settings
 from memsense.db import Pool
 from memsense.db.session import TenantConnection
+from memsense.doctor.checks import examine_tenant, list_sizes
 from memsense.doctor.checkup import check_up
-from memsense.doctor.tenant import examine_tenant, list_sizes
 
 OpenMemory = Callable[..., MemSense]
 Operation = Callable[[MemSense, str], object]

@@ -340,7 +340,7 @@ def test_doctor_tells_of_old_indexes_and_of_many_that_nobody_settles(
     connection.execute("UPDATE memsense.embeddings SET fresh = true WHERE chunk_id <= 30")
     monkeypatch.setattr("memsense.doctor.indexes.FRESH_LIMIT", 60)
     [text] = told()
-    assert text.startswith("31 chunks of 'ada' wait to be taken into its indexes")
+    assert text.startswith("31 chunks of 'ada' wait to be added to its indexes")
     memory.jobs.run()
     assert told() == []
     use_old_indexes(connection)

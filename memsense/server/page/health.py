@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
 
+from memsense.doctor.checks import examine_tenant, list_sizes
 from memsense.doctor.sizes import in_units
-from memsense.doctor.tenant import examine_tenant, list_sizes
 from memsense.inputs import shorten
 from memsense.server.callers import state_of
 from memsense.server.page.visitors import (
