@@ -114,7 +114,7 @@ def test_an_address_that_libpq_takes_is_used(address: str) -> None:
         ("postgresql://ada:x%y@h/db", "%25"),
         ("postgresql://ada:x y@h/db", "%20"),
         ("postgresql://[::1/db", r"\[::1\]:5432"),
-        ("postgresql://h:y/db", "a port is no number"),
+        ("postgresql://h:y/db", "a port is not a number"),
         ("postgresql://h/db?x=1", "option"),
         ("host=h pasword=x", "a key is unknown"),
         ("nonsense", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
