@@ -67,22 +67,22 @@ def shown_url(text: str) -> str:
         return _PAIR.sub(
             lambda pair: f"{pair[1]}{pair[2]}{HIDDEN}" if pair[1] in _SECRETS else pair[0], address
         )
-    shown = address
+    visible = address
     if url["options"]:
         names = [(option.partition("=")[0], option) for option in url["options"].split("&")]
         hidden = (
             f"{name}={HIDDEN}" if unquote(name) in _SECRETS else option for name, option in names
         )
-        shown = shown[: url.start("options")] + "&".join(hidden)
+        visible = visible[: url.start("options")] + "&".join(hidden)
     if url["hosts"] and not url["user"]:
         # Without an @, what looks like a host may be a user, and the port the password.
         host, _, port = url["hosts"].partition(":")
         is_known = not port or port == DEFAULT_PORT or not host or host == "localhost"
         if not is_known and _BARE_NAME.fullmatch(host):
-            shown = f"{shown[: url.start('hosts')]}{host}:{HIDDEN}{shown[url.end('hosts') :]}"
+            visible = f"{visible[: url.start('hosts')]}{host}:{HIDDEN}{visible[url.end('hosts') :]}"
     if url["password"]:
-        shown = shown[: url.start("password")] + HIDDEN + shown[url.end("password") :]
-    return shown
+        visible = visible[: url.start("password")] + HIDDEN + visible[url.end("password") :]
+    return visible
 
 
 def holds_secret(text: str) -> bool:

@@ -54,7 +54,7 @@ class Call:
             self._is_cancelled = True
             if not self._has_begun:
                 return
-        # Again and again: a statement may begin just after it was told to end.
+        # Again and again: a statement may begin just after the one before it was cancelled.
         while not self._done.is_set():
             with self._lock:
                 for connection in self._connections:

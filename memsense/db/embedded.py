@@ -250,7 +250,7 @@ class EmbeddedServer:
         """Create the cluster if there is none yet."""
         if (self._cluster / "PG_VERSION").exists():
             return
-        # Made aside and moved into place, so that nobody uses half a cluster.
+        # Made aside and moved into place, so that half a cluster is never used.
         draft = self.data_dir / "cluster.new"
         if draft.exists():
             shutil.rmtree(draft)
@@ -394,10 +394,10 @@ class EmbeddedServer:
             try:
                 _pg_ctl(server, "-t", "60", "-m", "fast", "stop")
             except DatabaseError:
-                # PostgreSQL 18 may hang when it is told to stop while it recovers from a crash.
+                # PostgreSQL 18 may hang if it is stopped while it recovers from a crash.
                 _pg_ctl(server, "-t", "60", "-m", "immediate", "stop")
             if postmaster.socket_dir and postmaster.socket_dir != str(self._cluster):
-                with suppress(OSError):  # not empty: somebody else's by now
+                with suppress(OSError):  # not empty: another server's by now
                     Path(postmaster.socket_dir).rmdir()
 
 

@@ -30,7 +30,7 @@ class SchemaState:
 
     @property
     def is_current(self) -> bool:
-        """Whether memsense can work with the database as it is."""
+        """True if memsense can work with the database as it is."""
         return self.current == self.head
 
 

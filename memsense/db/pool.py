@@ -350,7 +350,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
     except OutcomeUnknownError:
         raise
     except DatabaseError as error:
-        # Whoever catches it must know whether the write is stored.
+        # A caller that catches it must know whether the write is stored.
         explained = error
         if doubts:
             reason = f"{first_line(doubts[0])}, and then {error}"
@@ -399,7 +399,7 @@ def _was_committed(
 ) -> bool | None:
     """Return whether a transaction was committed whose connection was lost during the commit.
 
-    None means that nobody knows, and that it may be run again.
+    None means that the server can't tell, and that the transaction may be run again.
     """
     outcome = None
     try:

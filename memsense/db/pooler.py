@@ -12,7 +12,7 @@ FILE = "transactions.sql"
 
 
 def is_pooled(connection: Connection, process: int | None = None) -> bool:
-    """Return whether another process serves the connection than the one it was told at its start.
+    """Return whether another process serves the connection than the one reported at its start.
 
     A pooler gives its clients numbers of its own. `process` is the serving one, if it is known.
     """

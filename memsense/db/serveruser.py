@@ -76,7 +76,7 @@ def admit(data_dir: Path, user: ServerUser) -> None:
     directory above it.
     """
     entry = data_dir.stat()
-    # A directory that is closed to all but root gets the user's group, and opens to nobody else.
+    # A directory that is closed to all but root gets the user's group: only that user is let in.
     if entry.st_uid == 0 and not entry.st_mode & _OTHERS and user.has_own_group:
         os.chown(data_dir, -1, user.gid)
         data_dir.chmod(entry.st_mode & 0o7777 | _PASS_GROUP)
@@ -127,7 +127,7 @@ def _find_closed(path: Path, user: ServerUser) -> Path | None:
 
 def _copy_programs(installed: Path, packages: Path, copy: Path) -> None:
     """Copy PostgreSQL's programs and libraries, at the same paths relative to each other."""
-    # Copied aside and then renamed, so that nobody runs half a copy.
+    # Copied aside and then renamed, so that half a copy is never run.
     draft = copy.with_name("postgresql.new")
     if draft.exists():
         shutil.rmtree(draft)

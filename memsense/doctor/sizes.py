@@ -16,7 +16,7 @@ UNIT_STEP = 1024
 
 
 def in_units(count: int) -> str:
-    """Return a number of bytes as text, in the largest unit of which it makes at least one."""
+    """Return a number of bytes as text, in the largest unit that makes it at least 1."""
     for unit in ("bytes", "kB", "MB"):
         if count < UNIT_STEP:
             return f"{count} {unit}"

@@ -482,7 +482,7 @@ def _as_wanted(candidates: Candidates, item: Ranked) -> WantedHit:
         session_id=candidates.session_ids[row],
         ordinal=candidates.ordinals.item(row),
         part=candidates.parts.item(row),
-        wanted=item.wanted,
+        granularity=item.wanted,
         best_ids=[candidates.chunk_ids.item(best) for best, _ in item.best],
         best_ordinals=[candidates.ordinals.item(best) for best, _ in item.best]
         or [candidates.ordinals.item(row)],

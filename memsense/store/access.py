@@ -90,7 +90,7 @@ class ShownKey:
 
 
 def _hash(text: str) -> bytes:
-    # A quick hash is enough: nobody can guess 256 random bits, as they could a password.
+    # A quick hash is enough: 256 random bits can't be guessed, as a password can.
     return sha256(text.encode()).digest()
 
 
@@ -128,20 +128,20 @@ def _find(connection: Connection, tenant_id: int, key_id: str) -> AccessKey | No
     return find_one(connection, "find_access_key", values, FILE, of=AccessKey)
 
 
-def verify_key(connection: Connection, shown: ShownKey) -> AccessKey | None:
+def verify_key(connection: Connection, sent_key: ShownKey) -> AccessKey | None:
     """Return the key, or None unless it is stored, not revoked and not expired.
 
     Each check costs one look-up and one comparison in constant time. The use of a valid key is
     recorded. The connection's session must see the rows of the tenant that the key names.
     """
-    key = _find(connection, shown.tenant_id, shown.key_id)
+    key = _find(connection, sent_key.tenant_id, sent_key.key_id)
     # Compared even if there is no such key: the time of a refusal must not tell which ids exist.
-    is_equal = compare_digest(key.key_hash if key else _NO_HASH, shown.key_hash)
+    is_equal = compare_digest(key.key_hash if key else _NO_HASH, sent_key.key_hash)
     now = datetime.now(UTC)
     if key is None or not is_equal or not key.opens_at(now):
         return None
     if key.last_used_at is None or now - key.last_used_at > _USE_INTERVAL:
-        values = {"tenant_id": shown.tenant_id, "key_id": shown.key_id}
+        values = {"tenant_id": sent_key.tenant_id, "key_id": sent_key.key_id}
         execute(connection, "note_use", values, FILE)
     return key
 

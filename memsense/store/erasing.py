@@ -203,8 +203,8 @@ def erase(
         counts = _erase_part(connection, namespace, target, embed, followers)
     if not counts.total():
         raise NotFoundError(f"nothing of {target.kind} {target.name!r} in {namespace.name!r}")
-    # A salt for each receipt: the hashes of two receipts can't be compared, so that nobody learns
-    # from them that one person was erased twice.
+    # A salt for each receipt: the hashes of two receipts can't be compared, so that they don't
+    # reveal that one person was erased twice.
     salt = token_bytes(16)
     values = {
         "tenant_id": namespace.tenant_id,

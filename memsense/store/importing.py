@@ -78,9 +78,11 @@ def import_session(
         "content_hashes": [chunk.content_hash for chunk in session.chunks if chunk.part == 0],
         "dedup_windows": [chunk.dedup_window for chunk in session.chunks if chunk.part == 0],
     }
-    known = {message_key for message_key, *_ in fetch_all(connection, "fetch_ledger", contents)}
-    known |= set(fetch_values(connection, "find_stored_contents", contents, FILE))
-    new = [parts for parts in exchanges if parts[0].key not in known]
+    known_keys = {
+        message_key for message_key, *_ in fetch_all(connection, "fetch_ledger", contents)
+    }
+    known_keys |= set(fetch_values(connection, "find_stored_contents", contents, FILE))
+    new = [parts for parts in exchanges if parts[0].key not in known_keys]
     imported = Imported(stored=len(new), repeated=len(exchanges) - len(new))
     placed = _Placed()
     for number, parts in enumerate(new, first):
@@ -95,7 +97,7 @@ def import_session(
         # Session chunks of the export cover other exchanges than this session now has.
         mark_session(connection, scope, session.session_id)
     elif not exchanges:
-        imported.repeated = sum(chunk.key in known for chunk in whole)
+        imported.repeated = sum(chunk.key in known_keys for chunk in whole)
         imported.skipped = len(whole) - imported.repeated
     if placed.chunks:
         _write(connection, scope, session, placed, embed)

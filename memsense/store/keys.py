@@ -27,12 +27,12 @@ class WriteKey:
     """A write's key, and a hash of the request that it belongs to."""
 
     key: str
-    asked: bytes
+    request_hash: bytes
 
     @classmethod
-    def of(cls, key: str, *asked: Any) -> "WriteKey":
+    def of(cls, key: str, *request: Any) -> "WriteKey":
         """Return the key of a write whose request is described by plain values."""
-        return cls(key=key, asked=sha256(json.dumps(asked).encode()).digest())
+        return cls(key=key, request_hash=sha256(json.dumps(request).encode()).digest())
 
 
 def write_once(
@@ -53,7 +53,7 @@ def write_once(
         "namespace_id": namespace.namespace_id,
         # Hashed with the users: no user can find out, or take first, a key of another one.
         "key_hash": sha256(json.dumps([key.key, *sorted({*user_ids})]).encode()).digest(),
-        "asked_hash": key.asked,
+        "asked_hash": key.request_hash,
     }
     # Claiming waits for another transaction that has claimed the key, until that one has ended.
     if execute(connection, "claim_key", values, FILE):
@@ -64,8 +64,8 @@ def write_once(
     row = find_one(connection, "find_key", values, FILE)
     if row is None:
         raise ConflictError(f"the key {key.key!r} was dropped just now; run the write again")
-    request_hash, result = row
-    if bytes(request_hash) != key.asked:
+    stored_hash, result = row
+    if bytes(stored_hash) != key.request_hash:
         raise ConflictError(
             f"the key {key.key!r} belongs to another write; give each write a key of its own"
         )

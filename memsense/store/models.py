@@ -93,8 +93,8 @@ def keep_model(
 ) -> EmbeddingModel:
     """Let every write from now on make vectors of this model too."""
     key = _key(namespace)
-    # Waits for writes that have begun in new memories: whoever fills the model in afterwards sees
-    # every memory that was made without it.
+    # Waits for writes that have begun in new memories: filling the model in afterwards
+    # sees every memory that was made without it.
     execute(connection, "lock_for_reindex", key, "reindex.sql")
     execute(connection, "ensure_model", {"name": name, "dimension": dimension})
     values = {"name": name, "dimension": dimension}
@@ -132,8 +132,8 @@ def use_model(connection: Connection, namespace: Namespace, model: EmbeddingMode
         return present
     if model.model_id not in {item.model_id for item in present.models}:
         raise InvalidInputError(f"{model} is being dropped; add it again first")
-    kept = {**_of(namespace, before), "embedder": Jsonb(dict(before.embedder))}
-    execute(connection, "keep_model", kept, FILE)
+    previous = {**_of(namespace, before), "embedder": Jsonb(dict(before.embedder))}
+    execute(connection, "keep_model", previous, FILE)
     leaving = {**_of(namespace, before), "now": datetime.now(UTC)}
     execute(connection, "leave_model", leaving, FILE)
     execute(connection, "use_model", _of(namespace, model), FILE)

@@ -24,15 +24,15 @@ _STRETCH = timedelta(seconds=DEDUP_SECONDS)
 class Plan:
     """The exchanges of a draft by what a write does with them.
 
-    `replacing` and `kept` are by ordinal; `touched` holds every ordinal that a replacing exchange
-    has messages of. `known` are the ids of chunks that the draft repeats.
+    `replacing` and `unchanged` are by ordinal; `touched` holds each ordinal that a replacing
+    exchange has messages of. `known_ids` are the ids of chunks that the draft repeats.
     """
 
     appended: list[ExchangeDraft] = field(default_factory=list[ExchangeDraft])
     replacing: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
-    kept: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
+    unchanged: dict[int, ExchangeDraft] = field(default_factory=dict[int, ExchangeDraft])
     touched: set[int] = field(default_factory=set[int])
-    known: list[int] = field(default_factory=list[int])
+    known_ids: list[int] = field(default_factory=list[int])
     repeated: int = 0
 
 
@@ -81,7 +81,7 @@ def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -
     claims = Counter(chain.from_iterable(places))
     plan = Plan()
     for exchange, ordinals in zip(draft.exchanges, places, strict=True):
-        free = [o for o in ordinals if o not in plan.replacing and o not in plan.kept]
+        free = [o for o in ordinals if o not in plan.replacing and o not in plan.unchanged]
         is_unchanged = all(
             key in ledger and ledger[key][0] == content_hash
             for key, content_hash in exchange.messages.items()
@@ -89,12 +89,12 @@ def _plan_by_ledger(connection: Connection, scope: Scope, draft: SessionDraft) -
         if not free:
             plan.appended.append(exchange)
         elif len(ordinals) == 1 and claims[free[0]] == 1 and is_unchanged:
-            plan.kept[free[0]] = exchange
+            plan.unchanged[free[0]] = exchange
         else:
             # Also without a changed text: messages may have moved from one exchange to another.
             plan.replacing[free[0]] = exchange
             plan.touched.update(ordinals)
-    plan.repeated = len(plan.kept)
+    plan.repeated = len(plan.unchanged)
     return plan
 
 
@@ -102,13 +102,13 @@ def select_missing(
     connection: Connection, namespace: Namespace, draft: SessionDraft
 ) -> SessionDraft:
     """Return the draft with only those exchanges that the ledger lacks or has changed; no lock."""
-    known = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
-    if known is None or not draft.format:
+    memory = find_scope(connection, namespace.tenant_id, namespace.name, draft.user_id)
+    if memory is None or not draft.format:
         return draft
     scope = Scope(
         tenant_id=namespace.tenant_id,
-        scope_id=known.scope_id,
-        language=known.language,
+        scope_id=memory.scope_id,
+        language=memory.language,
     )
     plan = _plan_by_ledger(connection, scope, draft)
     return replace(draft, exchanges=[*plan.replacing.values(), *plan.appended])
@@ -142,7 +142,7 @@ def _plan_by_content(connection: Connection, scope: Scope, draft: SessionDraft) 
     positions = {position for position, _ in repeats}
     new = drop_repeats(item for position, item in numbered if position not in positions)
     plan = Plan(
-        known=list(dict.fromkeys(chunk_id for _, chunk_id in repeats)),
+        known_ids=list(dict.fromkeys(chunk_id for _, chunk_id in repeats)),
         repeated=len(draft.exchanges) - len(new),
     )
     for exchange in new:
@@ -193,7 +193,7 @@ def _is_near(one: datetime | None, other: datetime | None) -> bool:
 
 def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
     """Return the exchanges without those that repeat an earlier one less than ten minutes away."""
-    kept: list[ExchangeDraft] = []
+    distinct: list[ExchangeDraft] = []
     times: dict[tuple[str, int], datetime] = {}
     for exchange in exchanges:
         content, at = exchange.chunks[0].content_hash, exchange.chunks[0].occurred_at
@@ -205,5 +205,5 @@ def drop_repeats(exchanges: Iterable[ExchangeDraft]) -> list[ExchangeDraft]:
             if any(_is_near(at, other) for other in beside):
                 continue
             times[content, stretch] = at
-        kept.append(exchange)
-    return kept
+        distinct.append(exchange)
+    return distinct

@@ -70,10 +70,10 @@ def fetch_shown(
     connection: Connection, namespace: Namespace, chunk_ids: Sequence[int]
 ) -> list[Chunk]:
     """Return chunks as `fetch_chunks` does; forgotten and expired ones come without their text."""
-    found = _fetch_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
+    chunks = _fetch_chunks(connection, namespace.tenant_id, namespace.name, chunk_ids)
     return [
         withhold(chunk) if has_expired else withhold_forgotten(chunk)
-        for has_expired, chunk in found
+        for has_expired, chunk in chunks
     ]
 
 
@@ -169,7 +169,7 @@ class WantedHit(NamedTuple):
     session_id: str
     ordinal: int
     part: int
-    wanted: Granularity
+    granularity: Granularity
     best_ids: Sequence[int] = ()
     best_ordinals: Sequence[int] = ()
 
@@ -198,7 +198,7 @@ class FoundHit:
 def fetch_hits(
     connection: Connection,
     tenant_id: int,
-    wanted: Sequence[WantedHit],
+    hits: Sequence[WantedHit],
     *,
     content_budget: int,
     filters: Sequence[str] = (),
@@ -217,23 +217,23 @@ def fetch_hits(
     values: dict[str, Any] = {
         **parameters,
         "tenant_id": tenant_id,
-        "scope_ids": as_number_array([hit.scope_id for hit in wanted]),
-        "chunk_ids": as_number_array([hit.chunk_id for hit in wanted]),
-        "session_ids": as_text_array([hit.session_id for hit in wanted]),
-        "ordinals": as_number_array([hit.ordinal for hit in wanted]),
-        "parts": as_number_array([hit.part for hit in wanted]),
-        "wanted": as_text_array([hit.wanted for hit in wanted]),
+        "scope_ids": as_number_array([hit.scope_id for hit in hits]),
+        "chunk_ids": as_number_array([hit.chunk_id for hit in hits]),
+        "session_ids": as_text_array([hit.session_id for hit in hits]),
+        "ordinals": as_number_array([hit.ordinal for hit in hits]),
+        "parts": as_number_array([hit.part for hit in hits]),
+        "wanted": as_text_array([hit.granularity for hit in hits]),
         # As texts, since PostgreSQL's arrays of arrays are rectangular.
-        "best_ids": as_text_array([as_number_array(hit.best_ids) for hit in wanted]),
-        "best_ordinals": as_text_array([as_number_array(hit.best_ordinals) for hit in wanted]),
+        "best_ids": as_text_array([as_number_array(hit.best_ids) for hit in hits]),
+        "best_ordinals": as_text_array([as_number_array(hit.best_ordinals) for hit in hits]),
         "content_budget": content_budget,
         "as_of": as_of,
     }
-    shown: dict[int, Chunk] = {}
+    chunks: dict[int, Chunk] = {}
     exchanges: dict[int, list[FoundExchange]] = {}
     totals: dict[int, int] = {}
     around: dict[int, list[tuple[Literal["previous", "next"], Chunk]]] = {}
-    sessions = any(hit.wanted == "session" for hit in wanted)
+    sessions = any(hit.granularity == "session" for hit in hits)
     statement = _hits(strict, sessions, as_of is not None)
     for position, relation, number, total, *columns in fetch_numbered(
         connection, statement, values
@@ -244,27 +244,27 @@ def fetch_hits(
             # repeats of it.
             chunk = replace(chunk, next_user_text=None, context="")
         if relation == "hit":
-            shown[position] = chunk
+            chunks[position] = chunk
         elif relation == "exchange":
             exchanges.setdefault(position, []).append(FoundExchange(number, chunk))
             totals[position] = total
         else:
             # Each part of an exchange repeats how it begins: side by side, once is enough.
-            if chunk.opening_length and chunk.ordinal == wanted[int(position) - 1].ordinal:
+            if chunk.opening_length and chunk.ordinal == hits[int(position) - 1].ordinal:
                 chunk = chunk.without_opening()
             around.setdefault(position, []).append((relation, chunk))
     return [
         FoundHit(
-            shown[position],
+            chunks[position],
             tuple(
                 sorted(around.get(position, ()), key=lambda item: (item[1].ordinal, item[1].part))
             ),
             sorted(exchanges.get(position, ()), key=lambda item: item.number),
             totals.get(position, 0),
         )
-        if position in shown
+        if position in chunks
         else None
-        for position in range(1, len(wanted) + 1)
+        for position in range(1, len(hits) + 1)
     ]
 
 
@@ -288,8 +288,8 @@ def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
     """Return the statement of `fetch_hits`; without filters or sessions it has no parts for
     them.
     """
-    shown = is_shown("c.chunk_id")
-    passes = f"{shown}\nAND {join_conditions(filters)}"
+    condition = is_shown("c.chunk_id")
+    passes = f"{condition}\nAND {join_conditions(filters)}"
     scope = [fill("scope_of_hits", FILE)] if filters else []
     exchanges = fill("exchanges_of_hits", FILE, passes=passes) if sessions else ""
     text = fill(
@@ -297,7 +297,7 @@ def _hits(filters: tuple[str, ...], sessions: bool, is_past: bool) -> Numbered:
         FILE,
         steps=",\n".join([*scope, join_expiry("%(scope_ids)s::integer[]")]),
         columns=shown_columns(),
-        is_shown=shown,
+        is_shown=condition,
         session_chunk=fill("session_chunk", FILE, is_shown=is_shown("h.chunk_id")),
         passes=passes,
         exchanges=exchanges,
@@ -317,14 +317,14 @@ def fetch_history(
 
 
 def fetch_known_names(
-    connection: Connection, namespace: Namespace, user_id: str | None, wanted: Sequence[str]
+    connection: Connection, namespace: Namespace, user_id: str | None, kinds: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return the users of the namespace, and the sessions, agents and tags of the user's active
     chunks.
 
-    `wanted` holds the kinds to return: "user", "session", "agent", "tag".
+    `kinds` are the kinds to return: "user", "session", "agent", "tag".
     """
-    values = {**_key(namespace), "user_id": user_id, "wanted": list(wanted)}
+    values = {**_key(namespace), "user_id": user_id, "wanted": list(kinds)}
     rows: list[tuple[list[str], ...]] = fetch_all(connection, "fetch_known_names", values)
     return dict(zip(("user", "session", "agent", "tag"), rows[0], strict=True))
 

@@ -255,8 +255,10 @@ def _locked_scope(
     # scopes' locks, and a new model is filled in under each scope's.
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
     language, model_id, other_ids, ttl, history = fetch_one(connection, "fetch_writing", key)
-    known = [model.model_id for model in namespace.models]
-    if (known[0] if known else None) != model_id or {model_id, *other_ids} - {None} != set(known):
+    model_ids = [model.model_id for model in namespace.models]
+    if (model_ids[0] if model_ids else None) != model_id or {model_id, *other_ids} - {None} != set(
+        model_ids
+    ):
         namespace = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     return Scope(
         tenant_id=namespace.tenant_id,
@@ -271,7 +273,7 @@ def _locked_scope(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownScope:
-    """What a search must know of a user's memory before it runs the recall query.
+    """The facts of a user's memory that a search needs before it runs the recall query.
 
     Recall returns the same facts, so that an outdated copy is noticed. `has_lapsed` (something has
     expired and is not swept yet) is known from recall alone.

@@ -21,7 +21,7 @@ def session_texts(
         "scope_id": marked.scope_id,
         "session_id": marked.session_id,
     }
-    turns = [found.turn for found in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
+    turns = [item.turn for item in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
     stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, "sessions.sql")}
     texts = [chunk.session_text for chunk in build_session_chunks(marked.session_id, turns)]
     return [text for text in texts if text not in stored]

@@ -75,7 +75,7 @@ def write_session(
         values = {**_key(scope), "speakers": list(draft.speakers)}
         execute(connection, "add_speakers", values)
     return SessionWrite(
-        chunk_ids=[*plan.known, *replaced, *appended],
+        chunk_ids=[*plan.known_ids, *replaced, *appended],
         added=len(plan.appended),
         replaced=len(plan.replacing),
         repeated=plan.repeated,
@@ -356,9 +356,11 @@ def _replace(
         chunk_ids = insert_chunks(connection, scope, chunks, event="replaced")
         no_one = [None] * len(chunks)  # relinking sets whose next-user vectors these are
         insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=no_one)
-    gone = set(replaced) - set(chunk_ids)
-    delete_chunks(connection, scope, gone)
-    relink_session(connection, scope, draft.session_id, embed, fresh=chunk_ids, all_stay=not gone)
+    leftover = set(replaced) - set(chunk_ids)
+    delete_chunks(connection, scope, leftover)
+    relink_session(
+        connection, scope, draft.session_id, embed, fresh=chunk_ids, all_stay=not leftover
+    )
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     return chunk_ids
@@ -388,13 +390,13 @@ def _rebuild_from_draft(
     turns = [
         Turn.of(chunk)
         for ordinal, exchange in sorted(
-            {**plan.kept, **plan.replacing}.items(), key=lambda item: item[0]
+            {**plan.unchanged, **plan.replacing}.items(), key=lambda item: item[0]
         )
         if ordinal not in inactive
         for chunk in _place(exchange, ordinal).chunks
     ]
-    gone = _rebuild(connection, scope, draft.session_id, turns, embed)
-    delete_chunks(connection, scope, set(gone))
+    leftover = _rebuild(connection, scope, draft.session_id, turns, embed)
+    delete_chunks(connection, scope, set(leftover))
 
 
 def rebuild_session_chunks(
@@ -402,12 +404,12 @@ def rebuild_session_chunks(
 ) -> None:
     """Make the session chunks anew from the session's active turns."""
     key = {**_key(scope), "session_id": session_id}
-    turns = [found.turn for found in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
-    gone = _rebuild(connection, scope, session_id, turns, embed)
-    if gone:
-        values = {**_key(scope), "chunk_ids": gone, "status": "deleted"}
+    turns = [item.turn for item in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
+    leftover = _rebuild(connection, scope, session_id, turns, embed)
+    if leftover:
+        values = {**_key(scope), "chunk_ids": leftover, "status": "deleted"}
         execute(connection, "set_status", values)
-        record_events(connection, scope, "deleted", gone, {"reason": "its turns are gone"})
+        record_events(connection, scope, "deleted", leftover, {"reason": "its turns are gone"})
 
 
 def _rebuild(
