@@ -1,11 +1,12 @@
--- Keys by which programs reach a server. A key names its tenant: every statement is limited to that one.
+-- Access keys of programs that use a server. A key names its tenant: every statement is limited to that
+-- tenant.
 
 -- name: insert_access_key
 INSERT INTO memsense.access_keys (tenant_id, key_id, key_hash, name, scopes, user_id, created_by, expires_at)
 VALUES (%(tenant_id)s, %(key_id)s, %(key_hash)s, %(name)s, %(scopes)s, %(user_id)s, %(created_by)s, %(expires_at)s);
 
 -- name: find_access_key
--- What is to be compared with a key that was shown, and the name of its tenant.
+-- The row to compare with the key that a request sends, and the name of its tenant.
 SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.created_by, k.created_at,
     k.expires_at, k.revoked_at, k.last_used_at
 FROM memsense.access_keys AS k
@@ -26,14 +27,14 @@ SET revoked_at = coalesce(revoked_at, now())
 WHERE tenant_id = %(tenant_id)s AND key_id = %(key_id)s;
 
 -- name: note_use
--- Once a minute at most: a use writes nothing else.
+-- At most once a minute, so that a use of the key writes nothing else.
 UPDATE memsense.access_keys
 SET last_used_at = now()
 WHERE tenant_id = %(tenant_id)s AND key_id = %(key_id)s
   AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
 
 -- name: delete_keys_of_user
--- With the last memory of the user's in the tenant: in another namespace there may be one.
+-- Together with the user's last memory in the tenant: there may be one in another namespace.
 DELETE FROM memsense.access_keys
 WHERE tenant_id = %(tenant_id)s AND user_id = %(user_id)s AND NOT EXISTS (
     SELECT FROM memsense.namespaces AS n

@@ -1,19 +1,20 @@
--- Spreading the tables over a Citus cluster, by tenant. `memsense init --citus` runs these.
+-- Distribution of the tables over a Citus cluster, by tenant; `memsense init --citus` runs these statements.
 
 -- name: find_citus
--- The extension's version: that which is installed, else that which could be; null if there is none.
+-- The version of the extension: the installed one, else the one that can be installed; null if there is
+-- none.
 SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'citus';
 
 -- name: create_citus
 CREATE EXTENSION citus;
 
 -- name: let_local_references_go
--- Else making a reference table fails at the partitions of memsense.embeddings ("child table is
--- missing constraint").
+-- Without this setting, making a reference table fails at the partitions of memsense.embeddings ("child
+-- table is missing constraint").
 SET citus.enable_local_reference_table_foreign_keys = off;
 
 -- name: list_local_tables
--- The tables that are not spread yet, without partitions, which go with their table.
+-- The tables that are not distributed yet, without partitions, which are distributed with their table.
 SELECT c.relname::text
 FROM pg_class AS c
 WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition

@@ -1,4 +1,4 @@
--- What `memsense demo` shows of the views. Anyone may type the same in psql.
+-- The query of a view that `memsense demo` shows. Anyone can run the same in psql.
 
 -- name: fetch_overview
 -- The chunks of one namespace that have a facet, oldest first.

@@ -1,4 +1,4 @@
--- What `memsense doctor` asks. Every statement reads one consistent snapshot; repairs are at the end,
+-- The queries of `memsense doctor`. Every statement reads one consistent snapshot; repairs are at the end,
 -- except for the recount, which re-indexing shares: reindex.sql.
 
 -- name: fetch_server
@@ -10,8 +10,8 @@ SELECT
     (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') AS pgvector_available;
 
 -- name: fetch_settings
--- Sizes in bytes. work_mem and maintenance_work_mem are given in kB and shared_buffers in pages by pg_settings.
--- huge_pages is null before PostgreSQL 17, huge_pages_needed where the system has none.
+-- Sizes in bytes. pg_settings has work_mem and maintenance_work_mem in kB and shared_buffers in pages.
+-- huge_pages is null before PostgreSQL 17, huge_pages_needed if the system has none.
 SELECT
     (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'work_mem') AS work_mem,
     (SELECT setting::bigint * 1024 FROM pg_settings WHERE name = 'maintenance_work_mem') AS maintenance_work_mem,
@@ -22,7 +22,7 @@ SELECT
     current_setting('autovacuum') AS autovacuum;
 
 -- name: are_words_indexed
--- Whether this transaction has scanned the text index: of what functions do, EXPLAIN tells nothing.
+-- Whether this transaction has scanned the text index: EXPLAIN shows nothing of what functions do.
 SELECT pg_stat_get_xact_numscans('memsense.chunks_scope_lexemes'::regclass) > 0;
 
 -- name: sum_sizes
@@ -31,7 +31,7 @@ FROM pg_class AS c
 WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r';
 
 -- name: list_unanalysed
--- Tables worth analysing that never were, or that have changed more than their size since.
+-- Tables worth analysing that were never analysed, or have changed by more than their size since.
 SELECT c.relname::text AS name, c.reltuples::bigint AS rows, coalesce(s.n_mod_since_analyze, 0)::bigint AS changed
 FROM pg_class AS c
 LEFT JOIN pg_stat_all_tables AS s ON s.relid = c.oid
@@ -52,7 +52,7 @@ WHERE s.indexed
 ORDER BY s.scope_id;
 
 -- name: list_large_unindexed
--- Of a namespace with a model: without one it has no vectors.
+-- Only for namespaces with a model: without one there are no vectors.
 SELECT s.user_id, m.dimension, sum(t.chunk_count)::bigint AS chunks
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
@@ -64,11 +64,11 @@ HAVING sum(t.chunk_count) >= %(threshold)s
 ORDER BY chunks DESC;
 
 -- name: list_old_kind
--- Memories whose HNSW indexes an earlier version built, which take every vector in at once.
+-- Memories whose HNSW indexes an earlier version built; those take every vector in at once.
 SELECT user_id FROM memsense.scopes WHERE indexed AND NOT keeps_fresh ORDER BY scope_id;
 
 -- name: list_unsettled
--- Memories of which many vectors wait to be taken into the HNSW indexes, and nobody does it.
+-- Memories with many vectors that wait to be added to the HNSW indexes, while no worker does it.
 SELECT s.user_id, f.chunks
 FROM memsense.jobs AS j
 JOIN memsense.scopes AS s ON s.tenant_id = j.tenant_id AND s.scope_id = j.scope_id
@@ -82,7 +82,7 @@ WHERE j.kind = 'settle' AND j.dead_at IS NULL AND greatest(j.run_at, j.leased_un
 ORDER BY f.chunks DESC, s.scope_id;
 
 -- name: count_pending
--- Chunks that lack a vector, and no job will make it.
+-- Chunks that lack a vector and have no job that will make it.
 SELECT
     tenant, namespace, model, is_current, route, count(*) AS chunks,
     (array_agg(chunk_id ORDER BY chunk_id))[1:5] AS examples
@@ -95,8 +95,8 @@ GROUP BY tenant, namespace, model, is_current, route
 ORDER BY tenant, namespace, is_current DESC, model, route;
 
 -- name: count_all_jobs
--- By namespace and kind: the dead ones, and those that nobody has taken for a minute, but for what
--- may wait as long as it is not much: list_unsettled.
+-- By namespace and kind: dead jobs, and jobs that no worker has taken for a minute, except for those that
+-- may wait as long as they are few: list_unsettled.
 SELECT
     t.name AS tenant, n.name AS namespace, j.kind,
     count(*) FILTER (WHERE j.dead_at IS NOT NULL) AS dead,
@@ -112,7 +112,7 @@ GROUP BY t.name, n.name, j.kind
 ORDER BY t.name, n.name, j.kind;
 
 -- name: count_bare
--- Active exchanges without token vectors, by namespace, where the model is one that gives them.
+-- Active exchanges without token vectors, by namespace, if its model makes token vectors.
 SELECT t.name AS tenant, n.name AS namespace, count(*) AS chunks
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
@@ -131,7 +131,7 @@ GROUP BY t.name, n.name
 ORDER BY t.name, n.name;
 
 -- name: count_retired_vectors
--- Vectors and index entries of chunks that are no longer active: recall would still find these.
+-- Vectors and index entries of chunks that are no longer active: recall would still find them.
 SELECT
     (SELECT count(*)
      FROM memsense.embeddings AS e
@@ -200,7 +200,7 @@ LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
 ORDER BY t.name, n.name;
 
 -- name: sample_texts
--- The newest chunks of a namespace, to compare their index entries with what its language makes of them.
+-- The newest chunks of a namespace, to compare their index entries with those that its language makes.
 SELECT c.scope_id, c.chunk_id, CASE WHEN c.granularity = 'session' THEN c.session_text ELSE c.user_text END AS text
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id

@@ -1,6 +1,6 @@
--- Erasing for good: what holds a text of a user's, or anything made of it, goes; a receipt stays.
--- Every statement names one tenant; the scope is locked, as by every write. {table} is filled in by
--- memsense/store/erasing.py, whose lists a test compares with the catalogue.
+-- Erasure for good: every row that holds a user's text, or anything made of it, is deleted; a receipt stays.
+-- Every statement names one tenant; the scope is locked, as by every write. memsense/store/erasing.py fills
+-- in {table}; a test compares its lists with the catalogue.
 
 -- name: delete_of_scope
 DELETE FROM memsense.{table} WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
@@ -20,7 +20,7 @@ FROM memsense.{table}
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
 
 -- name: find_users_of_session
--- Whose sessions have this id; two users' may.
+-- The users who have a session of this id; there may be several.
 SELECT s.user_id
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -45,7 +45,7 @@ WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %
 ORDER BY s.user_id;
 
 -- name: lock_known_scope
--- As lock_scope; but a memory that isn't there is not made.
+-- Locks a memory as lock_scope does, but does not create one.
 SELECT scope_id
 FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND user_id = %(user_id)s
@@ -70,7 +70,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(s
 ORDER BY chunk_id;
 
 -- name: select_message
--- The exchanges that hold a message; where a session keeps none, its session chunks that do.
+-- The exchanges that hold a message; in a session without exchanges, the session chunks that do.
 SELECT c.chunk_id, c.session_id, c.ordinal, c.last_ordinal
 FROM memsense.chunks AS c
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
@@ -94,8 +94,8 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
 ORDER BY chunk_id;
 
 -- name: select_beside
--- What says the same as some chunks: all parts of their exchanges, the exchanges that a session
--- chunk covers, forgotten copies of these, and every session chunk that covers one.
+-- Other chunks with the same text: all parts of the exchanges, the exchanges that a session chunk covers,
+-- forgotten copies of these, and every session chunk that covers one.
 WITH given AS (
     SELECT session_id, granularity, ordinal, last_ordinal
     FROM memsense.chunks
@@ -133,7 +133,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
 ORDER BY chunk_id;
 
 -- name: traces_of_user
--- Recorded searches of a user's memory, and those of everybody's that found anything of it.
+-- Recorded searches of a user's memory, and searches of all users that found anything of it.
 doomed AS MATERIALIZED (
     SELECT t.trace_id
     FROM memsense.traces AS t
@@ -146,9 +146,9 @@ doomed AS MATERIALIZED (
 )
 
 -- name: traces_of_chunks
--- Recorded searches that found one of the chunks, were limited to one of the sessions that go or to
--- other messages than theirs, or asked for a word that no memory searched holds any more. The
--- chunks are withdrawn already, and still there.
+-- Recorded searches that found one of the chunks, that were limited to one of the deleted sessions or
+-- excluded one of the messages, or that asked for a word that no searched memory has any more. The chunks
+-- are withdrawn by then, but not deleted.
 words AS MATERIALIZED (
     SELECT DISTINCT word.lexeme
     FROM memsense.chunks AS c
@@ -187,7 +187,7 @@ doomed AS MATERIALIZED (
 )
 
 -- name: delete_traces
--- {doomed} are the recorded searches that go.
+-- {doomed} selects the recorded searches to delete.
 WITH {doomed},
 candidates AS (
     DELETE FROM memsense.packed_candidates AS p
@@ -204,7 +204,8 @@ traces AS (
 SELECT (SELECT count(*) FROM candidates) AS packed_candidates, (SELECT count(*) FROM traces) AS traces;
 
 -- name: delete_keys
--- Keys of writes that gave one of the chunks (of a whole memory: any of its): run again, they write.
+-- Keys of writes whose result names one of the chunks (for a whole memory: any chunk of it). Run again, such
+-- a write writes.
 DELETE FROM memsense.write_keys AS k
 WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = %(namespace_id)s
   AND EXISTS (
@@ -216,7 +217,7 @@ WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = %(namespace_id)s
       WHERE %(chunk_ids)s::bigint[] IS NULL OR c.chunk_id = ANY (%(chunk_ids)s));
 
 -- name: delete_lost_events
--- The history of chunks that are there no more, which nobody can ask for: notes may stand in it.
+-- The history of deleted chunks, which can't be read any more, though it may hold notes.
 DELETE FROM memsense.events AS e
 WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s
   AND NOT EXISTS (
@@ -228,13 +229,13 @@ DELETE FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
 
 -- name: delete_ledger_of_exchanges
--- What was ingested of some exchanges, by whichever format, so that it is stored when it comes again.
+-- The ledger entries of some exchanges, of every format, so that they are stored when they come again.
 DELETE FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND ordinal = ANY (%(ordinals)s::integer[]);
 
 -- name: delete_sessions_of_projects
--- Sessions that nobody has any more, out of the projects of the namespace.
+-- Removes sessions that no user has any more from the projects of the namespace.
 DELETE FROM memsense.project_sessions AS p
 WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
   AND p.session_id = ANY (%(session_ids)s::text[])
@@ -246,14 +247,14 @@ WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
         AND s.namespace_id = %(namespace_id)s AND c.session_id = p.session_id);
 
 -- name: clear_links
--- What inactive turns of a session keep of the exchanges around them; restoring one finds it anew.
+-- The text that inactive turns of a session repeat of their neighbours; restoring a turn finds it anew.
 UPDATE memsense.chunks
 SET next_user_text = NULL, context = ''
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND status <> 'active' AND (next_user_text IS NOT NULL OR context <> '');
 
 -- name: drop_speakers
--- Only who still says something is a speaker of the memory.
+-- Keeps as speakers of the memory only those who still say something in it.
 UPDATE memsense.scopes AS s
 SET speakers = kept.speakers
 FROM (
@@ -273,7 +274,7 @@ FROM (
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.speakers <> kept.speakers;
 
 -- name: count_links_left
--- Inactive turns of a session that still know of the exchanges around them.
+-- Inactive turns of a session that still repeat text of their neighbours.
 SELECT count(*)
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
@@ -309,7 +310,7 @@ JOIN memsense.namespaces AS n ON n.tenant_id = e.tenant_id AND n.namespace_id = 
 WHERE e.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND e.erasure_id = %(erasure_id)s;
 
 -- name: list_receipts
--- The latest first.
+-- Newest first.
 SELECT e.erasure_id, n.name AS namespace, e.kind, e.salt, e.user_hash, e.subject_hash, e.counts, e.erased_by, e.erased_at
 FROM memsense.erasures AS e
 JOIN memsense.namespaces AS n ON n.tenant_id = e.tenant_id AND n.namespace_id = e.namespace_id

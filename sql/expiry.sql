@@ -1,8 +1,8 @@
--- What has expired and is not swept yet. Every statement that shows a text leaves it out by these parts,
--- as it leaves out what is forgotten.
+-- The chunks that have expired and are not swept yet. Every statement that shows a text leaves them out with
+-- these parts, as it leaves out forgotten ones.
 
 -- name: lapsed
--- Few rows of an index of its own, most often none.
+-- An index of its own has few rows, most often none.
 lapsed AS MATERIALIZED (
     SELECT scope_id, chunk_id, session_id, granularity, ordinal, part, status
     FROM memsense.chunks
@@ -12,7 +12,7 @@ lapsed AS MATERIALIZED (
 )
 
 -- name: hidden
--- With the session chunks that hold such a text.
+-- Together with the session chunks that hold such a text.
 hidden AS MATERIALIZED (
     SELECT chunk_id FROM lapsed
     UNION ALL
@@ -33,7 +33,7 @@ hidden AS MATERIALIZED (
 )
 
 -- name: bereft
--- The turns beside such a text: what they know of the exchanges around them is not read.
+-- The neighbours of such a text: what they repeat of their neighbours is not read.
 bereft AS MATERIALIZED (
     SELECT b.chunk_id
     FROM lapsed AS x
@@ -54,7 +54,7 @@ bereft AS MATERIALIZED (
 )
 
 -- name: spared
--- Asked once for each condition below, so that each row where nothing has expired costs next to nothing.
+-- Computed once for each condition below, so that a row costs next to nothing if nothing has expired.
 spared AS MATERIALIZED (
     SELECT NOT EXISTS (SELECT FROM lapsed) AS are_all
 )

@@ -1,4 +1,4 @@
--- What leaves the database as lines of text, and what comes back in (docs/data.md says the form).
+-- Exports as lines of text, and imports of them (docs/data.md describes the format).
 
 -- name: export_users
 SELECT s.scope_id, s.user_id, s.speakers
@@ -13,8 +13,8 @@ SELECT EXISTS (
     SELECT FROM memsense.scopes WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s);
 
 -- name: export_chunks
--- Every chunk of a memory, by session and place; of what is forgotten or has expired the place alone. A session
--- chunk is told what was ingested of its exchanges where its session keeps no exchanges.
+-- Every chunk of a memory, by session and place; forgotten and expired chunks without their text. A session
+-- chunk has the ledger entries of its exchanges if its session keeps no exchanges.
 SELECT
     c.chunk_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.part, c.part_count,
     CASE WHEN kept.shown THEN c.status ELSE 'deleted' END AS status,
@@ -86,7 +86,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
 ORDER BY c.session_id, c.granularity DESC, c.ordinal, c.part;
 
 -- name: find_stored_contents
--- Of some contents, those that the memory holds already, whatever session they are in.
+-- Those of some contents that the memory holds already, in whatever session.
 SELECT DISTINCT c.content_hash || '@' || c.dedup_window
 FROM unnest(%(content_hashes)s::text[], %(dedup_windows)s::bigint[]) AS given (content_hash, dedup_window)
 JOIN memsense.chunks AS c
@@ -95,7 +95,7 @@ JOIN memsense.chunks AS c
  AND c.part = 0 AND c.status <> 'deleted';
 
 -- name: set_imported
--- What a write of today doesn't know of a chunk that was written elsewhere.
+-- Values of a chunk that an ordinary write does not set.
 UPDATE memsense.chunks AS c
 SET memory_score = given.memory_score, recorded_at = given.recorded_at
 FROM unnest(%(chunk_ids)s::bigint[], %(memory_scores)s::float8[], %(recorded)s::timestamptz[])
@@ -103,7 +103,7 @@ FROM unnest(%(chunk_ids)s::bigint[], %(memory_scores)s::float8[], %(recorded)s::
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = given.chunk_id;
 
 -- name: insert_history
--- Events that happened elsewhere, in their order.
+-- Events of the exporting database, in their order.
 INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, recorded_at)
 SELECT %(tenant_id)s, %(scope_id)s, chunk_id, kind, detail, recorded_at
 FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(recorded)s::timestamptz[])
@@ -111,7 +111,7 @@ FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(
 ORDER BY position;
 
 -- name: insert_ledger
--- What was ingested elsewhere; what is known here already stays as it is.
+-- Ledger entries of the exporting database; entries that exist here already stay as they are.
 INSERT INTO memsense.ingested_messages (tenant_id, scope_id, session_id, format, message_key, content_hash, ordinal)
 SELECT DISTINCT ON (format, message_key)
     %(tenant_id)s, %(scope_id)s, %(session_id)s, format, message_key, content_hash, ordinal

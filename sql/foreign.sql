@@ -1,6 +1,6 @@
--- What memsense reads of the databases in which other programs keep their conversations: SQLite's
--- dialect, opened read-only by memsense/db/foreign.py. Columns that differ between a program's
--- versions are asked for with *, so that a database without one of them is read, too.
+-- Queries of the databases in which other programs keep their conversations: SQLite's dialect, opened
+-- read-only by memsense/db/foreign.py. They select * where columns differ between a program's versions, so
+-- that a database without one of them can be read too.
 
 -- name: list_tables
 SELECT name FROM sqlite_master WHERE type = 'table';
@@ -21,7 +21,7 @@ SELECT * FROM sessions ORDER BY created_at, id;
 SELECT * FROM messages WHERE session_id = :session ORDER BY id;
 
 -- name: list_values
--- The values whose keys lie between two texts; a range, for the index to serve it.
+-- The values whose keys lie between two texts: a range, which the index can serve.
 SELECT key, value FROM cursorDiskKV WHERE key >= :first AND key < :last ORDER BY key;
 
 -- name: list_items

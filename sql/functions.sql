@@ -1,5 +1,5 @@
--- Functions for people at psql; memsense itself calls none of them. Every migration creates them
--- anew, after the views. In PL/pgSQL, since Citus plans no SQL function's statement by its arguments.
+-- Functions to call from psql; memsense itself calls none of them. Every migration creates them anew, after
+-- the views. In PL/pgSQL, since Citus does not plan an SQL function's statement by its arguments.
 
 CREATE FUNCTION memsense.explain(trace_id uuid)
 RETURNS TABLE (

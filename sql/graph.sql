@@ -1,9 +1,9 @@
--- Entities and the graph route (docs/entities.md): what keeps entities in step with the chunks, what
--- reads them, and the route's parts of the recall statement. Every statement names one tenant; writes
--- hold the scope's lock. memsense/graph alone reads this file.
+-- Entities and the graph route (docs/entities.md): statements that keep entities up to date with the chunks,
+-- read them, and the route's parts of the recall statement. Every statement names one tenant; writes hold
+-- the scope's lock. Only memsense/graph reads this file.
 
 -- name: keep_found
--- What an extractor found in turn chunks, for as long as there are these chunks.
+-- What an extractor found in turn chunks, stored as long as the chunks.
 INSERT INTO memsense.chunk_entities (tenant_id, scope_id, chunk_id, entities)
 SELECT %(tenant_id)s, %(scope_id)s, given.chunk_id, given.entities
 FROM unnest(%(chunk_ids)s::bigint[], %(entities)s::jsonb[]) AS given (chunk_id, entities)
@@ -11,13 +11,13 @@ ON CONFLICT (tenant_id, scope_id, chunk_id) DO UPDATE SET entities = EXCLUDED.en
 RETURNING chunk_id, entities
 
 -- name: find_kept
--- What was found in chunks before.
+-- What was found in these chunks before.
 SELECT chunk_id, entities
 FROM memsense.chunk_entities
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s::bigint[])
 
 -- name: add_mentions
--- Makes mentions, entities and edges of what was found in chunks that become active.
+-- Makes mentions, entities and edges from what was found in chunks that become active.
 WITH kept AS (
     {kept}
 ),
@@ -50,7 +50,7 @@ ON CONFLICT (tenant_id, scope_id, entity_a, entity_b)
 DO UPDATE SET weight = edges.weight + EXCLUDED.weight;
 
 -- name: remove_mentions
--- Takes the mentions of chunks away, and what of entities and edges nothing else holds.
+-- Deletes the mentions of chunks, and the entities and edges that nothing else mentions.
 WITH removed AS (
     DELETE FROM memsense.mentions
     WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s)
@@ -120,7 +120,7 @@ LIMIT %(limit)s;
 SELECT speakers FROM memsense.scopes WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s;
 
 -- name: list_entities
--- The most mentioned entities, each under its most frequent spelling and kind.
+-- The most mentioned entities, each with its most frequent spelling and kind.
 SELECT
     e.scope_id, e.entity_id, s.user_id, e.key, named.name, named.kind, e.mention_count AS mentions, named.chunks
 FROM memsense.namespaces AS n
@@ -148,8 +148,8 @@ ORDER BY e.mention_count DESC, e.key, s.user_id
 LIMIT %(limit)s;
 
 -- name: find_similar
--- The entities whose keys are most like a name, the most similar first. Similarity: twice the letters
--- that both share in order, by the letters of both, where at most one of each is not shared.
+-- The entities whose keys are most similar to a name, best first. Similarity: twice the letters that both
+-- have in order, divided by the letters of both, if at most one letter of each is not shared.
 SELECT near.key, max(2.0 * length(shared) / (length(near.key) + length(%(key)s))) AS similarity
 FROM (
     SELECT DISTINCT e.key
@@ -180,7 +180,7 @@ JOIN memsense.entities AS e
  AND memsense.scope_spellings(e.scope_id, e.key) && memsense.scope_spellings(s.scope_id, %(key)s)
 
 -- name: similar_entities_looked_up
--- The same where policies leave the index to a function (lookups.sql).
+-- The same, for servers whose policies leave the index to a function (lookups.sql).
 CROSS JOIN LATERAL memsense.find_entities(
     ARRAY[s.scope_id],
     CASE WHEN memsense.scope_spellings(s.scope_id, %(key)s) IS NOT NULL THEN memsense.spellings(%(key)s) END) AS e
@@ -221,7 +221,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 ORDER BY entity_a, entity_b;
 
 -- name: list_mentions
--- The chunks that mention an entity, those that do so most often first.
+-- The chunks that mention an entity, those with most mentions first.
 SELECT m.chunk_id, m.name, m.mention_count AS mentions
 FROM memsense.mentions AS m
 WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.entity_id = %(entity_id)s
@@ -232,14 +232,14 @@ WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = %(scope_id)s AND m.entity_id 
 ORDER BY m.mention_count DESC, m.chunk_id
 LIMIT %(limit)s;
 
--- The route, a part of the recall statement where its profile gives it weight: the chunks that mention
--- the question's entities, and entities mentioned beside them.
+-- The route, a part of the recall statement if its profile has a weight for it: the chunks that mention the
+-- question's entities, and entities mentioned beside them.
 --
 -- Parameters: question_keys, what the question may name, as entity keys; weight_graph;
 -- graph_similarity, graph_edges, graph_hops, graph_decay, graph_boost.
 
 -- name: graph_named
--- The entities that the question names as they are spelt.
+-- The entities whose exact spelling is in the question.
 graph_named AS MATERIALIZED (
     SELECT scope_id, entity_id, key
     FROM memsense.entities
@@ -249,7 +249,7 @@ graph_named AS MATERIALIZED (
 )
 
 -- name: graph_spellings
--- What else it may name: each other key, and each with a letter left out.
+-- Other possible names: each remaining key, and each key with one letter left out.
 graph_spellings AS MATERIALIZED (
     SELECT asked.key, spelling
     FROM unnest(%(question_keys)s::text[]) AS asked (key)
@@ -258,7 +258,7 @@ graph_spellings AS MATERIALIZED (
 )
 
 -- name: graph_linked
--- With the entities whose spelling is so similar that a misspelt name means them.
+-- Together with the entities whose spelling is so similar that a misspelt name means them.
 graph_linked AS MATERIALIZED (
     SELECT scope_id, entity_id FROM graph_named
     UNION
@@ -285,7 +285,7 @@ graph_linked AS MATERIALIZED (
 memsense.find_entities(ARRAY(SELECT scope_id FROM scope), ARRAY(SELECT spelling FROM graph_spellings))
 
 -- name: graph_reached
--- What is mentioned beside them, over the strongest edges, a few hops far.
+-- The entities mentioned beside them, over the strongest edges, a few hops away.
 graph_reached AS MATERIALIZED (
     WITH RECURSIVE reached AS (
         SELECT scope_id, entity_id, 0 AS hop FROM graph_linked
@@ -310,7 +310,7 @@ graph_reached AS MATERIALIZED (
 )
 
 -- name: graph
--- The chunks by what they mention of all these.
+-- The chunks, ranked by their mentions of all these entities.
 graph AS (
     SELECT
         array_agg(chunk_id) AS turns,

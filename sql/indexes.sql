@@ -1,14 +1,14 @@
--- A large scope gets HNSW indexes of its own, one a route and model, over its rows alone.
--- {table}, {index}, {scope_id}, {model_id} and {dimension} are filled in by memsense/store/indexes.py, because
--- CREATE INDEX takes no parameters. scope_id is unique over all tenants, and recall names both as
--- literals, which is how the planner knows that the partial index serves the query.
+-- HNSW indexes of large scopes, one for each route and model, over the scope's rows alone.
+-- memsense/store/indexes.py fills in {table}, {index}, {scope_id}, {model_id} and {dimension}, because
+-- CREATE INDEX takes no parameters. scope_id is unique over all tenants; recall has both ids as literals, so
+-- that the planner knows that the partial index serves the query.
 --
--- What such an index takes for one vector is most of a write. So a write leaves its vectors fresh,
--- which no index has and recall compares one by one; settling them is a job's. Either way every
--- vector is found: nothing has to be in step but the row itself.
+-- Adding a vector to such an index is most of the cost of a write. So a write leaves its vectors fresh: no
+-- index has them, and recall compares them one by one until a job settles them. Either way every vector is
+-- found, and only the row itself has to be right.
 
 -- name: list_scopes
--- The scopes of a namespace with their count of active chunks, the largest first.
+-- The scopes of a namespace with their number of active chunks, largest first.
 SELECT s.scope_id, s.user_id, s.indexed, s.keeps_fresh, coalesce(sum(t.chunk_count), 0)::bigint AS chunks
 FROM memsense.namespaces AS n
 JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
@@ -18,8 +18,8 @@ GROUP BY s.scope_id, s.user_id, s.indexed, s.keeps_fresh
 ORDER BY chunks DESC, s.scope_id;
 
 -- name: lock_indexing
--- One optimisation at a time in a database: two concurrent index builds would wait for each other.
--- It holds until the transaction ends, however long that has nothing else to do.
+-- One optimisation at a time in a database: two concurrent index builds would wait for each other. The lock
+-- lasts until its transaction ends, which does nothing else meanwhile.
 SELECT pg_try_advisory_xact_lock(hashtext('memsense indexing'))
 FROM set_config('idle_in_transaction_session_timeout', '0', true);
 
@@ -49,8 +49,8 @@ USING hnsw ((embedding::halfvec({dimension})) halfvec_ip_ops) WITH (m = 16, ef_c
 WHERE scope_id = {scope_id} AND model_id = {model_id} AND NOT fresh;
 
 -- name: settle_vectors
--- Takes some fresh vectors of a memory, the oldest first, into its HNSW indexes, where it has any.
--- Waits for nobody: what somebody is changing is left for another time.
+-- Adds some fresh vectors of a memory, oldest first, to its HNSW indexes, if it has any. Waits for no other
+-- transaction: a vector that is being changed is left for another time.
 UPDATE memsense.embeddings AS e
 SET fresh = false
 FROM (
@@ -68,7 +68,7 @@ WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.fresh
 SELECT count(*) FROM memsense.embeddings WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND fresh;
 
 -- name: list_uneased
--- The complete HNSW indexes of one scope that still build as carefully at each write.
+-- The complete HNSW indexes of one scope that writes still extend with the effort of a build.
 SELECT c.relname::text
 FROM pg_index AS i
 JOIN pg_class AS c ON c.oid = i.indexrelid
@@ -79,19 +79,19 @@ WHERE n.nspname = 'memsense' AND c.relname LIKE 'embeddings\_%%\_scope\_' || %(s
 ORDER BY c.relname;
 
 -- name: ease_scope_index
--- What is built is built; from here on it is what each write takes to find a vector's neighbours.
+-- The index is built; from here on the setting is the effort of each write to find a vector's neighbours.
 -- docs/benchmarks.md has what that saves, and what it finds less.
 ALTER INDEX memsense.{index} SET (ef_construction = 64);
 
 -- name: wait_briefly
--- The index is locked for a moment: behind somebody's long transaction, all others would wait too.
+-- Waits for the index's lock only for a moment: behind a long transaction, all others would wait too.
 SELECT set_config('lock_timeout', '1s', true);
 
 -- name: drop_scope_index
 DROP INDEX CONCURRENTLY IF EXISTS memsense.{index};
 
 -- name: set_indexed
--- All its indexes leave fresh vectors out, so that a write may do so too.
+-- Set once all indexes of the scope leave fresh vectors out, so that a write may leave its vectors fresh.
 UPDATE memsense.scopes
 SET indexed = %(indexed)s, keeps_fresh = %(indexed)s
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s

@@ -1,9 +1,9 @@
--- Values under a path and a key, as frameworks keep them beside conversations. Every statement names
--- one tenant, one namespace and one collection, but for those that erase.
+-- Items: values under a path and a key, as frameworks keep them beside conversations. Every statement names
+-- one tenant, one namespace and one collection, except for those that erase.
 
 -- name: put_items
--- Each {place, path, key, value, words, user_id, session_id, ttl} of `items`, `ttl` in seconds, is
--- written, or written over. Its old vectors go: `delete_item_vectors` follows.
+-- Writes each {place, path, key, value, words, user_id, session_id, ttl} of `items`, over an older one if
+-- there is one; `ttl` is in seconds. `delete_item_vectors` must follow, for the vectors of the older one.
 INSERT INTO memsense.items
     (tenant_id, namespace_id, collection, path, key, value, words, user_id, session_id, ttl, expires_at)
 SELECT
@@ -39,7 +39,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND collecti
   AND path = %(path)s::text[];
 
 -- name: fetch_items
--- Each {place, path, key} of `items` that there is, with its place.
+-- Those of the {place, path, key} of `items` that exist, each with its place.
 SELECT w.place, i.item_id, i.path, i.key, i.value, i.created_at, i.updated_at, i.ttl IS NOT NULL AS expires
 FROM jsonb_to_recordset(%(items)s) AS w (place integer, path text[], key text)
 JOIN memsense.items AS i
@@ -48,14 +48,14 @@ JOIN memsense.items AS i
 WHERE NOT %(omit_expired)s OR i.expires_at IS NULL OR i.expires_at > now();
 
 -- name: search_items
--- The items below `prefix` that pass the filters: those that are nearest to the question first, then
--- those that have neither a vector nor a word of it, the latest first.
+-- The items below `prefix` that pass the filters: first those nearest to the question, then those that have
+-- neither a vector nor a word of it, newest first.
 --   vector, model_id    the question's vector and its model; null without a question
 --   distance            cosine, inner_product or l2: the score is that similarity alone; null: the
---                       score fuses the places by cosine and by words, each 1 / (rrf_k + rank)
+--                       score fuses the ranks by cosine and by words, each 1 / (rrf_k + rank)
 --   asked               the question's text
---   filters             {path, operator, operand} each, of the value; absent counts as null, and only
---                       what is of the operand's type is greater or less
+--   filters             {path, operator, operand} each, of the value; a missing value counts as null,
+--                       and only values of the operand's type are greater or less
 WITH kept AS (
     SELECT i.item_id, i.words, i.updated_at
     FROM memsense.items AS i
@@ -124,7 +124,7 @@ JOIN memsense.items AS i ON i.tenant_id = %(tenant_id)s AND i.item_id = s.item_i
 ORDER BY s.score DESC NULLS LAST, s.updated_at DESC, s.item_id DESC;
 
 -- name: list_paths
--- The paths that hold anything, cut after `depth` labels, that match each {kind, path} of `matches`, a
+-- The paths that hold any item, cut after `depth` labels, that match each {kind, path} of `matches`: a
 -- prefix or a suffix in which * stands for any one label.
 SELECT DISTINCT i.path[1:coalesce(%(depth)s::integer, cardinality(i.path))] AS path
 FROM memsense.items AS i
@@ -144,7 +144,7 @@ ORDER BY path
 LIMIT %(limit)s OFFSET %(offset)s;
 
 -- name: refresh_items
--- What was read stays for as long again.
+-- Starts the time to live again of items that were read.
 UPDATE memsense.items
 SET expires_at = now() + ttl
 WHERE tenant_id = %(tenant_id)s AND item_id = ANY (%(item_ids)s::bigint[]) AND ttl IS NOT NULL;
@@ -155,7 +155,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND collecti
   AND expires_at <= now();
 
 -- name: fetch_last_items
--- The latest at one path, the latest first.
+-- The latest items at one path, newest first.
 SELECT item_id, path, key, value, created_at, updated_at, ttl IS NOT NULL AS expires
 FROM memsense.items
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND collection = %(collection)s

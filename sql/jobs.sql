@@ -1,7 +1,7 @@
--- Work left for later. Every statement names one tenant: no lease is taken across tenants.
+-- Jobs: work that is left for later. Every statement names one tenant: no lease is taken across tenants.
 
 -- name: enqueue_chunks
--- The chunks' jobs, in the transaction that calls for them; one that is there already begins anew.
+-- The chunks' jobs, in the transaction that causes them; a job that exists already starts again.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, chunk_id, model_id)
 SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id, chunk_id, %(model_id)s
 FROM memsense.scopes AS s
@@ -32,7 +32,7 @@ ORDER BY s.scope_id
 ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id) DO NOTHING;
 
 -- name: enqueue_settling
--- One job a memory, however many writes leave something to it; one that is dead begins anew.
+-- One job for each memory, however many writes leave work to it; a dead one starts again.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id)
 SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id
 FROM memsense.scopes AS s
@@ -46,8 +46,8 @@ DELETE FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: claim_jobs
--- Leases what is due to one worker; whose lease has lapsed lost it with its worker, and is one
--- attempt the poorer. What has failed before is taken one at a time: it may be what ends workers.
+-- Leases due jobs to one worker. A job whose lease has expired was lost with its worker, which counts as an
+-- attempt. Jobs that have failed before are leased one at a time: one of them may be what ends workers.
 UPDATE memsense.jobs
 SET leased_until = now() + make_interval(secs => %(lease_seconds)s),
     lease_owner = %(owner)s,
@@ -76,7 +76,7 @@ WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND leased_until IS 
   AND job_id = ANY (%(job_ids)s::bigint[]);
 
 -- name: release_jobs
--- Gives leases back, by no fault of the jobs.
+-- Gives leases back without counting an attempt.
 UPDATE memsense.jobs
 SET leased_until = NULL, lease_owner = NULL, last_error = coalesce(%(reason)s, last_error)
 WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = ANY (%(job_ids)s::bigint[]);
@@ -86,7 +86,7 @@ DELETE FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = ANY (%(job_ids)s::bigint[]);
 
 -- name: fail_job
--- Another attempt is gone: it waits, or is dead after the last one.
+-- Counts an attempt: the job waits, or is dead after the last one.
 UPDATE memsense.jobs
 SET attempts = attempts + 1,
     leased_until = NULL,
@@ -99,7 +99,7 @@ WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = %(job_i
 RETURNING attempts, dead_at IS NOT NULL AS is_dead;
 
 -- name: bury_jobs
--- Those that have used up their attempts without a word.
+-- Jobs that have used up their attempts without reporting an error.
 UPDATE memsense.jobs
 SET leased_until = NULL, lease_owner = NULL, dead_at = now()
 WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = ANY (%(job_ids)s::bigint[]);
@@ -141,7 +141,7 @@ FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
 -- name: retry_jobs
--- To be done now; who was dead has all attempts again. Without ids, all dead ones.
+-- Makes jobs due now; dead ones get all their attempts again. Without ids, all dead ones.
 UPDATE memsense.jobs
 SET run_at = now(), attempts = CASE WHEN dead_at IS NULL THEN attempts ELSE 0 END, dead_at = NULL
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
@@ -163,8 +163,8 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND kind = %(kind)s 
   AND coalesce(model_id, %(model_id)s) IS NOT DISTINCT FROM %(model_id)s;
 
 -- name: fetch_unembedded
--- Some active chunks, each with what was said before it in its session, the routes that have a
--- vector of the model, and whether it has its tokens.
+-- Some active chunks, each with the exchange before it in its session, the routes that have a vector of the
+-- model, and whether it has its tokens.
 SELECT
     c.chunk_id, c.granularity, c.user_text, c.assistant_text, c.session_text, c.opening_length,
     c.personal_info, c.preferences, c.events,

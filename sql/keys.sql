@@ -1,7 +1,7 @@
--- Keys of writes: one that is run again is known by its key. Every statement names one tenant.
+-- Keys of writes: a write that is run again is recognised by its key. Every statement names one tenant.
 
 -- name: claim_key
--- Waits for another transaction that has claimed the key; none is claimed twice.
+-- Waits for another transaction that has claimed the key; no key is claimed twice.
 INSERT INTO memsense.write_keys (tenant_id, namespace_id, key_hash, asked_hash)
 VALUES (%(tenant_id)s, %(namespace_id)s, %(key_hash)s, %(asked_hash)s)
 ON CONFLICT (tenant_id, namespace_id, key_hash) DO NOTHING;
@@ -17,7 +17,7 @@ SET result = %(result)s
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND key_hash = %(key_hash)s;
 
 -- name: drop_old_keys
--- A few at a time, by whoever comes.
+-- Deletes a few at a time, as a part of other writes.
 DELETE FROM memsense.write_keys
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
   AND key_hash = ANY (ARRAY(

@@ -1,4 +1,4 @@
--- What is stored, page by page: each page begins behind the last item of the one before.
+-- Lists of what is stored, by pages: each page begins behind the last item of the one before.
 
 -- name: listed_scope
 WITH scope AS (
@@ -26,11 +26,11 @@ LIMIT %(limit)s
 -- name: everybody
 true
 
--- One user's chunks lie in an index by event time, which this lets the planner know.
+-- Tells the planner that one user's chunks lie in an index by event time.
 -- name: one_user
 c.scope_id = (SELECT scope_id FROM scope)
 
--- The four ways of standing behind the last item, by the order and whether its time is known.
+-- The four conditions of being behind the last item, by order and by whether its time is known.
 -- name: newest_dated
 (c.occurred_at, c.chunk_id) < (%(at)s::timestamptz, %(chunk_id)s::bigint)
 
@@ -44,8 +44,8 @@ c.occurred_at IS NULL AND c.chunk_id < %(chunk_id)s::bigint
 c.occurred_at IS NULL AND c.chunk_id > %(chunk_id)s::bigint
 
 -- name: list_sessions
--- Sessions with what is active of them; those of the page alone are asked how they begin. Where
--- only session chunks are stored, these know how many exchanges they hold.
+-- Sessions with their active chunks; only for those of the page it is read how they begin. If only session
+-- chunks are stored, these know how many exchanges they hold.
 {scope},
 {steps},
 sessions AS (
@@ -84,7 +84,7 @@ FROM page AS p
 ORDER BY coalesce(p.last_at, '-infinity') DESC, p.user_id, p.session_id
 
 -- name: count_by_day
--- How many exchanges were stored on each day (UTC) that has any, the latest first.
+-- How many exchanges were stored on each day (UTC) that has any, latest first.
 SELECT (c.recorded_at AT TIME ZONE 'UTC')::date AS day, count(*) AS exchanges
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)

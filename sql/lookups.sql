@@ -1,9 +1,9 @@
--- What asks the GIN indexes for memories that the caller's tenant owns. Beneath a policy PostgreSQL uses
--- no index whose operators are not leakproof, and only a superuser marks them so. On a server that
--- gives nobody a superuser these functions run as memsense_index (security.sql, secure_lookups), whom a
--- policy of its own lets read; so that each of them compares the tenant with the setting, as the
--- policies do, and gives back nothing where none is set. Elsewhere they run as their caller, and recall
--- reads the tables. Made anew with the policies. In PL/pgSQL, which keeps its plans.
+-- Functions that read the GIN indexes for memories of the caller's tenant. Under a policy PostgreSQL uses no
+-- index whose operators are not leakproof, and only a superuser can mark them so. On a server without a
+-- superuser for its users, these functions run as memsense_index (security.sql, secure_lookups), which may
+-- read all tenants by a policy of its own; so each function compares the tenant with the setting, as the
+-- policies do, and returns nothing if none is set. Elsewhere they run as their caller, and recall reads the
+-- tables directly. They are created anew with the policies. In PL/pgSQL, which keeps its plans.
 
 DROP FUNCTION IF EXISTS memsense.find_postings(integer[], text[], text[], text[]);
 DROP FUNCTION IF EXISTS memsense.find_ranked(integer[], text[], tsquery);
@@ -11,10 +11,10 @@ DROP FUNCTION IF EXISTS memsense.find_chunks(integer[], text[]);
 DROP FUNCTION IF EXISTS memsense.find_tagged(integer[], text[]);
 DROP FUNCTION IF EXISTS memsense.find_entities(integer[], text[]);
 
--- A row for each of some words and each chunk that holds it. `granularities` says for each word of which
--- chunks. The text index is asked for `drivers`, the rarest words; the others count in the same chunks.
--- The code says how often the word stands in which field (termcounts.sql); the words of a chunk
--- come along only where it can't say so.
+-- One row for each of some words and each chunk that has it. `granularities` says for each word in which
+-- chunks to look. The text index is asked for `drivers`, the rarest words; the others are counted in the
+-- same chunks. `code` says how often the word stands in which field (termcounts.sql); the words of a chunk
+-- are returned only if the code can't say so.
 CREATE FUNCTION memsense.find_postings(scopes integer[], lexemes text[], granularities text[], drivers text[])
 RETURNS TABLE (
     lexeme text, granularity text, chunk_id bigint, user_length integer, assistant_length integer,
@@ -61,7 +61,7 @@ END $$;
 
 COMMENT ON FUNCTION memsense.find_postings(integer[], text[], text[], text[]) IS 'The chunks that hold words, with how often: what BM25F is worked out of.';
 
--- The chunks that hold any of some words, and whose own text a query matches, scored by ts_rank_cd.
+-- The chunks that have any of some words and whose own text a query matches, scored by ts_rank_cd.
 CREATE FUNCTION memsense.find_ranked(scopes integer[], lexemes text[], query tsquery)
 RETURNS TABLE (chunk_id bigint, granularity text, score double precision)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -83,7 +83,7 @@ END $$;
 
 COMMENT ON FUNCTION memsense.find_ranked(integer[], text[], tsquery) IS 'The chunks that a query matches, by ts_rank_cd.';
 
--- The chunks that hold every one of some words; all that can be found by words where there is none.
+-- The chunks that have every one of some words; without words, all chunks that words can find.
 CREATE FUNCTION memsense.find_chunks(scopes integer[], lexemes text[])
 RETURNS TABLE (chunk_id bigint, granularity text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$

@@ -1,4 +1,4 @@
--- The models that a namespace has vectors of: one that searches use, others beside it. Every
+-- The models that a namespace has vectors of: the one that searches use, and others beside it. Every
 -- statement names one tenant. {texts} are the parts of a chunk `c` that are embedded.
 
 -- name: embedded_texts
@@ -14,7 +14,7 @@ LATERAL (
 ) AS w (route, text)
 
 -- name: keep_model
--- From now on writes make vectors of it.
+-- From now on writes make vectors of the model.
 INSERT INTO memsense.namespace_models (tenant_id, namespace_id, model_id, embedder)
 VALUES (%(tenant_id)s, %(namespace_id)s, %(model_id)s, %(embedder)s)
 ON CONFLICT (tenant_id, namespace_id, model_id) DO UPDATE SET
@@ -22,7 +22,7 @@ ON CONFLICT (tenant_id, namespace_id, model_id) DO UPDATE SET
     embedder = CASE WHEN EXCLUDED.embedder = '{}' THEN namespace_models.embedder ELSE EXCLUDED.embedder END;
 
 -- name: use_model
--- Searches go over to it; a new settings_version tells every process.
+-- Switches searches to the model; a new settings_version tells every process.
 UPDATE memsense.namespaces
 SET model_id = %(model_id)s, settings_version = settings_version + 1
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
@@ -115,7 +115,7 @@ ORDER BY c.chunk_id, w.route
 LIMIT %(limit)s;
 
 -- name: enqueue_memories
--- A job for each memory, which has its texts embedded with a model.
+-- A job for each memory, which leads to the embedding of its texts with a model.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, model_id)
 SELECT tenant_id, namespace_id, %(kind)s, scope_id, %(model_id)s
 FROM memsense.scopes
@@ -125,8 +125,8 @@ ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)
 DO UPDATE SET run_at = EXCLUDED.run_at, attempts = 0, dead_at = NULL, last_error = NULL, errors = '[]';
 
 -- name: enqueue_lacking
--- Jobs for the active chunks of a memory that lack a vector of a model, or their tokens where it has
--- any; none once the model is dropped.
+-- Jobs for the active chunks of a memory that lack a vector of a model, or their tokens if it makes any;
+-- none once the model is being dropped.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, chunk_id, model_id)
 SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id, c.chunk_id, %(model_id)s
 FROM memsense.scopes AS s
@@ -150,8 +150,8 @@ ORDER BY c.chunk_id
 ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id) DO NOTHING;
 
 -- name: select_lacking
--- Of some texts, those that still lack their vector and stand as they were read, by their place
--- from 1; of a user's text also the exchange before it.
+-- Those of some texts that still lack their vector and have not changed since they were read, by their
+-- position from 1; for a user's text also the exchange before it.
 SELECT given.place, before.chunk_id AS previous_chunk_id
 FROM unnest(%(chunk_ids)s::bigint[], %(routes)s::text[], %(texts)s::text[])
     WITH ORDINALITY AS given (chunk_id, route, text, place)

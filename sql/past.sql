@@ -1,10 +1,10 @@
--- Memory as it stood: what is kept of changes, and the tables as of a moment, as CTEs of their names.
--- memsense/store/past.py puts them in front of a statement, whose tables then mean these.
+-- Memory as of a moment: stored earlier states, and the tables as of that moment, as CTEs of their names.
+-- memsense/store/past.py puts them in front of a statement, whose table names then mean these CTEs.
 --
 -- Parameters: as_of, the moment.
 
 -- name: keep_past
--- Chunks as they are, before they change.
+-- Stores chunks as they are, before they change.
 INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, vectors, tokens)
 SELECT
     c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c),
@@ -18,7 +18,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
 ORDER BY c.chunk_id;
 
 -- name: keep_retired
--- Of some places of a session, what is not active there, before it is written over.
+-- Stores that some places of a session have no active chunk, before they are written over.
 INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, tokens)
 SELECT c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c), '[]'
 FROM unnest(%(session_ids)s::text[], %(granularities)s::text[], %(ordinals)s::integer[], %(parts)s::integer[])
@@ -30,8 +30,8 @@ WHERE c.status <> 'active'
 ORDER BY c.chunk_id;
 
 -- name: scrub_past
--- What the past of a session's other chunks holds of what is erased: what turns knew of those
--- beside them, and session chunks.
+-- The text of erased chunks in the past of the session's other chunks: what turns repeat of their
+-- neighbours, and session chunks.
 UPDATE memsense.past_chunks AS p
 SET tokens = '[]',
     vectors = CASE WHEN p.chunk ->> 'granularity' = 'session' THEN '[]' ELSE p.vectors END,
@@ -47,13 +47,13 @@ SET tokens = '[]',
 WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s AND p.chunk ->> 'session_id' = %(session_id)s;
 
 -- name: fetch_kept_since
--- Since when the namespace keeps its past; nothing where it does not.
+-- Since when the namespace has kept its past; no row if it does not.
 SELECT changed_at
 FROM memsense.settings
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND name = 'history' AND value = '"on"';
 
 -- name: find_scope_then
--- What is known of a user's memory as it stood; who spoke is who says something in it.
+-- The facts of a user's memory at that moment; its speakers are those who say something in it.
 WITH scope AS MATERIALIZED (
     SELECT s.scope_id, s.speakers, n.language
     FROM memsense.namespaces AS n
@@ -80,7 +80,7 @@ SELECT
 FROM scope AS s
 
 -- name: past
--- The first change after the moment says what was there at it; if there was none, the row does.
+-- The first change after the moment has the state at that moment; without a change, the row itself has it.
 past AS MATERIALIZED (
     SELECT DISTINCT ON (scope_id, chunk_id) scope_id, chunk_id, chunk, tokens
     FROM memsense.past_chunks
@@ -97,7 +97,7 @@ past_vectors AS MATERIALIZED (
 )
 
 -- name: chunks
--- When a chunk expires is as it is set now: what has expired is not shown as of before, either.
+-- The expiry is the one that is set now: what has expired is not shown as of an earlier moment, either.
 chunks AS MATERIALIZED (
     SELECT c.*
     FROM memsense.chunks AS c
@@ -157,7 +157,7 @@ token_vectors AS MATERIALIZED (
 )
 
 -- name: scope_statistics
--- Counted anew, as every write keeps them.
+-- Counted anew, by the rules of every write.
 scope_statistics AS MATERIALIZED (
     SELECT
         tenant_id, scope_id, granularity, count(*) AS chunk_count, sum(user_length) AS user_length,
@@ -167,7 +167,7 @@ scope_statistics AS MATERIALIZED (
 )
 
 -- name: lexemes
--- Of the question's lexemes, the document frequencies.
+-- The document frequencies of the question's lexemes.
 lexemes AS MATERIALIZED (
     SELECT c.tenant_id, c.scope_id, c.granularity, own.lexeme, count(*)::integer AS document_frequency
     FROM chunks AS c

@@ -1,4 +1,4 @@
--- The text index of a namespace made anew, and the statistics of scopes counted anew.
+-- Rebuilding the text index of a namespace, and recounting the statistics of scopes.
 
 -- name: lock_for_reindex
 -- FOR UPDATE, so that no user is added meanwhile: a new scope refers to its namespace.
@@ -8,7 +8,7 @@ WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
 FOR UPDATE;
 
 -- name: lock_all_scopes
--- As every write locks its scope, in the order of their numbers.
+-- Locks each scope as every write does, in the order of their numbers.
 SELECT scope_id
 FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
@@ -23,20 +23,20 @@ ORDER BY scope_id
 FOR NO KEY UPDATE;
 
 -- name: set_language
--- A new settings_version tells every process that what it knows of the namespace is out of date.
+-- A new settings_version tells every process that its copy of the namespace is outdated.
 UPDATE memsense.namespaces
 SET language = %(language)s, settings_version = settings_version + 1
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND language <> %(language)s;
 
 -- name: fetch_indexed_texts
--- What the text index is made from, of all active chunks.
+-- The texts of all active chunks that the text index is made from.
 SELECT scope_id, chunk_id, session_text, user_text, assistant_text, task_tag, tags, context
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = ANY (%(scope_ids)s::integer[]) AND status = 'active'
 ORDER BY scope_id, chunk_id;
 
 -- name: reindex_chunks
--- The same entry as a write makes: see upsert_chunks in store.sql.
+-- Makes the same entry as a write does: see upsert_chunks in store.sql.
 UPDATE memsense.chunks AS c
 SET tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
           || array_to_tsvector(d.identifiers),

@@ -1,7 +1,7 @@
--- What a user may not do in a database that memsense is to be prepared in.
+-- The rights that a user lacks who is to create memsense's schema in a database.
 
 -- name: list_missing_rights
--- The statements by which a superuser gives the right to create the schema, in the order to run them.
+-- The statements with which a superuser grants the right to create the schema, in the order to run them.
 SELECT
     current_database() AS database,
     array_remove(

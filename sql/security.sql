@@ -1,8 +1,8 @@
--- Keeps tenants apart by policies that hold whatever statement is run. Each part is safe to run again,
--- and finds its tables by the catalogue: a new one needs no line here.
+-- Policies that keep tenants apart whatever statement is run. Each part may be run again, and finds its
+-- tables in the catalogue: a new table needs no line here.
 
 -- name: lift_policies
--- Migrations change rows of all tenants: the tables' owner is exempt until they are through.
+-- Migrations change rows of all tenants: the tables' owner is exempt until they are done.
 DO $$
 DECLARE
     name regclass;
@@ -38,7 +38,7 @@ BEGIN
 END $$;
 
 -- name: is_served
--- Whether GIN indexes serve beneath the policies.
+-- Whether GIN indexes serve under the policies.
 NOT EXISTS (
     SELECT FROM pg_proc AS p
     WHERE NOT p.proleakproof
@@ -47,9 +47,9 @@ NOT EXISTS (
            OR p.pronamespace = 'memsense'::regnamespace AND p.proname LIKE 'scope\_%'))
 
 -- name: mark_leakproof
--- No index serves a condition beneath a policy unless its operator is known to tell nothing of the rows
--- that it is given. Only a superuser may say so: of the comparisons that memsense's GIN indexes
--- answer, and of the functions that they are built over, which compare texts and build arrays.
+-- Under a policy no index serves a condition unless its operator is known to reveal nothing of the rows that
+-- it compares. Only a superuser may mark that: for the comparisons that memsense's GIN indexes answer, and
+-- for the functions that they are built over, which compare texts and build arrays.
 DO $$
 DECLARE
     name regprocedure;
@@ -69,10 +69,10 @@ BEGIN
 END $$;
 
 -- name: secure_tables
--- A policy on every table and partition that has a tenant: rows of the tenant that the transaction
--- names, none where it names none. They hold for the owner, too, where indexes serve beneath them: a
--- superuser was here, and dumps. Elsewhere the owner is who dumps, which nobody does whom policies hold;
--- memsense's own statements run as memsense_app. A view shows what its reader may see.
+-- A policy on every table and partition with a tenant: only rows of the tenant that the transaction names,
+-- and none if it names none. If indexes serve under the policies, these hold for the owner too: then a
+-- superuser has been here, and can dump. Elsewhere the owner makes dumps, which a user under policies can't
+-- do; memsense's own statements run as memsense_app. A view shows what its reader may see.
 DO $$
 DECLARE
     own constant text := 'tenant_id = nullif(current_setting(''memsense.tenant_id'', true), '''')::integer';
@@ -110,8 +110,8 @@ BEGIN
 END $$;
 
 -- name: grant_rights
--- Where the roles are (memsense init --roles): one owns everything and nobody logs in as it, the other
--- may read and write rows and change no table, no policy and no view.
+-- If the roles exist (memsense init --roles): one owns everything and has no login, the other may read and
+-- write rows and change no table, no policy and no view.
 DO $$
 DECLARE
     taking constant text := CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END;
@@ -147,9 +147,9 @@ BEGIN
 END $$;
 
 -- name: secure_lookups
--- Where no index serves beneath the policies, lookups.sql reads as memsense_index: nobody logs in as it,
--- it may read the columns that indexes are asked for, all tenants' by a policy of its own, and nothing else.
--- memsense_app alone may call the functions. Where indexes serve, it loses all of that.
+-- If no index serves under the policies, lookups.sql reads as memsense_index, a role without login that may
+-- read the indexed columns of all tenants, by a policy of its own, and nothing else. Only memsense_app may
+-- call the functions. If indexes serve, the role loses all of that.
 DO $$
 DECLARE
     served constant boolean := {is_served};
@@ -193,9 +193,9 @@ BEGIN
 END $$;
 
 -- name: create_roles
--- memsense_app has no password yet: whoever is to log in as it gets one by ALTER ROLE, or is granted it.
--- A superuser, who marks functions as leakproof, needs no memsense_index. Others are made members of
--- the roles, so that they may give them what they make.
+-- memsense_app has no password yet: set one with ALTER ROLE, or grant the role to a user who can log in. A
+-- superuser, who marks functions as leakproof, needs no memsense_index. Other users become members of the
+-- roles, so that they may give them what they create.
 DO $$
 DECLARE
     is_super constant boolean := (SELECT rolsuper FROM pg_roles WHERE rolname = current_user);

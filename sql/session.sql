@@ -1,12 +1,12 @@
--- What the server is told ahead of a statement or a transaction, in the same round trip and until its
--- end alone: a connection that a pooler lends to others keeps nothing of it.
+-- Settings that go ahead of a statement or a transaction, in the same round trip and only until its end: a
+-- connection that a pooler lends to others keeps nothing of them.
 
 -- name: announce
--- As which role, whose rows may be seen (policies compare them with memsense.tenant_id; a tenant that
--- is not numbered yet is found by its name), and how to plan. Exact scans gain nothing from parallel
--- workers or just-in-time compilation at these sizes; planning a recall costs more than running a
--- stale plan, so that what is read has generic plans; hnsw.* matters to scopes with HNSW indexes
--- only. A limit of time that is stricter, of the role or of the database, stays.
+-- The role to run as, the tenant whose rows may be seen (policies compare them with memsense.tenant_id; a
+-- tenant without a number yet is found by its name), and how to plan. Exact scans gain nothing from parallel
+-- workers or just-in-time compilation at these sizes. Planning a recall costs more than running a stale
+-- plan, so reads have generic plans. hnsw.* matters only to scopes with HNSW indexes. A stricter limit of
+-- time, of the role or of the database, stays in force.
 -- Parameters:
 --   tenant, tenant_id   the tenant by name and by number, as texts; empty where there is none
 --   role                what to run as; null for the user of the connection
@@ -25,15 +25,15 @@ SELECT
     CASE WHEN %(role)s::text IS NOT NULL THEN set_config('role', %(role)s::text, true) END;
 
 -- name: name_tenant
--- The same of the tenant alone, within a transaction of somebody else's.
+-- The same for the tenant alone, within a caller's transaction.
 SELECT
     set_config('memsense.tenant', %(tenant)s::text, true),
     set_config('memsense.tenant_id', %(tenant_id)s::text, true);
 
 -- name: find_standing
--- What to run as: the app's role, where there is one with rights here and this user may take it. And
--- whether it asks the GIN indexes through the functions of lookups.sql: where these run as
--- memsense_index, no index serves it beneath the policies otherwise.
+-- The role to run as: memsense_app, if it exists, has rights here and this user may take it. And whether it
+-- reads the GIN indexes through the functions of lookups.sql: if these run as memsense_index, no index
+-- serves it under the policies otherwise.
 SELECT
     found.role,
     EXISTS (
@@ -59,14 +59,14 @@ FROM (SELECT (
 ) AS role) AS found;
 
 -- name: fetch_user
--- Who runs statements here, and whether policies hold for them.
+-- The user who runs statements here, and whether policies hold for that user.
 SELECT u.rolname::text AS name, u.rolsuper OR u.rolbypassrls AS bypasses
 FROM pg_roles AS u
 WHERE u.rolname = current_user;
 
 -- name: list_unguarded
--- The tables whose policies do not hold for who runs statements. The owner of a table is exempt unless
--- they are forced.
+-- The tables whose policies do not hold for the user who runs statements. The owner of a table is exempt
+-- unless they are forced.
 SELECT c.relname::text
 FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
@@ -78,7 +78,7 @@ WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
 ORDER BY c.relname;
 
 -- name: list_leaky
--- Where there are policies: the functions that keep a GIN index from serving beneath them.
+-- If there are policies: the functions that keep a GIN index from serving under them.
 SELECT p.proname::text
 FROM pg_proc AS p
 WHERE NOT p.proleakproof

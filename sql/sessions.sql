@@ -1,4 +1,5 @@
--- Session chunks that follow their exchanges: a write marks the session, and what is marked is made later.
+-- Session chunks that follow their exchanges: a write marks the session, and its session chunks are made
+-- later.
 
 -- name: mark_session
 INSERT INTO memsense.stale_sessions (tenant_id, scope_id, session_id)
@@ -10,7 +11,7 @@ DELETE FROM memsense.stale_sessions
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s;
 
 -- name: fetch_session_texts
--- What is stored already, whose vectors need not be made.
+-- Texts that are stored already, whose vectors need not be made.
 SELECT session_text
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s

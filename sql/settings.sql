@@ -1,7 +1,7 @@
 -- Settings, stored profiles and projects of a namespace. Every statement names one tenant.
 
 -- name: lock_namespace
--- Every change of settings takes this lock first, so that none is lost; searches and writes go on.
+-- Every change of settings takes this lock first, so that no change is lost; searches and writes go on.
 SELECT settings_version
 FROM memsense.namespaces
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
@@ -71,7 +71,7 @@ WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
 ORDER BY p.name;
 
 -- name: list_projects_of
--- The projects that hold sessions of one user's, with those sessions alone.
+-- The projects that hold sessions of one user, each with those sessions alone.
 SELECT p.name, p.created_at, array_agg(s.session_id ORDER BY s.session_id) AS session_ids
 FROM memsense.projects AS p
 JOIN memsense.project_sessions AS s

@@ -14,7 +14,7 @@ ON CONFLICT (name, dimension) DO NOTHING;
 SELECT model_id FROM memsense.models WHERE name = %(name)s AND dimension = %(dimension)s;
 
 -- name: ensure_namespace
--- A namespace that has settings or projects before its first write gets its model by that write.
+-- A namespace with settings or projects gets its model at its first write.
 INSERT INTO memsense.namespaces (tenant_id, name, language, model_id)
 VALUES (%(tenant_id)s, %(name)s, %(language)s, %(model_id)s)
 ON CONFLICT (tenant_id, name) DO UPDATE SET model_id = EXCLUDED.model_id
@@ -55,8 +55,8 @@ FOR NO KEY UPDATE;
 SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 
 -- name: fetch_writing
--- What a write must know of its namespace as it is now: the language, the model that searches use,
--- the models that it has vectors of, and how long what is written is kept.
+-- The current state of the namespace that a write needs: the language, the model that searches use, the
+-- models that it has vectors of, and the rules of expiry.
 SELECT
     n.language, n.model_id,
     ARRAY(SELECT k.model_id FROM memsense.namespace_models AS k
@@ -101,13 +101,13 @@ ON CONFLICT (tenant_id, scope_id, session_id, format, message_key)
 DO UPDATE SET content_hash = EXCLUDED.content_hash, ordinal = EXCLUDED.ordinal;
 
 -- name: forget_messages
--- Takes every message of some exchanges out of the ledger, before those that remain are recorded.
+-- Deletes every message of some exchanges from the ledger, before those that remain are recorded.
 DELETE FROM memsense.ingested_messages
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
   AND session_id = %(session_id)s AND format = %(format)s AND ordinal = ANY (%(ordinals)s::integer[]);
 
 -- name: next_ordinal
--- The next free ordinal of a session, counting inactive chunks and what the ledger alone remembers.
+-- The next free ordinal of a session, counting inactive chunks and those that only the ledger knows.
 SELECT coalesce(max(last) + 1, 0)
 FROM (
     SELECT max(last_ordinal) AS last
@@ -120,7 +120,7 @@ FROM (
 ) AS taken;
 
 -- name: fetch_last_turns
--- The last two active turns of a session, the latest first.
+-- The last two active turns of a session, latest first.
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
@@ -132,10 +132,10 @@ ORDER BY ordinal DESC, part DESC
 LIMIT 2;
 
 -- name: find_repeats
--- The chunks of the exchange with the same content within ten minutes of event time, whose first
--- part is not forgotten, and whether each has expired. Exchanges are known by the hash of that part;
--- one that an answer completed, by the messages that `add` was given, each as the ledger knows it:
--- HASH@WINDOW, at a time.
+-- The chunks of exchanges with the same content within ten minutes of event time, whose first part is not
+-- forgotten, and whether each has expired. An exchange is recognised by the hash of its first part; one that
+-- an answer has completed, by the messages that `add` got, each as the ledger has it: HASH@WINDOW, at a
+-- time.
 SELECT wanted.position, c.chunk_id, coalesce(c.expires_at <= now(), false) AS has_expired
 FROM unnest(%(content_hashes)s::text[], %(occurred)s::timestamptz[], %(windows)s::bigint[])
     WITH ORDINALITY AS wanted (content_hash, occurred_at, dedup_window, position)
@@ -172,7 +172,7 @@ JOIN memsense.chunks AS c
 ORDER BY wanted.position, c.part;
 
 -- name: set_aside
--- What has expired does not stand in the way of who says it again.
+-- Moves expired content aside, so that the same text can be stored again.
 UPDATE memsense.chunks
 SET content_hash = content_hash || ':expired:' || chunk_id
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
@@ -207,9 +207,9 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id
   AND c.granularity = 'turn' AND c.ordinal >= %(ordinal)s;
 
 -- name: upsert_chunks
--- A chunk at a taken place (session, granularity, ordinal, part) replaces what stood there and keeps its id.
--- The same content in the same window of time is left alone: the constraint decides, not a look-up.
--- Identifiers are lexemes without positions: they count towards no field, length or frequency.
+-- A chunk at a taken place (session, granularity, ordinal, part) replaces the old one and keeps its id. The
+-- same content in the same window of time is left alone: the constraint decides, not a look-up. Identifiers
+-- are lexemes without positions: they count towards no field, length or frequency.
 INSERT INTO memsense.chunks (
     tenant_id, scope_id, granularity, session_id, agent_id, ordinal, last_ordinal, part,
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
@@ -263,8 +263,8 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
 RETURNING chunk_id, granularity, ordinal, part;
 
 -- name: relink_turn
--- Sets what a turn knows of its neighbours (next-user text, context and its index entry) and keeps
--- the scope's summed context length true.
+-- Sets what a turn repeats of its neighbours (next-user text, context and its index entry), and keeps the
+-- scope's sum of context lengths right.
 WITH field AS (
     SELECT to_tsvector(%(language)s::regconfig, %(context_terms)s) AS d
 ),
@@ -290,7 +290,7 @@ FROM relinked, before
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND s.granularity = 'turn';
 
 -- name: link_user_embeddings
--- Says whose next-user vector the user vector of each chunk is.
+-- Sets whose next-user vector the user vector of each chunk is.
 UPDATE memsense.embeddings_user AS e
 SET previous_chunk_id = link.previous_chunk_id
 FROM unnest(%(chunk_ids)s::bigint[], %(previous_chunk_ids)s::bigint[]) AS link (chunk_id, previous_chunk_id)
@@ -298,7 +298,8 @@ WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id =
   AND e.previous_chunk_id IS DISTINCT FROM link.previous_chunk_id;
 
 -- name: insert_embeddings
--- Fresh where the memory's HNSW indexes leave fresh vectors out, until it has too many of them.
+-- Vectors are stored as fresh if the memory's HNSW indexes leave fresh vectors out, until there are too many
+-- of them.
 INSERT INTO memsense.embeddings (tenant_id, scope_id, chunk_id, previous_chunk_id, route, granularity, model_id, embedding, fresh)
 SELECT
     %(tenant_id)s, %(scope_id)s, chunk_id, previous_chunk_id, route, granularity, %(model_id)s, embedding,
@@ -320,7 +321,7 @@ DELETE FROM memsense.embeddings
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: count_lexemes
--- Adds (sign 1) or takes away (sign -1) the chunks' own lexemes, in lexeme order.
+-- Adds (sign 1) or subtracts (sign -1) the chunks' own lexemes, in lexeme order.
 INSERT INTO memsense.lexemes (tenant_id, scope_id, granularity, lexeme, document_frequency)
 SELECT %(tenant_id)s, %(scope_id)s, c.granularity, lexeme, %(sign)s * count(*)
 FROM memsense.chunks AS c
@@ -332,7 +333,7 @@ ON CONFLICT (tenant_id, scope_id, granularity, lexeme)
 DO UPDATE SET document_frequency = lexemes.document_frequency + EXCLUDED.document_frequency;
 
 -- name: drop_unused_lexemes
--- Of the chunks' own lexemes, those that no active chunk has any more.
+-- Those of the chunks' own lexemes that no active chunk has any more.
 DELETE FROM memsense.lexemes AS l
 USING (
     SELECT DISTINCT c.granularity, lexeme
@@ -361,8 +362,8 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
 
 -- name: count_stored
--- What a write does for chunks that it has stored, at once: count_lexemes and count_chunks add them
--- to the statistics, insert_events begins or goes on with their history, unless it has no kind.
+-- Everything that a write does for chunks that it has stored, at once: count_lexemes and count_chunks add
+-- them to the statistics, insert_events continues their history, unless the event has no kind.
 WITH lexemes AS (
     {lexemes}
 ),
@@ -397,8 +398,8 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(s
 ORDER BY ordinal, part;
 
 -- name: fetch_covered
--- The turns, of any status, whose exchanges a session chunk covers, each with the session chunk
--- that it was last retired with.
+-- The turns, of any status, that a session chunk covers, each with the session chunk that it was last
+-- retired with.
 SELECT
     c.chunk_id, c.status,
     (SELECT (e.detail ->> 'session_chunk')::bigint
@@ -412,7 +413,8 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id
 ORDER BY c.ordinal, c.part;
 
 -- name: find_said_again
--- Of some turns, those whose exchange stands elsewhere too: not forgotten, or the later of two given.
+-- Those of some turns whose exchange is stored a second time: not forgotten, or the later one of two of
+-- these turns.
 SELECT c.chunk_id
 FROM memsense.chunks AS c
 JOIN memsense.chunks AS f
@@ -447,7 +449,7 @@ SET status = %(status)s, tsv = NULL, user_length = 0, assistant_length = 0, tag_
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: reactivate
--- Makes a chunk active again and rebuilds its index entry; links and vectors are the caller's next steps.
+-- Makes a chunk active again and rebuilds its index entry; the caller sets links and vectors next.
 UPDATE memsense.chunks AS c
 SET status = 'active', context = '', next_user_text = NULL, context_length = 0,
     tsv = setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C')
@@ -471,7 +473,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (
 RETURNING chunk_id, memory_score;
 
 -- name: lock_chunk
--- Where a chunk stands, with its scope locked as every write locks it.
+-- The place of a chunk, with its scope locked as every write locks it.
 SELECT c.scope_id, s.user_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal, c.status
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
@@ -544,7 +546,7 @@ SELECT
         WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
           AND granularity = 'session') AS has_session_chunks;
 
--- The names that filters of a search may name; of a kind that is not wanted, none.
+-- The names that filters of a search can use, of the requested kinds.
 -- name: fetch_known_names
 WITH chunks AS (
     SELECT c.session_id, c.agent_id, c.tags

@@ -1,4 +1,4 @@
--- Sweeping what has expired. Every statement names one tenant.
+-- Sweeping of expired chunks. Every statement names one tenant.
 
 -- name: list_lapsed_scopes
 SELECT s.scope_id
@@ -10,7 +10,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
 ORDER BY s.scope_id;
 
 -- name: select_lapsed
--- The chunks that have expired longest, whatever their status.
+-- The chunks that expired first, whatever their status.
 SELECT chunk_id
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND expires_at <= now()
@@ -18,14 +18,14 @@ ORDER BY expires_at, chunk_id
 LIMIT %(limit)s;
 
 -- name: fetch_on_expiry
--- What the namespace does with what has expired, as it is set at this moment.
+-- What the namespace does with expired chunks, as it is set at this moment.
 SELECT coalesce(
     (SELECT value #>> '{}' FROM memsense.settings
      WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND name = 'on_expiry'),
     'erase');
 
 -- name: clear_expiry
--- What is forgotten in its stead expires no more; all parts of an exchange.
+-- Removes the expiry of chunks that are forgotten instead of erased, for all parts of an exchange.
 UPDATE memsense.chunks AS c
 SET expires_at = NULL
 FROM memsense.chunks AS x
@@ -34,7 +34,7 @@ WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.chunk_id =
   AND c.granularity = x.granularity AND c.ordinal = x.ordinal;
 
 -- name: lock_scopes_of_namespace
--- As every write locks its scope, in the order of their numbers.
+-- Locks each scope as every write does, in the order of their numbers.
 SELECT scope_id
 FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
@@ -42,7 +42,7 @@ ORDER BY scope_id
 FOR NO KEY UPDATE;
 
 -- name: date_stored
--- Exchanges, and session chunks of sessions that keep none; with a tag, those that have it.
+-- Exchanges, and session chunks of sessions without exchanges; with a tag, only those that have it.
 UPDATE memsense.chunks AS c
 SET expires_at = c.recorded_at + make_interval(secs => %(seconds)s)
 FROM memsense.scopes AS s

@@ -26,7 +26,8 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
 ORDER BY s.scope_id;
 
 -- name: fetch_bare_chunks
--- The next active exchanges without token vectors of a model, each with the exchange before it in its session.
+-- The next active exchanges without token vectors of a model, each with the exchange before it in its
+-- session.
 SELECT c.chunk_id, c.user_text, c.assistant_text, before.user_text AS user_before, before.assistant_text AS assistant_before
 FROM memsense.chunks AS c
 LEFT JOIN LATERAL (
@@ -48,13 +49,14 @@ ORDER BY c.chunk_id
 LIMIT %(limit)s;
 
 -- name: lock_memory
--- As every write of the memory does.
+-- Locks the memory as every write of it does.
 SELECT scope_id FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 FOR NO KEY UPDATE;
 
 -- name: select_unchanged
--- Of some exchanges without token vectors of a model, those that are still active, and as they were read.
+-- Those of some exchanges without token vectors of a model that are still active and unchanged since they
+-- were read.
 SELECT c.chunk_id
 FROM memsense.chunks AS c
 JOIN unnest(%(chunk_ids)s::bigint[], %(user_texts)s::text[], %(assistant_texts)s::text[])
@@ -67,7 +69,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
         AND t.model_id = %(model_id)s);
 
 -- name: fetch_last_texts
--- The last active exchange of each of some sessions, by their place from 1.
+-- The last active exchange of each of some sessions, by their position from 1.
 SELECT given.place::integer, last.user_text, last.assistant_text
 FROM unnest(%(user_ids)s::text[], %(session_ids)s::text[]) WITH ORDINALITY AS given (user_id, session_id, place)
 JOIN memsense.scopes AS s

@@ -1,7 +1,7 @@
 -- Traces of searches: written after the answer, read by explanations and replays.
 
 -- name: defer_commit
--- A trace may be lost in a crash of the server; waiting for its disk is not worth it.
+-- A trace may be lost in a crash of the server; waiting for the disk is not worth it.
 SET LOCAL synchronous_commit = off;
 
 -- name: find_traced_scope
@@ -87,8 +87,8 @@ WHERE tenant_id = %(tenant_id)s AND namespace = %(namespace)s
   AND recorded_at < now() - make_interval(secs => %(seconds)s);
 
 -- name: fetch_standing
--- Where a chunk stands towards a search, whatever the search finds: each filter in use by name
--- (true: the chunk passes), and for which routes it has a text and a vector.
+-- The relation of a chunk to a search, whatever the search finds: each filter in use by name (true: the
+-- chunk passes), and the routes for which it has a text and a vector.
 WITH scope AS MATERIALIZED (
     SELECT s.scope_id, s.user_id, n.namespace_id, n.language
     FROM memsense.chunks AS c

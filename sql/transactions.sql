@@ -1,16 +1,16 @@
--- What a connection asks by itself: what became of a transaction, by who lost its connection while it
--- committed; which extensions there are.
+-- Queries that a connection makes for itself: what became of a transaction whose connection was lost during
+-- the commit; which extensions there are.
 -- Parameters:
 --   number           the transaction's own number
---   life             since when the server's memory lives
+--   life             since when the server has run without a crash
 
--- A crash empties the statistics, a restart in order keeps them: so this tells one life of the
--- server's memory from the next.
+-- A crash empties the statistics, an orderly restart keeps them: so this tells whether the server has
+-- crashed since.
 -- name: fetch_transaction
 SELECT pg_current_xact_id()::text::bigint, (SELECT stats_reset FROM pg_stat_archiver);
 
--- After a crash, or on another server, a number may have been given to another transaction, as it is
--- where nothing of the first was on disk yet.
+-- After a crash, or on another server, the number may belong to another transaction, because nothing of the
+-- first one was on disk yet.
 -- name: fetch_outcome
 SELECT CASE
     WHEN (SELECT stats_reset FROM pg_stat_archiver) IS NOT DISTINCT FROM %(life)s::timestamptz
@@ -18,8 +18,8 @@ SELECT CASE
     ELSE 'crashed'
 END;
 
--- What a new connection is to know: whether there are vectors yet, whether this is Citus, and which
--- process serves it: another than the client was told of where a pooler stands between.
+-- Facts about a new connection: whether the vector type exists yet, whether this is Citus, and which process
+-- serves it, which is not the reported one if a pooler is in between.
 -- name: fetch_extensions
 SELECT
     to_regtype('halfvec') IS NOT NULL,

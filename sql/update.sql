@@ -1,7 +1,7 @@
--- Updates of exchanges, and what they said before.
+-- Updates of exchanges, and their earlier versions.
 
 -- name: fetch_identity
--- What a chunk is known by when it comes again; an update leaves it as it is.
+-- The values by which a chunk is recognised when it comes again; an update leaves them as they are.
 SELECT content_hash, dedup_window
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s;
@@ -14,7 +14,7 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(s
   AND granularity = 'turn' AND ordinal = %(ordinal)s AND expires_at IS DISTINCT FROM %(expires_at)s;
 
 -- name: keep_superseded
--- What exchanges say now, before they say something else, where the namespace keeps history.
+-- Stores the current content of exchanges before it changes, if the namespace keeps history.
 INSERT INTO memsense.superseded_chunks (tenant_id, scope_id, chunk_id, version, content)
 SELECT c.tenant_id, c.scope_id, c.chunk_id,
     1 + (SELECT count(*) FROM memsense.superseded_chunks AS x
@@ -34,7 +34,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
         AND k.name = 'history' AND k.value = '"on"');
 
 -- name: list_superseded
--- The versions of a chunk that were kept, the oldest first; of a forgotten one none.
+-- The stored versions of a chunk, oldest first; none for a forgotten chunk.
 SELECT x.version, x.content, x.superseded_at
 FROM memsense.superseded_chunks AS x
 JOIN memsense.chunks AS c ON c.tenant_id = x.tenant_id AND c.scope_id = x.scope_id AND c.chunk_id = x.chunk_id
