@@ -13,7 +13,7 @@ _WAITING = {
     "embed": "only words find their memories",
     "fill": "a model that was added can't be switched to yet",
     "expire": "expired memories are hidden, but still stored",
-    "index": "large memories keep the indexes that they have, or none",
+    "index": "large memories are searched and written to with the indexes that they have now",
 }
 """The effect of unfinished jobs, by kind."""
 
