@@ -22,7 +22,7 @@ def memory(database_url: str) -> Generator[MemSense]:
         yield opened
 
 
-def test_unknown_names_of_an_empty_answer_are_said(memory: MemSense) -> None:
+def test_an_empty_result_reports_unknown_names(memory: MemSense) -> None:
     found = memory.search(
         "walnut", user_id="ines", session_ids=["kitchn"], agent_id="cok", tags=["plant"]
     )
@@ -36,7 +36,7 @@ def test_unknown_names_of_an_empty_answer_are_said(memory: MemSense) -> None:
     assert list(memory.search("walnut", user_id="ines", session_ids=["kitchen", "no"]).notes) == []
 
 
-def test_since_that_is_not_before_until_is_said(memory: MemSense) -> None:
+def test_since_after_until_is_reported(memory: MemSense) -> None:
     found = memory.search("walnut", user_id="ines", since="2026-05-02", until="2026-05-01")
     assert not found.hits
     assert found.notes[0].startswith("nothing can be since 2026-05-02T00:00:00")

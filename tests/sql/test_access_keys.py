@@ -58,7 +58,7 @@ def test_a_key_of_one_tenant_finds_nothing_as_another_s(tenants: Tenants) -> Non
         *(f"ms_{number}_0123456789ab_{'a' * 43}" for number in ("0", "1", 2**32, 10**10, "\u0661")),
     ],
 )
-def test_what_is_no_key_opens_nothing(tenants: Tenants, text: str) -> None:
+def test_an_invalid_key_opens_nothing(tenants: Tenants, text: str) -> None:
     assert tenants.verify(text) is None
 
 
@@ -79,7 +79,7 @@ def test_a_revoked_or_expired_key_opens_nothing(tenants: Tenants, database_url: 
     assert [key.name for key in keys.list()] == ["kept", "revoked", "expiring"]
 
 
-def test_its_last_use_is_noted_once_a_minute(tenants: Tenants, database_url: str) -> None:
+def test_a_keys_last_use_is_recorded_once_a_minute(tenants: Tenants, database_url: str) -> None:
     keys = tenants.own.access_keys
     made = keys.create()
     assert made.key.last_used_at is None
@@ -136,7 +136,7 @@ def test_no_other_tenant_revokes_or_lists_a_key(open_memory: OpenMemory) -> None
     assert len(other.list()) == 1
 
 
-def test_what_no_key_can_be_is_refused(memory: MemSense) -> None:
+def test_impossible_keys_are_refused(memory: MemSense) -> None:
     with pytest.raises(InvalidInputError, match="scopes"):
         memory.access_keys.create([])
     with pytest.raises(InvalidInputError, match="scopes"):

@@ -69,7 +69,7 @@ TALKS = {
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid"])
 @pytest.mark.parametrize("talk", TALKS)
-def test_in_two_calls_it_is_what_it_is_in_one(
+def test_two_calls_store_what_one_call_stores(
     open_memory: OpenMemory, database_url: str, talk: str, mode: Any
 ) -> None:
     one = open_memory(embedder=TokenHashingEmbedder())
@@ -114,7 +114,7 @@ def test_each_call_may_be_made_again_under_its_key(memory: MemSense) -> None:
     assert texts(memory) == [("What is the code?", "It is 4711.")]
 
 
-def test_what_follows_the_answer_in_the_call_is_stored_behind_it(memory: MemSense) -> None:
+def test_messages_after_the_answer_in_a_call_are_stored_after_it(memory: MemSense) -> None:
     memory.add([user("One?")], **WHO)
     added = memory.add([assistant("One."), user("Two?", 1), assistant("Two.", 1)], **WHO)
     assert len(added) == 2
@@ -135,7 +135,7 @@ def test_an_answer_to_nothing_stands_alone(memory: MemSense) -> None:
 
 
 @pytest.mark.parametrize("nothing", ["\u200b", " \u200b\n", "\u2060"])
-def test_what_answers_an_invisible_message_answers_no_earlier_question(
+def test_an_answer_to_an_invisible_message_answers_no_earlier_question(
     memory: MemSense, nothing: str
 ) -> None:
     memory.add([user("One?")], **WHO)
@@ -153,14 +153,14 @@ def test_an_answer_reaches_no_other_session_or_user(memory: MemSense) -> None:
     assert sorted(texts(memory)) == [("", "Two."), ("One?", "")]
 
 
-def test_what_is_forgotten_is_not_answered(memory: MemSense) -> None:
+def test_an_answer_does_not_complete_a_forgotten_exchange(memory: MemSense) -> None:
     (asked,) = memory.add([user("One?")], **WHO)
     memory.forget(asked.chunk_id)
     memory.add([assistant("One.")], **WHO)
     assert texts(memory) == [("", "One.")]
 
 
-def test_what_both_calls_say_of_it_is_kept(memory: MemSense) -> None:
+def test_annotations_of_both_calls_are_kept(memory: MemSense) -> None:
     memory.add(
         [user("I am allergic to peanuts.")],
         **WHO,

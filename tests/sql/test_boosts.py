@@ -226,7 +226,7 @@ def test_a_chunk_keeps_its_identifiers_through_everything_that_indexes_it_anew(
     assert found(memory, "main.py", profile) == [target]
 
 
-def test_identifiers_stand_in_session_chunks_and_answers_too(memory: MemSense) -> None:
+def test_identifiers_are_indexed_in_session_chunks_and_answers(memory: MemSense) -> None:
     memory.add(
         [
             {"role": "user", "content": "Where is the error?", "at": START},

@@ -42,7 +42,7 @@ def test_without_limits_one_session_may_give_every_hit(memory: MemSense) -> None
     assert counts(ask(memory)) == {"tea": 6}
 
 
-def test_at_most_so_many_hits_of_a_session_are_returned(memory: MemSense) -> None:
+def test_at_most_a_number_of_hits_per_session_is_returned(memory: MemSense) -> None:
     result = ask(memory, overrides={"max_per_session": 2})
     assert len(result) == 6
     assert max(counts(result).values()) == 2
@@ -51,7 +51,7 @@ def test_at_most_so_many_hits_of_a_session_are_returned(memory: MemSense) -> Non
     assert limited[0].passed_over not in {hit.chunk_id for hit in result}
 
 
-def test_at_least_so_many_sessions_are_among_the_hits(memory: MemSense) -> None:
+def test_at_least_a_number_of_sessions_are_among_the_hits(memory: MemSense) -> None:
     result = ask(memory, overrides={"min_sessions": 3})
     assert sorted(counts(result).values()) == [1, 1, 4]
     steps = [hit.as_dict()["explain"]["selection"]["limited_by"] for hit in result]
@@ -72,7 +72,7 @@ def test_two_users_sessions_of_one_name_are_two_sessions(memory: MemSense) -> No
     }
 
 
-def test_what_a_limit_kept_out_is_told(memory: MemSense) -> None:
+def test_why_not_reports_chunks_that_a_limit_excluded(memory: MemSense) -> None:
     overrides = {**CLOSE, "max_per_session": 1}
     result = ask(memory, overrides={"max_per_session": 1}, trace=True)
     shown = {hit.chunk_id for hit in result}

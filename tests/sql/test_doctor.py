@@ -94,7 +94,7 @@ def test_an_invalid_index_is_found(store: psycopg.Connection[Any]) -> None:
     assert "REINDEX" in finding.remedy
 
 
-def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
+def test_doctor_recommends_indexes_for_a_large_memory(
     store: psycopg.Connection[Any],
 ) -> None:
     row = store.execute(
@@ -109,7 +109,7 @@ def test_a_large_memory_without_indexes_of_its_own_is_told_what_would_help(
         assert all("memsense db optimise" in finding.remedy for finding in found)
 
 
-def test_a_large_memory_is_told_what_building_its_indexes_takes(
+def test_doctor_reports_the_memory_that_building_indexes_takes(
     store: psycopg.Connection[Any],
 ) -> None:
     store.execute("UPDATE memsense.scope_statistics SET chunk_count = 5660")
@@ -124,7 +124,7 @@ def test_a_large_memory_is_told_what_building_its_indexes_takes(
 
 
 @pytest.mark.parametrize("dimension", [48, 384])
-def test_what_building_an_index_takes_is_what_pgvector_takes(
+def test_the_estimated_index_memory_is_what_pgvector_takes(
     store: psycopg.Connection[Any], dimension: int
 ) -> None:
     told: list[str] = []
@@ -166,7 +166,7 @@ def test_an_indexed_memory_without_an_index_of_any_route_is_found(
     assert examine(store) == []
 
 
-def test_an_index_of_another_models_vectors_serves_nobody(
+def test_an_index_of_another_models_vectors_is_not_used(
     open_memory: OpenMemory, store: psycopg.Connection[Any]
 ) -> None:
     open_memory(settings=load_settings(index_threshold=1)).indexes.optimise()
@@ -181,7 +181,7 @@ def test_an_index_of_another_models_vectors_serves_nobody(
     assert finding.text.endswith("no usable HNSW index on embeddings_user")
 
 
-def test_an_invalid_index_of_a_large_memory_serves_nobody(
+def test_an_invalid_index_of_a_large_memory_is_not_used(
     open_memory: OpenMemory, store: psycopg.Connection[Any]
 ) -> None:
     indexing = open_memory(settings=load_settings(index_threshold=1))
@@ -284,7 +284,7 @@ def test_an_embedder_that_is_not_the_namespaces_is_found(store: psycopg.Connecti
     assert examine(store, elsewhere) == []
 
 
-def test_what_retired_chunks_left_behind_is_found_and_repaired(
+def test_leftovers_of_retired_chunks_are_found_and_repaired(
     store: psycopg.Connection[Any],
 ) -> None:
     store.execute("UPDATE memsense.chunks SET status = 'deleted' WHERE chunk_id = 1")
@@ -305,7 +305,7 @@ def test_too_little_work_mem_is_found(store: psycopg.Connection[Any]) -> None:
     assert "256 kB" in only(examine(store), "work_mem").text
 
 
-def test_a_large_memory_without_huge_pages_is_told_how_many_it_needs(
+def test_doctor_reports_how_many_huge_pages_a_large_memory_needs(
     store: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "LEAST_HUGE", 0)
@@ -376,7 +376,9 @@ def filled(open_memory: OpenMemory) -> Generator[MemSense]:
     yield memory
 
 
-def test_a_check_up_tells_each_routes_plan(open_memory: OpenMemory, database_url: str) -> None:
+def test_a_check_up_reports_the_plan_of_each_route(
+    open_memory: OpenMemory, database_url: str
+) -> None:
     with filled(open_memory):
         report = check_up(
             database_url, settings=load_settings(), profile=BALANCED, embedder=HashingEmbedder()
@@ -391,7 +393,7 @@ def test_a_check_up_tells_each_routes_plan(open_memory: OpenMemory, database_url
     json.dumps(report.as_dict())
 
 
-def test_a_check_up_repairs_when_told_to(open_memory: OpenMemory, database_url: str) -> None:
+def test_a_check_up_repairs_on_request(open_memory: OpenMemory, database_url: str) -> None:
     settings = load_settings()
     with filled(open_memory), psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("UPDATE memsense.scope_statistics SET chunk_count = 99")
@@ -412,7 +414,7 @@ def test_a_check_up_repairs_when_told_to(open_memory: OpenMemory, database_url: 
         assert (kept_statistics(connection), kept_frequencies(connection)) == recount(connection)
 
 
-def test_an_empty_database_is_told_to_be_initialised(empty_database_url: str) -> None:
+def test_an_empty_database_raises_an_error_that_names_init(empty_database_url: str) -> None:
     report = check_up(
         empty_database_url, settings=load_settings(), profile=BALANCED, embedder=HashingEmbedder()
     )
@@ -454,7 +456,7 @@ def test_a_wasteful_plan_is_a_warning() -> None:
     assert "250000 rows of other memories" in route.text
 
 
-def test_a_job_for_indexes_that_nobody_does_is_told(store: psycopg.Connection[Any]) -> None:
+def test_doctor_reports_an_index_job_without_a_worker(store: psycopg.Connection[Any]) -> None:
     store.execute(
         "INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, run_at)"
         " SELECT tenant_id, namespace_id, 'index', scope_id, now() - interval '1 hour'"

@@ -110,7 +110,7 @@ def assert_true(url: str) -> None:
         assert kept(conn) == recount(conn)
 
 
-def test_what_turns_mention_is_kept_with_their_pairs(memory: MemSense, database_url: str) -> None:
+def test_entities_of_turns_are_stored_with_their_pairs(memory: MemSense, database_url: str) -> None:
     add(memory, 0, "I met Ada in Lisbon, and then Ada left.", "Lisbon is lovely with Maria Silva!")
     add(memory, 1, "today it was Maria Silva alone")
     assert_true(database_url)

@@ -176,7 +176,7 @@ def test_nothing_of_an_erased_user_is_in_the_database_and_the_receipt_counts_eve
     assert memory.erasures.list(about="bo") == []
 
 
-def test_what_is_erased_is_stored_again_when_it_comes_again(
+def test_an_erased_memory_is_stored_again_when_it_is_added_again(
     memory: MemSense, tmp_path: Path, conn: psycopg.Connection[Any]
 ) -> None:
     log = tmp_path / "log.jsonl"
@@ -287,7 +287,7 @@ def test_a_long_exchange_goes_with_all_its_parts_and_a_forgotten_copy(
     assert receipt.counts["chunks"] == len(first) + len(again)
 
 
-def test_what_is_erased_is_stored_again_under_the_key_of_its_write(memory: MemSense) -> None:
+def test_an_erased_memory_is_stored_again_under_the_key_of_its_write(memory: MemSense) -> None:
     said = [{"role": "user", "content": "The key is under the mat.", "at": MAY}]
     whose: dict[str, Any] = {"user_id": "ada", "session_id": "s", "key": "once"}
     [first] = memory.add(said, **whose)
@@ -300,7 +300,7 @@ def test_what_is_erased_is_stored_again_under_the_key_of_its_write(memory: MemSe
     assert memory.add(said, **whose)
 
 
-def test_two_users_sessions_of_one_name_are_told_apart(memory: MemSense) -> None:
+def test_equal_session_names_of_two_users_are_distinguished(memory: MemSense) -> None:
     for user_id in ("ada", "bo"):
         tell_trifles(memory, user_id=user_id, session_id="monday")
     with pytest.raises(InvalidInputError, match="2 users have a session 'monday'.*user_id"):
@@ -322,7 +322,7 @@ def test_two_users_sessions_of_one_name_are_told_apart(memory: MemSense) -> None
         {"user_id": "ada", "message_id": "m9"},
     ],
 )
-def test_what_is_not_there_is_not_found_and_leaves_no_receipt(
+def test_erasing_something_missing_raises_not_found_and_leaves_no_receipt(
     memory: MemSense, conn: psycopg.Connection[Any], nothing: dict[str, str]
 ) -> None:
     with pytest.raises(NotFoundError, match="nothing"):
@@ -361,7 +361,7 @@ def test_an_erasure_that_would_leave_a_row_erases_nothing(
     assert count_rows(conn) == before
 
 
-def test_an_embedder_that_is_down_keeps_nothing_from_being_erased(
+def test_erasing_works_while_the_embedder_is_down(
     open_memory: OpenMemory, conn: psycopg.Connection[Any]
 ) -> None:
     memory = open_memory()

@@ -107,7 +107,7 @@ def shown(memory: MemSense, path: Path) -> str:
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
-def test_what_has_expired_is_shown_by_nothing_before_it_is_swept(
+def test_no_read_shows_expired_chunks_before_they_are_swept(
     open_memory: OpenMemory, conn: psycopg.Connection[Any], tmp_path: Path, mode: IngestMode
 ) -> None:
     memory = open_memory(embedder=TokenHashingEmbedder())
@@ -136,7 +136,7 @@ def test_what_has_expired_is_shown_by_nothing_before_it_is_swept(
     assert (stats.expiring, stats.expired) == (0, 1)
 
 
-def test_what_expires_between_two_searches_makes_the_first_of_them_ask_again_and_no_other(
+def test_expiry_between_two_searches_makes_only_the_next_one_look_again(
     database_url: str, conn: psycopg.Connection[Any]
 ) -> None:
     embedder = TokenHashingEmbedder()
@@ -213,7 +213,7 @@ def test_a_worker_sweeps_when_it_is_time_and_the_job_comes_again(
     assert find_words(conn, "soon gone", "later gone") == set()
 
 
-def test_where_it_is_set_so_what_has_expired_is_forgotten_and_can_be_restored(
+def test_a_setting_forgets_expired_chunks_which_can_be_restored(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     memory.settings.set(on_expiry="forget")
@@ -269,7 +269,7 @@ def test_a_call_wins_over_a_tag_and_a_tag_over_the_namespace(memory: MemSense) -
     assert changes == ["ttl"] * 5
 
 
-def test_a_rule_reaches_what_is_stored_already_only_where_it_is_told_to(
+def test_a_rule_applies_to_stored_memories_only_on_request(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     ids = [tell(memory, f"old {number}", number, tags=["log"]).chunk_id for number in range(3)]
@@ -292,7 +292,7 @@ def test_a_rule_reaches_what_is_stored_already_only_where_it_is_told_to(
     assert left == {"old 2", "other", "soon"}
 
 
-def test_what_a_log_brought_and_has_expired_does_not_come_back_with_it(
+def test_expired_memories_of_a_log_do_not_return_with_the_log(
     memory: MemSense, conn: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
@@ -327,7 +327,7 @@ def test_what_a_log_brought_and_has_expired_does_not_come_back_with_it(
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
 @pytest.mark.parametrize("sweep", [False, True])
-def test_what_has_expired_and_is_said_again_is_stored_again(
+def test_an_expired_exchange_that_is_said_again_is_stored_again(
     memory: MemSense, conn: psycopg.Connection[Any], mode: IngestMode, sweep: bool
 ) -> None:
     first = tell(memory, "say it again", 0, mode=mode, ttl="1h")
@@ -397,7 +397,9 @@ def test_an_export_keeps_when_things_expire_and_an_import_brings_nothing_that_ha
     assert SECRET not in session.session_text
 
 
-def test_what_cannot_be_says_why(memory: MemSense, conn: psycopg.Connection[Any]) -> None:
+def test_impossible_arguments_are_refused_with_the_reason(
+    memory: MemSense, conn: psycopg.Connection[Any]
+) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"ttl": "30"}, "ttl must be a timedelta, or a text such as 45s.*or 'never', not '30'"),
         ({"ttl": timedelta(0)}, "ttl must be longer than nothing"),
@@ -458,7 +460,7 @@ def test_a_memory_of_thousands_is_swept_in_batches(
     assert_counted(conn)
 
 
-def test_what_is_swept_with_hnsw_indexes_is_found_by_none(
+def test_swept_chunks_are_found_through_no_hnsw_index(
     open_memory: OpenMemory, conn: psycopg.Connection[Any]
 ) -> None:
     memory = open_memory(settings=load_settings().model_copy(update={"index_threshold": 1}))

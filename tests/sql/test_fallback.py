@@ -123,7 +123,7 @@ def test_a_failing_embedder_fails_the_search_by_default(
 
 
 @pytest.mark.parametrize("fail", FAILURES)
-def test_where_a_setting_allows_it_words_alone_answer_and_the_result_says_so(
+def test_a_setting_allows_search_by_words_only_and_the_result_says_so(
     memory: MemSense, open_memory: OpenMemory, fail: Callable[[EmbeddingServer], None]
 ) -> None:
     with serving() as server:

@@ -107,7 +107,9 @@ def test_a_chunk_of_one_s_own_is_reached_by_every_method(ada: UserMemory) -> Non
     assert {event.kind for event in ada.history(own.chunk_id)} >= {"feedback", "promoted"}
 
 
-def test_what_is_listed_and_found_is_one_s_own(ada: UserMemory, theirs: dict[str, Any]) -> None:
+def test_a_user_lists_and_finds_only_their_own_memory(
+    ada: UserMemory, theirs: dict[str, Any]
+) -> None:
     for options in ({}, {"session_ids": ["bobs"]}, {"tags": ["mill"]}, {"exclude": [1]}):
         result = ada.search("the secret garden behind the mill in Porto", **options)
         assert {hit.chunk.user_id for hit in result} <= {"ada"}
@@ -181,7 +183,7 @@ def test_a_user_must_be_named(memory: MemSense) -> None:
             memory.for_user(user_id)
 
 
-def test_what_is_erased_and_exported_is_one_s_own(
+def test_a_user_erases_and_exports_only_their_own_memory(
     ada: UserMemory, tmp_path: Path, module_database_url: str
 ) -> None:
     before = contents(module_database_url)
@@ -217,7 +219,9 @@ def public(owner: Any) -> set[str]:
     return {name for name in dir(owner) if not name.startswith("_")}
 
 
-def test_what_a_memory_of_one_user_lacks_is_named_here(memory: MemSense, ada: UserMemory) -> None:
+def test_the_methods_that_a_users_memory_lacks_are_listed_here(
+    memory: MemSense, ada: UserMemory
+) -> None:
     """A new public name is either a part of `for_user`, or listed here."""
     assert public(MemSense) - public(UserMemory) == WHOLE_MEMORY
     for name, lacks in WHOLE_RESOURCES.items():

@@ -249,7 +249,7 @@ def test_feedback_is_kept_and_scores_nothing(memory: MemSense) -> None:
     assert memory.get(chunk_id).memory_score == 0.5
 
 
-def test_what_is_not_there_cannot_be_changed(memory: MemSense) -> None:
+def test_missing_chunks_cannot_be_changed(memory: MemSense) -> None:
     for operation in (memory.forget, memory.restore, memory.promote, memory.get, memory.history):
         with pytest.raises(NotFoundError):
             operation(17)
@@ -303,7 +303,7 @@ def test_restoring_an_active_session_brings_no_forgotten_turn_back(memory: MemSe
     assert memory.get(ids[2]).status == "deleted"
 
 
-def test_what_a_forgotten_chunk_said_is_shown_by_no_look_at_it(memory: MemSense) -> None:
+def test_no_read_shows_the_text_of_a_forgotten_chunk(memory: MemSense) -> None:
     ids = remember(memory)
     memory.forget(ids[2])
     chunk = memory.get(ids[2])
@@ -319,7 +319,7 @@ def test_what_a_forgotten_chunk_said_is_shown_by_no_look_at_it(memory: MemSense)
 
 @pytest.mark.parametrize("mode", ["turn", "session", "hybrid"])
 @pytest.mark.parametrize("length", [1, 900])
-def test_what_is_said_again_after_forgetting_is_stored_again(
+def test_an_exchange_said_again_after_forgetting_is_stored_again(
     memory: MemSense, database_url: str, mode: IngestMode, length: int
 ) -> None:
     said = [{"role": "user", "content": f"{PLACE} " * length, "id": "m1", "at": MAY}]

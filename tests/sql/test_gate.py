@@ -203,7 +203,7 @@ def test_the_longest_ids_are_stored_wherever_there_are_ids(
         assert memory.ingest(log, user_id=ids).stored == stored
 
 
-def test_what_a_log_cannot_mean_is_left_out_message_by_message_and_stops_no_other_log(
+def test_impossible_messages_of_a_log_are_skipped_one_by_one(
     memory: MemSense, tmp_path: Path
 ) -> None:
     lines = [

@@ -41,7 +41,7 @@ QUESTION = "What am I allergic to?"
 
 
 @pytest.mark.parametrize("mode", [None, "turn", "hybrid"])
-def test_a_long_chat_gives_every_allergy_that_was_told_in_it(memory: MemSense, mode: Any) -> None:
+def test_a_long_chat_returns_every_allergy_in_it(memory: MemSense, mode: Any) -> None:
     given = {"mode": mode} if mode else {}
     memory.add(chat(), user_id="ines", session_id="chat", **given)
     hits = memory.search(QUESTION, user_id="ines")
@@ -248,7 +248,7 @@ def test_why_not_makes_what_the_search_would_have_made(memory: MemSense) -> None
     assert len(memory.recent(user_id="ada", granularity="session")) == 1
 
 
-def test_what_is_forgotten_is_in_no_session_made_later(memory: MemSense) -> None:
+def test_forgotten_exchanges_are_in_no_session_chunk_made_later(memory: MemSense) -> None:
     for number in range(3):
         memory.add(turn(number), user_id="ada", session_id="one", mode="hybrid")
     gone = memory.recent(user_id="ada")[1]

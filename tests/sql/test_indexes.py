@@ -221,7 +221,7 @@ def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next
     assert len(scope_indexes(connection)) == len(INDEXED_TABLES)
 
 
-def test_what_broken_off_indexing_left_is_dropped_when_the_scope_is_small_again(
+def test_leftovers_of_interrupted_indexing_are_dropped_when_the_scope_is_small_again(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)
@@ -367,7 +367,7 @@ def test_recall_reads_the_vectors_of_the_questions_model_alone(
     assert recalled() == before
 
 
-def test_recall_tells_whether_the_scope_is_indexed(
+def test_recall_reports_whether_the_scope_is_indexed(
     connection: Connection, namespace: store.Namespace
 ) -> None:
     known = find_known(connection, namespace)
@@ -378,7 +378,7 @@ def test_recall_tells_whether_the_scope_is_indexed(
     assert state.indexed
 
 
-def test_search_goes_on_when_indexes_went_and_this_process_did_not_hear_of_it(
+def test_searches_work_when_another_process_dropped_the_indexes(
     memory: MemSense, connection: Connection, namespace: store.Namespace
 ) -> None:
     optimise(connection, namespace, 100)

@@ -241,7 +241,7 @@ def test_a_replacement_keeps_the_chunks_id_and_is_in_its_history(
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
-def test_what_was_forgotten_stays_away_when_its_file_is_read_again(
+def test_forgotten_exchanges_stay_forgotten_when_their_log_is_read_again(
     memory: MemSense, database_url: str, tmp_path: Path, mode: IngestMode
 ) -> None:
     lines = [{**line, "content": f"secret {line['content']}"} for line in some_lines(1, 3)]

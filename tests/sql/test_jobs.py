@@ -111,7 +111,7 @@ def make_due(url: str) -> None:
 
 @pytest.mark.parametrize("when", ["now", "later"])
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
-def test_what_is_stored_without_vectors_is_found_by_words_at_once_and_says_so(
+def test_chunks_without_vectors_are_found_by_words_and_say_so(
     open_memory: OpenMemory, when: EmbedWhen, mode: IngestMode
 ) -> None:
     embedder = Fickle()
@@ -145,7 +145,7 @@ FAILURES = (RuntimeError("out of memory"), OSError(113, "No route to host"), Rea
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=repr)
-def test_whatever_an_embedder_raises_defers_a_write_and_is_told(
+def test_any_error_of_an_embedder_defers_a_write_and_is_reported(
     open_memory: OpenMemory, failure: Exception
 ) -> None:
     embedder = Fickle()
@@ -162,7 +162,7 @@ def test_whatever_an_embedder_raises_defers_a_write_and_is_told(
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=repr)
-def test_whatever_an_embedder_raises_strict_raises_as_embedding_error_from_it(
+def test_strict_raises_any_embedder_error_as_embedding_error(
     open_memory: OpenMemory, database_url: str, failure: Exception
 ) -> None:
     embedder = Fickle()
@@ -174,7 +174,7 @@ def test_whatever_an_embedder_raises_strict_raises_as_embedding_error_from_it(
     assert fetch(database_url, "SELECT count(*) FROM memsense.chunks") == [(0,)]
 
 
-def test_whatever_an_embedder_raises_of_one_text_is_that_text_s(
+def test_an_embedders_error_for_one_text_affects_only_that_text(
     open_memory: OpenMemory,
 ) -> None:
     class Refusing(Fickle):
@@ -345,7 +345,7 @@ def test_the_wait_is_capped_and_spread() -> None:
 # What changes while it waits ---------------------------------------------------------------------
 
 
-def test_what_is_forgotten_is_not_embedded(open_memory: OpenMemory, database_url: str) -> None:
+def test_forgotten_chunks_are_not_embedded(open_memory: OpenMemory, database_url: str) -> None:
     embedder = Fickle()
     memory = open_memory(embedder=embedder)
     [chunk] = add(memory, "My code is 4711.", embed="later")
@@ -358,7 +358,7 @@ def test_what_is_forgotten_is_not_embedded(open_memory: OpenMemory, database_url
     assert fetch(database_url, "SELECT count(*) FROM memsense.pending_embeddings") == [(0,)]
 
 
-def test_what_is_edited_is_embedded_as_it_is_then(
+def test_a_chunk_edited_before_its_job_is_embedded_with_the_new_text(
     open_memory: OpenMemory, database_url: str, tmp_path: Path
 ) -> None:
     log = write_log(tmp_path / "log.jsonl")
@@ -444,7 +444,7 @@ def test_a_lease_keeps_others_off_and_is_renewed(
         assert running.result(PATIENCE).done == 1
 
 
-def test_who_ends_without_a_word_costs_an_attempt_and_in_the_end_the_job(
+def test_a_worker_that_dies_costs_an_attempt_and_finally_the_job(
     open_memory: OpenMemory, database_url: str
 ) -> None:
     memory = open_memory(
@@ -481,7 +481,7 @@ def test_an_interrupted_worker_gives_its_leases_back(
 # A worker in the background ----------------------------------------------------------------------
 
 
-def test_an_open_memory_does_its_jobs_in_the_background_if_told_so(
+def test_an_open_memory_runs_jobs_in_the_background_if_enabled(
     open_memory: OpenMemory, database_url: str
 ) -> None:
     embedder = Fickle()
@@ -497,7 +497,7 @@ def test_an_open_memory_does_its_jobs_in_the_background_if_told_so(
     assert memory.search("tea", user_id="ada").notes == []
 
 
-def test_over_a_server_of_ones_own_nobody_works_unasked(memory: MemSense) -> None:
+def test_over_an_external_server_no_worker_starts_without_a_request(memory: MemSense) -> None:
     add(memory, "I drink tea.", embed="later")
     memory.search("tea", user_id="ada")
     assert "memsense-worker" not in {thread.name for thread in threading.enumerate()}
@@ -515,7 +515,7 @@ def indexed(url: str) -> list[tuple[Any, ...]]:
     )
 
 
-def test_a_worker_indexes_what_has_grown_and_drops_what_has_shrunk_if_told_so(
+def test_a_worker_builds_and_drops_indexes_if_the_setting_allows_it(
     open_memory: OpenMemory, database_url: str
 ) -> None:
     settings = Settings(database_url=database_url, index_threshold=6, auto_index=True)
@@ -534,7 +534,7 @@ def test_a_worker_indexes_what_has_grown_and_drops_what_has_shrunk_if_told_so(
     assert indexed(database_url) == [("ada", False, False), ("bo", False, False)]
 
 
-def test_nobody_indexes_unasked(open_memory: OpenMemory, database_url: str) -> None:
+def test_no_index_is_built_without_a_request(open_memory: OpenMemory, database_url: str) -> None:
     settings = Settings(database_url=database_url, index_threshold=1)
     memory = open_memory(settings=settings)
     add(memory, "I have tea.")
@@ -556,7 +556,7 @@ def test_indexing_waits_for_another_without_blame(
     assert memory.jobs.run().done == 1
 
 
-def test_indexing_by_somebody_who_may_not_is_left_with_the_reason(
+def test_indexing_without_the_permission_leaves_the_job_with_the_reason(
     open_memory: OpenMemory, database_url: str
 ) -> None:
     owned = open_memory()

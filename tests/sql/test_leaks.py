@@ -97,7 +97,7 @@ def is_covered(row: Mapping[str, Any], by: Mapping[str, Any]) -> bool:
     user_id=st.sampled_from(["ada", "bob", "nobody", None]),
     guarded=st.booleans(),
 )
-def test_what_is_found_is_the_scope_s_own_and_all_that_passes(
+def test_searches_return_all_and_only_the_scopes_matching_chunks(
     stores: Mapping[tuple[str, str], Store],
     seed: int,
     place: tuple[str, str],

@@ -58,7 +58,7 @@ def test_pages_hold_everything_once_in_order(
     assert found[-1], "the last page is not empty"
 
 
-def test_what_is_added_meanwhile_neither_repeats_nor_hides(memory: MemSense) -> None:
+def test_writes_between_pages_neither_repeat_nor_hide_items(memory: MemSense) -> None:
     old = [say(memory, number).chunk_id for number in range(6)]
     first = memory.list(user_id="ada", limit=3)
     say(memory, 50)
@@ -138,7 +138,7 @@ def test_a_session_that_is_one_chunk_counts_its_exchanges(memory: MemSense) -> N
     }
 
 
-def test_what_is_forgotten_opens_no_session(memory: MemSense) -> None:
+def test_a_forgotten_chunk_is_not_the_opening_of_its_session(memory: MemSense) -> None:
     first = say(memory, 0)
     say(memory, 1)
     memory.forget(first.chunk_id)

@@ -298,7 +298,7 @@ def test_a_tenant_that_calls_a_function_by_hand_gets_its_own_rows(
     assert not set(seen["a"]) & set(seen["b"])
 
 
-def test_nobody_but_the_app_calls_the_functions_and_memsense_index_reads_no_more_than_they_need(
+def test_only_the_app_calls_the_functions_and_memsense_index_reads_only_what_they_need(
     managed: Managed,
 ) -> None:
     with psycopg.connect(managed.support_url) as connection:
@@ -363,7 +363,7 @@ def test_nobody_but_the_app_calls_the_functions_and_memsense_index_reads_no_more
                     connection.execute("SET ROLE memsense_index")
 
 
-def test_the_policies_hold_for_whom_memsense_runs_as_and_spare_who_dumps(managed: Managed) -> None:
+def test_the_policies_apply_to_memsenses_role_but_not_to_dumps(managed: Managed) -> None:
     assert standing(managed.url) == ("memsense_app", True)
     assert standing(as_user(managed.url, "memsense_app")) == (None, True)
     settings = load_settings(tenant="a", require_policies=True)

@@ -113,7 +113,7 @@ def test_traces_of_many_questions_are_each_recorded(memory: MemSense) -> None:
         (["tea"], {"top": 5}, "top is unknown"),
     ],
 )
-def test_what_cannot_be_asked_is_told(
+def test_impossible_questions_are_refused(
     memory: MemSense, queries: Any, options: Any, fault: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=fault):
@@ -171,7 +171,7 @@ def test_many_sessions_are_one_batch_and_one_transaction(open_memory: OpenMemory
     assert len(memory.list(user_id="ada")) == 9
 
 
-def test_what_was_said_before_in_many_sessions_is_read_once(
+def test_the_last_turns_of_many_sessions_are_read_once(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = open_memory(embedder=TokenHashingEmbedder())
@@ -232,7 +232,7 @@ def test_sessions_that_cannot_be_used_are_named(
         memory.add_many(sessions, user_id="ada")
 
 
-def test_whose_sessions_are_is_said_and_each_comes_once(memory: MemSense) -> None:
+def test_sessions_are_listed_once_with_their_users(memory: MemSense) -> None:
     session = {"session_id": "s", "messages": messages(0)}
     with pytest.raises(InvalidInputError, match=r"sessions\.0: user_id is missing"):
         memory.add_many([session])

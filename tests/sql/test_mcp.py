@@ -76,9 +76,7 @@ async def read(client: Client, address: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_remembered_is_recalled_in_every_mode_of_the_client(
-    database_url: str, mode: str
-) -> None:
+def test_a_remembered_text_is_recalled_in_every_client_mode(database_url: str, mode: str) -> None:
     async def work(client: Client) -> None:
         stored = await ask(client, "remember", text="I moved to Lisbon.", answer="Noted.")
         found = await call(client, "recall", question="Lisbon")
@@ -339,7 +337,7 @@ def test_a_server_that_only_reads_has_no_tool_that_writes(database_url: str) -> 
     assert rows(database_url) == []
 
 
-def test_a_failure_is_told_in_memsenses_own_words(database_url: str) -> None:
+def test_a_failure_raises_an_error_of_memsense(database_url: str) -> None:
     async def work(client: Client) -> None:
         bad = await call(client, "recall", question="tea", since="yesterday")
         assert bad.is_error
@@ -357,7 +355,7 @@ def test_a_failure_is_told_in_memsenses_own_words(database_url: str) -> None:
     serve(database_url, work)
 
 
-def test_a_database_that_is_not_ready_is_told_and_used_once_it_is(
+def test_a_database_that_is_not_ready_is_reported_and_used_later(
     empty_database_url: str,
 ) -> None:
     async def work(client: Client) -> None:
@@ -371,7 +369,7 @@ def test_a_database_that_is_not_ready_is_told_and_used_once_it_is(
     serve(empty_database_url, work)
 
 
-def test_what_was_recalled_is_not_remembered_again(database_url: str) -> None:
+def test_recalled_text_is_not_stored_again(database_url: str) -> None:
     async def work(client: Client) -> None:
         await ask(client, "remember", text="I drink tea in Lisbon.")
         told = text_of(await call(client, "recall", question="tea"))

@@ -64,9 +64,7 @@ def selection(hit: Any) -> Any:
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
-def test_an_empty_answer_tells_what_the_best_score_was(
-    memory: MemSense, granularity: Granularity
-) -> None:
+def test_an_empty_result_reports_the_best_score(memory: MemSense, granularity: Granularity) -> None:
     best = ask(memory, granularity)[0]
     assert ask(memory, granularity, min_score=best.score).notes == []
     result = ask(memory, granularity, min_score=best.score + 1)
@@ -77,12 +75,12 @@ def test_an_empty_answer_tells_what_the_best_score_was(
     ]
 
 
-def test_without_a_candidate_there_is_no_best_score_to_tell(memory: MemSense) -> None:
+def test_without_candidates_no_best_score_is_reported(memory: MemSense) -> None:
     result = ask(memory, "turn", since="2090-01-01", min_score=3)
     assert (list(result), [note for note in result.notes if "scored" in note]) == ([], [])
 
 
-def test_what_a_reranker_says_counts(open_memory: OpenMemory, memory: MemSense) -> None:
+def test_a_rerankers_scores_count(open_memory: OpenMemory, memory: MemSense) -> None:
     class Prefers:
         name = "prefers"
         neutral = 0.0

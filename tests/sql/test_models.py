@@ -95,7 +95,7 @@ def test_a_model_that_is_added_gets_the_vectors_of_a_fresh_ingest(
     assert (old.state, old.vectors) == ("in use", added.vectors)
 
 
-def test_what_is_left_to_jobs_is_made_by_a_worker_that_takes_up_what_another_left(
+def test_a_worker_continues_jobs_that_another_left(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
     fill(filled, user_id="bob")
@@ -123,7 +123,7 @@ def test_what_is_left_to_jobs_is_made_by_a_worker_that_takes_up_what_another_lef
     other.models.switch("new")
 
 
-def test_what_is_written_meanwhile_is_embedded_before_what_was_there(filled: MemSense) -> None:
+def test_new_writes_are_embedded_before_older_chunks(filled: MemSense) -> None:
     filled.models.add(NEW, later=True)
     filled.jobs.run(limit=1)
     filled.add([{"role": "user", "content": "tea"}], user_id="ada", session_id="tea", embed="later")
@@ -159,7 +159,7 @@ def test_dropping_a_model_takes_its_jobs_along(filled: MemSense) -> None:
     assert [item.name for item in filled.models.status()] == ["old"]
 
 
-def test_what_is_written_after_an_addition_has_vectors_of_both(
+def test_writes_after_adding_a_model_have_vectors_of_both(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
     filled.models.add(NEW)
@@ -173,7 +173,7 @@ def test_what_is_written_after_an_addition_has_vectors_of_both(
     assert all(item.lacking == 0 for item in filled.models.status())
 
 
-def test_a_process_that_did_not_hear_of_an_addition_writes_both(
+def test_a_process_without_news_of_an_added_model_writes_both(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
     other = open_memory(embedder=OLD, other_embedders=[NEW])

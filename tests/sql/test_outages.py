@@ -146,7 +146,7 @@ def test_a_server_that_does_not_answer_is_told_from_a_busy_pool(tmp_path: Path) 
     assert isinstance(failed.value.__cause__, psycopg.OperationalError)
 
 
-def test_a_closed_memory_says_that_it_is_closed(database_url: str) -> None:
+def test_a_closed_memory_raises_an_error_that_says_so(database_url: str) -> None:
     memory = MemSense.open(database_url, embedder=HashingEmbedder())
     memory.close()
     with pytest.raises(ConnectionFailedError, match="this memory is closed"):
@@ -350,7 +350,7 @@ def prepare(memory: MemSense, folder: Path) -> Prepared:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_nothing_waits_for_a_model_that_another_call_waits_for(
+def test_no_call_waits_for_a_model_that_another_call_waits_for(
     open_memory: OpenMemory, database_url: str, tmp_path: Path, operation: str
 ) -> None:
     embedder = GatedEmbedder()
@@ -422,7 +422,7 @@ def test_forgetting_needs_no_embedder(
 # One bad log --------------------------------------------------------------------------------------
 
 
-def test_a_log_that_can_not_be_stored_stops_no_other(
+def test_a_log_that_cannot_be_stored_does_not_stop_others(
     open_memory: OpenMemory, database_url: str, tmp_path: Path
 ) -> None:
     endless = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))

@@ -103,7 +103,7 @@ def test_a_replay_says_to_which_part_a_hit_left_its_exchange(memory: MemSense) -
     assert all(why.startswith("left its exchange to chunk") for why in gone)
 
 
-def test_what_is_outranked_by_score_is_not_laid_to_mmr(memory: MemSense) -> None:
+def test_why_not_does_not_blame_mmr_for_a_low_score(memory: MemSense) -> None:
     profile = BALANCED.override(mmr_lambda=1.0, duplicate_threshold=2.0)
     result = ask(memory, "clove tea number 3", top_k=2, profile=profile)
     assert len(result) == 2
@@ -177,7 +177,7 @@ def test_the_opening_is_embedded_with_the_whole_part_and_not_as_its_user_side(
     assert np.allclose(stored.to_numpy(), expected, atol=1e-3)
 
 
-def test_what_stands_beside_a_part_does_not_say_the_opening_again(memory: MemSense) -> None:
+def test_the_neighbours_of_a_part_do_not_repeat_the_opening(memory: MemSense) -> None:
     result = ask(memory, "keep the orchard: copper")
     hit = next(hit for hit in result if hit.session_id == "orchard")
     assert hit.chunk.part == 2

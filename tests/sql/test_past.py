@@ -158,7 +158,7 @@ def test_memory_is_as_it_stood(
     }
 
 
-def test_what_is_erased_or_has_expired_is_gone_from_the_past_too(
+def test_erased_and_expired_memories_are_deleted_from_the_past_too(
     open_memory: OpenMemory, conn: psycopg.Connection[Any]
 ) -> None:
     memory = open_memory(embedder=TokenHashingEmbedder())
@@ -199,7 +199,7 @@ def test_what_is_erased_or_has_expired_is_gone_from_the_past_too(
     assert not list(memory.search("tea", user_id="ada", as_of=before))
 
 
-def test_where_no_past_is_kept_the_error_names_the_remedy(
+def test_without_a_recorded_past_the_error_names_the_remedy(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     tell(memory, 1)
@@ -224,7 +224,7 @@ def test_where_no_past_is_kept_the_error_names_the_remedy(
         memory.search("tea", user_id="ada", as_of=now(conn))
 
 
-def test_where_history_is_off_nothing_is_kept(
+def test_without_history_no_version_is_kept(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     ids = [tell(memory, number).chunk_id for number in range(4)]

@@ -104,7 +104,7 @@ def test_a_project_without_hits_is_an_empty_result_that_says_why(filled: MemSens
     assert not [note for note in result.notes if "project" in note]
 
 
-def test_a_chunk_outside_the_project_is_told_so(filled: MemSense) -> None:
+def test_why_not_reports_a_chunk_outside_the_project(filled: MemSense) -> None:
     outside = filled.recent(user_id="ada", session_id="s2", limit=1)[0].chunk_id
     verdict = filled.why_not(QUESTION, outside, user_id="ada", project="pool")
     assert verdict.step == "scope"

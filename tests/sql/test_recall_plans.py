@@ -282,7 +282,7 @@ def test_the_default_profile_runs_only_the_routes_that_it_weighs(
     assert found == {route for route in VECTOR_ROUTES if BALANCED.weights[route]}
 
 
-def test_what_has_expired_is_looked_up_by_an_index_and_costs_nothing_where_there_is_none(
+def test_expired_chunks_are_looked_up_by_an_index_and_cost_nothing_if_none_exist(
     corpus: psycopg.Connection,
 ) -> None:
     plan = explain_recall(corpus, request(EVERY_ROUTE))

@@ -273,7 +273,7 @@ def golden_texts() -> dict[str, str]:
     return texts
 
 
-def test_a_change_of_a_part_shows_as_a_change_of_sql() -> None:
+def test_the_golden_files_show_a_changed_part_as_sql() -> None:
     folder = Path(__file__).parents[1] / "data" / "recall"
     texts = golden_texts()
     if os.environ.get("MEMSENSE_REWRITE"):

@@ -156,7 +156,7 @@ def test_a_process_that_knew_the_old_language_writes_in_the_new_one(
     assert index == {number: tsv for number, tsv, *_ in filled.execute(INDEX).fetchall()}
 
 
-def test_re_indexing_into_another_language_tells_the_processes(
+def test_re_indexing_into_another_language_notifies_the_processes(
     memory: MemSense, filled: psycopg.Connection[Any]
 ) -> None:
     version = "SELECT settings_version FROM memsense.namespaces"

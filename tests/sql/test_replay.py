@@ -26,7 +26,7 @@ def test_200_random_searches_are_reproduced_exactly(memory: MemSense) -> None:
         assert found.overlap == 1.0
 
 
-def test_what_changed_is_named_and_accounts_for_the_score(memory: MemSense) -> None:
+def test_changes_of_a_replay_are_named_and_explain_the_score(memory: MemSense) -> None:
     fill(memory)
     result = memory.search("apple river tea garden", user_id="ada", trace=True, top_k=5)
     found = memory.traces.replay(result.trace_id or "", lexical=0.5, vec_user=0.0)
@@ -62,7 +62,7 @@ def test_another_profile_replaces_all_constants(memory: MemSense) -> None:
     assert found.changed["relevance"] == ("normalised", "raw")
 
 
-def test_who_left_and_who_came_is_said(memory: MemSense) -> None:
+def test_a_replay_lists_hits_that_left_and_that_came(memory: MemSense) -> None:
     fill(memory)
     result = memory.search(
         "apple river tea", user_id="ada", trace=True, top_k=4, granularity="turn"
@@ -137,7 +137,9 @@ def test_the_last_traces_are_compared(memory: MemSense) -> None:
     assert other.as_dict()["mean_overlap"] == other.mean_overlap
 
 
-def test_what_cannot_be_replayed_is_refused(memory: MemSense, open_memory: OpenMemory) -> None:
+def test_traces_that_cannot_be_replayed_are_refused(
+    memory: MemSense, open_memory: OpenMemory
+) -> None:
     fill(memory, sessions=1)
     result = memory.search("apple", user_id="ada", trace=True)
     with pytest.raises(NotFoundError, match="no trace"):

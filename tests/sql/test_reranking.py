@@ -38,7 +38,7 @@ def memory(open_memory: OpenMemory) -> MemSense:
 
 
 @pytest.mark.parametrize("granularity", get_args(Granularity))
-def test_what_it_reads_is_what_stood_first_and_stays_before_the_rest(
+def test_a_reranker_reads_the_first_entries_and_they_stay_first(
     memory: MemSense, granularity: Granularity
 ) -> None:
     def sessions(**changes: float) -> list[str]:
@@ -56,7 +56,7 @@ def test_what_it_reads_is_what_stood_first_and_stays_before_the_rest(
     assert sessions(reranker_depth=DEPTH) == sorted(before[:DEPTH]) + before[DEPTH:]
 
 
-def test_its_part_of_a_score_adds_up(memory: MemSense) -> None:
+def test_the_routes_part_of_a_score_adds_up(memory: MemSense) -> None:
     found = memory.search("tea", user_id="ada", overrides={"reranker_depth": DEPTH})
 
     told = {hit.chunk_id: hit.explain for hit in found.hits}

@@ -224,7 +224,7 @@ def test_a_pool_without_a_tenant_sees_nothing_as_the_app(two: str) -> None:
         assert fetch_value(connection, chunks) == 0
 
 
-def test_what_no_policy_guards_is_refused_where_the_settings_say_so(
+def test_an_unprotected_connection_is_refused_if_the_setting_requires_policies(
     two: str, empty_database_url: str
 ) -> None:
     settings = load_settings(require_policies=True)
@@ -258,7 +258,7 @@ def serves(url: str) -> bool:
     return "chunks_scope_lexemes" in str(plan)
 
 
-def test_without_a_superuser_no_statement_of_the_app_s_has_the_index(managed: Managed) -> None:
+def test_without_a_superuser_policies_keep_the_app_from_the_index(managed: Managed) -> None:
     """Therefore functions use the index: see test_lookups.py."""
     upgrade(managed.url)
     said = [

@@ -65,7 +65,7 @@ def test_one_row_that_must_be_there_is_fetched_or_refused(
         fetch_one(connection, NUMBERS, {"last": 2})
 
 
-def test_a_statement_run_for_what_it_does_tells_how_many_rows_it_wrote(
+def test_an_executed_statement_returns_how_many_rows_it_wrote(
     connection: psycopg.Connection[Any],
 ) -> None:
     assert execute(connection, "ensure_tenant", {"name": "acme"}) == 1

@@ -172,7 +172,7 @@ def test_a_search_costs_no_more_than_it_did(
     check(found, CEILINGS[name], tell_scans(explained))
 
 
-def test_what_has_grown_is_told_with_how_to_see_why() -> None:
+def test_a_grown_count_is_reported_with_how_to_find_the_cause() -> None:
     with pytest.raises(AssertionError, match="rows_read is 1,200, and was at most 1,000") as told:
         check({"rows_read": 1200, "buffers": 5}, {"rows_read": 1000, "buffers": 5}, "Most: chunks")
     assert "Most: chunks" in str(told.value)

@@ -310,7 +310,7 @@ def test_a_namespace_can_be_tuned_before_anything_is_stored(
         memory.search(QUESTION, user_id="ada")
 
 
-def test_every_setting_is_told_with_where_it_comes_from(
+def test_every_setting_is_listed_with_its_source(
     filled: MemSense, open_memory: OpenMemory, database_url: str
 ) -> None:
     before = datetime.now().astimezone()
@@ -344,7 +344,7 @@ def test_a_reset_takes_back_what_was_set_by_name_or_all_of_it(filled: MemSense) 
         filled.settings.reset("lexcal")
 
 
-def test_the_history_tells_who_changed_what_from_what_to_what(filled: MemSense) -> None:
+def test_the_history_records_who_changed_which_value(filled: MemSense) -> None:
     filled.settings.set(by="ada", lexical=1.5, rrf_k=60)
     filled.settings.set(lexical=0.5)
     filled.settings.set(by="bob", lexical=0.5)

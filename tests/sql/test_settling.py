@@ -83,7 +83,7 @@ def found(memory: MemSense, question: str) -> list[tuple[int, float]]:
     return [(hit.chunk.chunk_id, hit.score) for hit in memory.search(question, user_id="ada").hits]
 
 
-def test_what_is_written_to_an_indexed_memory_is_found_at_once_and_settled_by_one_job(
+def test_writes_to_an_indexed_memory_are_found_at_once_and_settled_by_one_job(
     memory: MemSense, connection: Connection
 ) -> None:
     added = [add(memory, f"a violin for {name}")[0].chunk_id for name in NAMES[:3]]
@@ -158,7 +158,7 @@ def test_recall_reads_settled_vectors_from_hnsw_and_fresh_ones_from_their_own_in
     assert {"embeddings_user_settled_model_1_scope_1", "embeddings_user_fresh"} <= used
 
 
-def test_so_many_chunks_wait_at_most_and_what_comes_then_is_settled_at_once(
+def test_a_limited_number_of_vectors_waits_and_further_ones_are_settled_at_once(
     memory: MemSense, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "FRESH_LIMIT", 2)
@@ -170,7 +170,7 @@ def test_so_many_chunks_wait_at_most_and_what_comes_then_is_settled_at_once(
     assert fetch(connection, FRESH) == []
 
 
-def test_a_write_of_more_than_may_wait_is_settled_at_once(
+def test_a_write_above_the_waiting_limit_is_settled_at_once(
     memory: MemSense, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vectors, "FRESH_LIMIT", 2)
@@ -183,7 +183,7 @@ def test_a_write_of_more_than_may_wait_is_settled_at_once(
     assert fetch(connection, FRESH) == fetch(connection, KINDS) == []
 
 
-def test_settling_goes_on_while_a_write_holds_the_memory_and_ends_behind_it(
+def test_settling_continues_during_a_write_and_ends_after_it(
     memory: MemSense, connection: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Vectors of a write at the end of a job are left to that job or to another one."""
@@ -213,7 +213,7 @@ def test_settling_goes_on_while_a_write_holds_the_memory_and_ends_behind_it(
     assert fetch(connection, FRESH) == fetch(connection, KINDS) == []
 
 
-def test_settling_waits_for_nobody_who_changes_a_vector(
+def test_settling_does_not_wait_for_writers_of_vectors(
     memory: MemSense, connection: Connection, database_url: str
 ) -> None:
     [added] = add(memory, "a violin for bo")
@@ -252,7 +252,7 @@ def test_a_settling_job_is_done_a_batch_at_a_time(
     assert fetch(connection, fresh) == [0]
 
 
-def test_what_is_forgotten_or_erased_while_it_is_fresh_is_gone(
+def test_forgotten_and_erased_chunks_with_fresh_vectors_are_not_found(
     memory: MemSense, connection: Connection
 ) -> None:
     [kept] = add(memory, "a violin for bo")
@@ -323,7 +323,7 @@ def test_indexes_of_an_earlier_version_serve_and_take_all_in_until_they_are_buil
     assert fetch(connection, FRESH) == [added.chunk_id]
 
 
-def test_doctor_tells_of_old_indexes_and_of_many_that_nobody_settles(
+def test_doctor_reports_old_indexes_and_many_unsettled_vectors(
     memory: MemSense,
     connection: Connection,
     database_url: str,
@@ -354,7 +354,7 @@ def execute(url: str, statement: Any) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-def test_an_indexed_memory_of_before_is_searched_and_written_as_then_until_it_is_optimised(
+def test_an_indexed_memory_of_an_earlier_version_works_as_before_until_optimised(
     empty_database_url: str,
 ) -> None:
     """A downgrade and an upgrade make the database one of the earlier version."""

@@ -51,9 +51,7 @@ def test_a_recall_that_takes_too_long_fails_naming_the_setting(
     assert memory.search("tea", user_id="ada")
 
 
-def test_what_is_added_may_take_longer_than_a_recall(
-    open_memory: OpenMemory, database_url: str
-) -> None:
+def test_a_write_may_take_longer_than_a_recall(open_memory: OpenMemory, database_url: str) -> None:
     memory = open_limited(open_memory, database_url, recall_timeout=0.2)
     adding = threading.Thread(target=add, args=(memory,))
     with chunks_locked(database_url):
@@ -90,7 +88,7 @@ def test_a_stricter_limit_stays(
             assert connection.execute("SHOW statement_timeout").fetchone() == (in_force,)
 
 
-def test_what_somebody_else_cancels_is_no_timeout(database_url: str) -> None:
+def test_a_cancel_by_another_client_is_no_timeout(database_url: str) -> None:
     def sleep() -> None:
         with database_errors(), pool.connection() as connection:
             connection.execute("SET statement_timeout = 100")

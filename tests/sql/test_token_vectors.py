@@ -68,7 +68,7 @@ def test_each_exchange_is_read_behind_the_one_before_it(
     assert rows[1][3] != expected(embedder, texts[1], "")
 
 
-def test_what_is_added_is_read_once(memory: MemSense, embedder: TokenHashingEmbedder) -> None:
+def test_added_texts_are_parsed_once(memory: MemSense, embedder: TokenHashingEmbedder) -> None:
     tell(memory)
     assert len(embedder.read) == 3
 
@@ -216,7 +216,7 @@ def test_weights_of_zero_ask_for_no_tokens(memory: MemSense) -> None:
     assert list(result[0].explain.matches) == []
 
 
-def test_what_has_no_tokens_takes_the_value_that_its_score_lets_expect(
+def test_chunks_without_tokens_get_the_value_expected_from_their_score(
     memory: MemSense, database_url: str
 ) -> None:
     chunks = filled(memory)

@@ -98,7 +98,7 @@ def test_a_trace_says_what_the_search_said(memory: MemSense) -> None:
             assert recorded.redundant_to == step.against
 
 
-def test_what_is_read_back_is_what_became_of_every_candidate(
+def test_a_trace_holds_the_outcome_of_every_candidate(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = open_memory(reranker=LengthReranker())
@@ -258,7 +258,7 @@ def test_an_array_is_stored_as_it_is(store: psycopg.Connection[Any], array: Any)
     assert repr(found[0]) == repr(array.tolist() if array.size else [])
 
 
-def test_what_a_limit_on_sessions_barred_is_told_from_what_was_outranked(memory: MemSense) -> None:
+def test_why_not_distinguishes_a_session_limit_from_a_low_rank(memory: MemSense) -> None:
     fill(memory)
     profile = BALANCED.override(max_per_session=1, duplicate_threshold=2.0)
     result = memory.search(
@@ -346,7 +346,7 @@ def await_written(recorder: TraceRecorder, count: int) -> None:
     assert recorder.written == count
 
 
-def test_what_a_trace_spares_the_disk_holds_for_no_other_statement(memory: MemSense) -> None:
+def test_asynchronous_commit_of_traces_applies_to_no_other_statement(memory: MemSense) -> None:
     fill(memory, sessions=1)
     memory.search("apple", user_id="ada", trace=True)
     memory.traces.flush()
@@ -354,7 +354,7 @@ def test_what_a_trace_spares_the_disk_holds_for_no_other_statement(memory: MemSe
         assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
 
-def test_each_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) -> None:
+def test_every_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) -> None:
     fill(memory)
     profile = BALANCED.override(duplicate_threshold=0.8)
     steps: set[str | None] = set()
@@ -374,7 +374,7 @@ def test_each_candidate_is_a_hit_or_was_dropped_by_one_step(memory: MemSense) ->
     assert steps - {"mmr"} == {None, "duplicate", "outranked", "session"}
 
 
-def test_a_failing_trace_loses_no_answer_and_is_told(
+def test_a_failing_trace_is_reported_and_loses_no_answer(
     memory: MemSense, store: psycopg.Connection[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(memory, sessions=2)

@@ -184,7 +184,7 @@ def test_an_import_over_what_it_was_exported_from_changes_nothing(
     assert contents(conn, "default") == before
 
 
-def test_what_was_forgotten_leaves_no_text_and_stays_away_on_either_side(
+def test_forgotten_exchanges_are_exported_without_text_and_stay_forgotten(
     open_memory: OpenMemory, conn: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     memory = open_memory()
@@ -242,7 +242,7 @@ def tune(memory: MemSense) -> None:
     memory.ttl.set("1d", tag="scratch")
 
 
-def test_what_the_namespace_has_set_comes_along_and_ranks_there_as_here(
+def test_an_export_includes_the_namespaces_settings(
     open_memory: OpenMemory, tmp_path: Path
 ) -> None:
     memory = open_memory(settings=load_settings(language="simple"))
@@ -271,7 +271,7 @@ def answers_of_default(memory: MemSense) -> list[Any]:
     return answers(memory)
 
 
-def test_an_import_changes_no_search_of_those_who_were_there_unless_it_is_told_to(
+def test_an_import_changes_no_search_of_existing_users_unless_requested(
     open_memory: OpenMemory, tmp_path: Path
 ) -> None:
     memory, other = open_memory(), open_memory(namespace="other")
@@ -315,7 +315,7 @@ def test_an_export_of_the_first_version_is_read(open_memory: OpenMemory) -> None
         ({"profiles": {"mine": {"name": "mine", "mmr_lambda": 9}}}, "mmr_lambda"),
     ],
 )
-def test_what_this_memsense_does_not_know_is_refused_and_nothing_stored(
+def test_unknown_fields_of_an_export_are_refused_and_nothing_is_stored(
     open_memory: OpenMemory, given: dict[str, Any], words: str
 ) -> None:
     memory, other = open_memory(), open_memory(namespace="other")

@@ -125,7 +125,7 @@ def test_only_what_is_given_changes(memory: MemSense) -> None:
     assert without.personal_info is None
 
 
-def test_facets_that_rules_found_follow_the_text(memory: MemSense) -> None:
+def test_facets_found_by_rules_follow_an_update_of_the_text(memory: MemSense) -> None:
     [chunk] = memory.add(
         [{"role": "user", "content": "I prefer tea to coffee."}], user_id="ada", session_id="s"
     )
@@ -137,7 +137,7 @@ def test_facets_that_rules_found_follow_the_text(memory: MemSense) -> None:
     assert spans == ["I was born in Faro."]
 
 
-def test_where_history_is_on_what_was_said_before_is_kept_until_it_is_forgotten_or_erased(
+def test_with_history_earlier_versions_are_kept_until_forgotten_or_erased(
     memory: MemSense, conn: psycopg.Connection[Any], tmp_path: Path
 ) -> None:
     log = tmp_path / "log.jsonl"
@@ -170,7 +170,7 @@ def test_where_history_is_on_what_was_said_before_is_kept_until_it_is_forgotten_
     assert find_words(conn, "Zanzibarword", "Xylophoneword", "Krakatoaword") == set()
 
 
-def test_what_cannot_be_updated_says_why(memory: MemSense) -> None:
+def test_impossible_updates_are_refused_with_the_reason(memory: MemSense) -> None:
     ids = tell(memory, "ada", {})
     long = memory.add(
         [{"role": "user", "content": "many words " * 900}], user_id="ada", session_id="long"

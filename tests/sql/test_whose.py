@@ -33,7 +33,7 @@ def readers(memory: MemSense) -> Mapping[str, Call]:
     }
 
 
-def test_what_shows_memories_asks_whose(filled: MemSense) -> None:
+def test_reads_need_a_scope(filled: MemSense) -> None:
     for name, call in readers(filled).items():
         missing: list[dict[str, Any]] = [{}, {"user_id": None}, {"all_users": False}]
         for whose in missing:
@@ -69,7 +69,7 @@ def test_a_user_is_one_and_all_users_are_all(filled: MemSense) -> None:
         (2.5, "user_id must be a text or a whole number, not 2.5"),
     ],
 )
-def test_what_is_no_id_is_refused_everywhere_with_the_same_words(
+def test_invalid_ids_are_refused_everywhere_with_the_same_message(
     filled: MemSense, tmp_path: Path, user_id: Any, fault: str
 ) -> None:
     log = tmp_path / "log.jsonl"

@@ -269,7 +269,7 @@ def judge_all(
     return candidates, verdicts
 
 
-def test_a_hit_is_told_with_its_rank(memory: MemSense) -> None:
+def test_why_not_reports_the_rank_of_a_hit(memory: MemSense) -> None:
     fill(memory)
     for granularity in ("turn", "session"):
         result = memory.search("apple river", user_id="ada", granularity=granularity)
@@ -337,7 +337,7 @@ def test_a_missing_vector_is_named_by_its_route(
     assert verdict.numbers["routes"] == ["vec_full", "vec_assistant"]
 
 
-def test_what_an_approximate_index_missed_is_said(memory: MemSense) -> None:
+def test_why_not_reports_misses_of_an_approximate_index(memory: MemSense) -> None:
     fill(memory, sessions=2)
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)

@@ -63,11 +63,13 @@ def check(found: dict[str, int], most: dict[str, int]) -> None:
     assert not grown, f"a write takes {grown}, where it was {most}: {HOW_TO_SEE}"
 
 
-def test_an_exchange_is_added_by_so_many_statements(written: Written) -> None:
+def test_an_exchange_is_added_with_a_known_number_of_statements(written: Written) -> None:
     check(written.count(said(100)), ADD)
 
 
-def test_an_answer_completes_its_exchange_by_so_many_statements(written: Written) -> None:
+def test_an_answer_completes_its_exchange_with_a_known_number_of_statements(
+    written: Written,
+) -> None:
     found: dict[str, int] = {}
     for number in range(200, 210):
         written.count(said(number, ["user"]))
@@ -107,7 +109,7 @@ def test_an_answer_embeds_its_own_exchange_alone(written: Written) -> None:
     assert sorted(embedder.embedded) == sorted([text, *text.split("\n")])
 
 
-def test_what_one_side_alone_says_is_one_text(written: Written) -> None:
+def test_an_exchange_with_one_side_is_one_text(written: Written) -> None:
     embedder = written.embedder
     embedder.embedded.clear()
     embedder.read.clear()

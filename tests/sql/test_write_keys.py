@@ -86,7 +86,7 @@ def test_a_write_that_failed_leaves_its_key_free(memory: MemSense, database_url:
     assert memory.promote(chunk, key="k") == pytest.approx(0.65)
 
 
-def test_at_once_under_one_key_it_is_done_once(open_memory: OpenMemory) -> None:
+def test_concurrent_writes_under_one_key_are_done_once(open_memory: OpenMemory) -> None:
     memories = [open_memory() for _ in range(6)]
     [chunk] = add(memories[0])
     together = threading.Barrier(6)

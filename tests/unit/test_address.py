@@ -93,7 +93,7 @@ def test_no_error_shows_a_password(address: str, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("address", MISTYPED)
-def test_a_mistyped_address_is_told_apart_from_a_server_that_is_down(address: str) -> None:
+def test_a_mistyped_address_is_distinguished_from_a_server_that_is_down(address: str) -> None:
     with pytest.raises(ConfigurationError, match="^--database-url or MEMSENSE_DATABASE_URL: "):
         MemSense.open(address)
 
@@ -120,7 +120,7 @@ def test_an_address_that_libpq_takes_is_used(address: str) -> None:
         ("nonsense", "postgresql://USER:PASSWORD@HOST:PORT/DATABASE"),
     ],
 )
-def test_a_mistyped_address_is_told_its_remedy(address: str, remedy: str) -> None:
+def test_a_mistyped_address_is_refused_with_a_remedy(address: str, remedy: str) -> None:
     with pytest.raises(ConfigurationError, match=remedy):
         read_address(address)
 

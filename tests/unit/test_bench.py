@@ -39,7 +39,7 @@ def test_a_power_law_gives_its_exponent() -> None:
     assert fit_exponent(points) == pytest.approx(0.7)
 
 
-def test_what_was_not_measured_takes_no_part_in_a_fit() -> None:
+def test_unmeasured_points_take_no_part_in_a_fit() -> None:
     assert fit_exponent([(1_000, None), (10_000, 5.0)]) is None
     assert fit_exponent([(1_000, 1.0), (5_000, None), (10_000, 10.0)]) == pytest.approx(1)
 

@@ -181,7 +181,7 @@ def test_a_boost_is_part_of_the_total_that_ranks() -> None:
     assert boosted.totals[1] - without.totals[1] == pytest.approx(0.5)
 
 
-def test_without_a_boost_what_is_held_adds_nothing() -> None:
+def test_without_a_boost_matching_phrases_add_nothing() -> None:
     wordings = {1: WordingMatch(phrase=True, quoted=(0,), identifiers=(0,), identifier_share=0.5)}
     off = BALANCED.override(quoted_boost=0.0)
     assert terms_of(wordings, off) == [{}, {}, {}]

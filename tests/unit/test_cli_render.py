@@ -229,7 +229,7 @@ def test_a_change_that_cannot_be_read_is_wrong_usage(change: str) -> None:
         read_overrides([change], [])
 
 
-def test_the_words_that_met_are_told_by_how_much_they_counted() -> None:
+def test_matched_words_are_listed_by_their_share_of_the_score() -> None:
     matches = [
         WordMatch(asked=asked, met=met, similarity=similarity, share=share)
         for asked, met, similarity, share in (

@@ -107,7 +107,7 @@ def test_the_shell_completes_commands_and_options(
 
 
 @pytest.mark.parametrize("command", ["search hi", "why-not hi 1", "recent", "entities"])
-def test_what_shows_memories_asks_whose(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_need_a_scope(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(*command.split()) == 2
     assert "--user NAME, or --all-users" in " ".join(capsys.readouterr().err.split())
     assert call(*command.split(), "--user", "ada", "--all-users") == 2

@@ -67,7 +67,7 @@ def test_variables_that_are_no_setting_are_ignored(monkeypatch: pytest.MonkeyPat
     assert load_settings().tenant == "default"
 
 
-def test_what_is_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSENSE_TENANT", "acme")
     monkeypatch.setenv("MEMSENSE_NAMESPACE", "work")
     settings = load_settings(tenant="umbrella", namespace=None)
@@ -103,7 +103,7 @@ def test_an_unusable_value_is_refused_by_name(
         load_settings(**{name.lower(): value})
 
 
-def test_every_unusable_value_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_unusable_values_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSENSE_POOL_MAX_SIZE", "many")
     monkeypatch.setenv("MEMSENSE_TRACE_DAYS", "-1")
     with pytest.raises(
@@ -168,6 +168,6 @@ def test_keys_of_servers_are_a_json_object(monkeypatch: pytest.MonkeyPatch, give
         load_settings()
 
 
-def test_keys_of_servers_are_shown_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_servers_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMSENSE_EMBEDDING_API_KEYS", '{"https://host/v1": "secret"}')
     assert "secret" not in repr(load_settings())

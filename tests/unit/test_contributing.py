@@ -100,7 +100,7 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
         assert any(weight in changes for changes in PARTS.values())
 
 
-def test_the_parameters_of_recall_are_told_in_its_head() -> None:
+def test_the_header_of_recall_describes_its_parameters() -> None:
     text = (SQL_ROOT / "recall.sql").read_text(encoding="utf-8")
     head, parts = text.split("-- name:", 1)
     told = set(re.findall(r"\w+", head))

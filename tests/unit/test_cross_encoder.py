@@ -17,7 +17,7 @@ def reranker() -> CrossEncoder:
     return CrossEncoder()
 
 
-def test_what_answers_stands_above_what_is_near_and_what_is_not(reranker: Reranker) -> None:
+def test_answers_score_above_related_texts_and_unrelated_ones(reranker: Reranker) -> None:
     answer, near, other = reranker.rerank(
         QUESTION,
         ["Anna: I have my flat in Lisbon.", "Anna: I like to swim.", "The kettle boils at 100°."],

@@ -140,7 +140,7 @@ def test_the_choice_within_limits_equals_the_reference(
 
 @settings(max_examples=300, deadline=None)
 @given(candidate_lists(), profiles(), LIMITS, st.integers(1, 12), st.integers(0, 12))
-def test_what_scores_too_little_is_never_chosen_and_the_rest_as_ever(
+def test_candidates_below_the_minimum_score_are_never_chosen(
     candidates: list[Candidate],
     profile: Profile,
     limits: tuple[int, int],
@@ -284,7 +284,7 @@ def ids(found: Sequence[Ranked]) -> list[int]:
     return [item.candidate.chunk_id for item in found]
 
 
-def test_a_full_session_gives_way_and_the_step_says_to_whom() -> None:
+def test_a_full_session_gives_way_and_the_step_names_the_skipped_chunk() -> None:
     candidates = in_sessions("a", "a", "a", "b", "c")
     ranking = rank(candidates, PLAIN.override(max_per_session=1), 2)
     assert ids(ranking.chosen) == [1, 4]

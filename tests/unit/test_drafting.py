@@ -40,7 +40,7 @@ def test_an_exchange_is_named_by_its_messages() -> None:
     assert edited.chunks[0].content_hash != exchange.chunks[0].content_hash
 
 
-def test_an_id_that_a_log_uses_twice_names_two_messages() -> None:
+def test_an_id_that_a_log_uses_twice_means_two_messages() -> None:
     roles: list[Role] = ["user", "assistant", "user"]
     exchanges = draft(*(message(f"text of {r}", r, external_id="same") for r in roles))
     keys = [key for exchange in exchanges for key in exchange.messages]
@@ -55,7 +55,7 @@ def test_a_calls_exchange_has_no_ledger_and_a_window_of_event_time() -> None:
     assert ingested.chunks[0].dedup_window == 0
 
 
-def test_what_the_caller_says_wins_over_the_rules() -> None:
+def test_the_callers_facets_win_over_the_rules() -> None:
     text = "My name is Ada and I love saffron tea."
     [found] = draft(message(text))
     given = Annotations(

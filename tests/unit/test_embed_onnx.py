@@ -163,7 +163,7 @@ def test_a_run_has_rows_of_one_length_and_no_more_tokens_than_are_quick(
     assert sorted(session.shapes) == sorted(expected)
 
 
-def test_no_token_is_read_but_those_of_the_texts_and_of_what_was_said_before(
+def test_only_tokens_of_the_texts_and_their_context_are_read(
     counted: tuple[OnnxEmbedder, CountingSession],
 ) -> None:
     embedder, session = counted
@@ -185,7 +185,7 @@ def test_one_text_takes_one_core_and_many_take_all(
     assert len(session.at_a_time) == 3
 
 
-def test_a_provider_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_missing_provider_is_reported_with_the_available_ones() -> None:
     with pytest.raises(ConfigurationError, match=r"no provider 'cuda' here, but .*cpu.*gpu"):
         OnnxEmbedder(provider="cuda")
     with pytest.raises(ConfigurationError, match="no provider 'abacus'"):

@@ -107,7 +107,7 @@ def test_texts_are_sent_in_batches() -> None:
     assert np.allclose(vectors[:, 0] / vectors[:, 1] * 4, [1, 2, 3, 4, 5], atol=1e-5)
 
 
-def test_so_many_requests_are_under_way_at_a_time_and_no_more() -> None:
+def test_at_most_a_number_of_requests_run_at_a_time() -> None:
     together, most, lock = threading.Barrier(3), [0, 0], threading.Lock()
 
     def wait_for_others(number: int, body: dict[str, Any]) -> Answer:

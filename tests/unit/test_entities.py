@@ -52,7 +52,9 @@ def kinds(text: str) -> dict[str, str]:
         ("", []),
     ],
 )
-def test_names_are_told_from_other_words_with_capitals(text: str, expected: list[str]) -> None:
+def test_names_are_distinguished_from_other_capitalised_words(
+    text: str, expected: list[str]
+) -> None:
     assert names(text) == expected
 
 
@@ -176,7 +178,7 @@ def test_any_text_yields_keys_that_the_same_names_have_in_questions(
     assert len(question_keys(text)) <= LARGEST_KEYS
 
 
-def test_what_rules_find_in_a_text_is_found_by_its_name_in_a_question() -> None:
+def test_entities_of_a_text_are_found_by_their_names_in_a_question() -> None:
     for found in RuleExtractor().extract(LONG_DAY, ["Ada"]):
         assert entity_key(found.name) in question_keys(f"What about {found.name}?"), found
 

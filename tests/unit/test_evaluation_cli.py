@@ -71,7 +71,7 @@ def test_a_gold_set_is_measured_drawn_written_and_compared(
     assert "session.recall@1" in told.stdout
 
 
-def test_what_cannot_be_measured_or_compared_is_told_in_one_line(
+def test_impossible_measurements_are_refused_in_one_line(
     gold_file: Path, database_url: str
 ) -> None:
     compared = run("compare", gold_file, gold_file)

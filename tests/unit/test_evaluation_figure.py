@@ -44,7 +44,7 @@ def test_the_figure_is_a_png_with_a_line_a_profile(tmp_path: Path) -> None:
     assert path.stat().st_size > 10_000
 
 
-def test_nothing_to_draw_is_told(tmp_path: Path) -> None:
+def test_an_empty_figure_is_refused(tmp_path: Path) -> None:
     for runs in NOTHING:
         with pytest.raises(EvaluationError, match="no results to draw"):
             draw_recall(tmp_path / "recall.png", runs)

@@ -27,7 +27,7 @@ def result(**changes: Any) -> QuestionResult:
     return QuestionResult(**{**given, **changes})
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_results_are_read_again(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     write_results(path, [result(), result(question_id="p")])
     found = read_results(path)
@@ -55,6 +55,6 @@ def test_a_file_without_results_is_refused(tmp_path: Path) -> None:
         read_results(tmp_path / "empty.jsonl")
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match="can't be written"):
         write_results(tmp_path / "missing" / "run.jsonl", [result()])

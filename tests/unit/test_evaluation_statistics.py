@@ -121,7 +121,7 @@ def test_a_real_difference_is_detected() -> None:
     assert gain.wins + gain.ties == 200
 
 
-def test_chance_alone_is_seldom_taken_for_a_difference() -> None:
+def test_random_differences_are_rarely_significant() -> None:
     p_values = [
         compare(results(values_like(0.6, seed, 80)), results(values_like(0.6, seed + 1000, 80)))[
             0

@@ -64,7 +64,7 @@ def find_broad(source: str, *, may_translate: bool = False) -> Iterator[int]:
                 pass
 
 
-def test_nothing_catches_all_errors_and_goes_on() -> None:
+def test_no_handler_catches_all_errors_and_continues() -> None:
     found = [
         f"{name}:{line}"
         for folder in FOLDERS

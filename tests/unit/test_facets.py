@@ -122,7 +122,7 @@ def test_a_question_still_mentions_a_relation_and_an_allergy() -> None:
         "Water levels rose last week.",
     ],
 )
-def test_what_assistants_say_of_themselves_states_nothing(text: str) -> None:
+def test_assistants_statements_about_themselves_are_no_facets(text: str) -> None:
     assert RuleTagger().tag("", text) == Facets()
 
 

@@ -89,7 +89,9 @@ def test_scores_do_not_depend_on_the_order_of_the_lists(
 
 
 @given(REPEATING, st.integers(0, 40))
-def test_a_limit_takes_the_first_of_the_full_result(rankings: list[list[int]], limit: int) -> None:
+def test_a_limit_returns_the_first_items_of_the_full_result(
+    rankings: list[list[int]], limit: int
+) -> None:
     assert reciprocal_rank_fusion(rankings, limit=limit) == reciprocal_rank_fusion(rankings)[:limit]
     assert merge(rankings, limit) == merge(rankings)[:limit]
 

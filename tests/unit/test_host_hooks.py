@@ -67,7 +67,7 @@ def write(name: HostName, text: str) -> Path:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("name", LISTED)
-def test_a_file_is_what_it_was_to_the_byte(name: HostName, text: str | None, home: Path) -> None:
+def test_removal_restores_a_file_to_the_byte(name: HostName, text: str | None, home: Path) -> None:
     if text is not None:
         write(name, text)
     before = files(home)
@@ -98,7 +98,7 @@ def test_files_of_its_own_come_and_go(name: HostName, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_what_was_changed_since_stays() -> None:
+def test_later_changes_of_the_file_stay() -> None:
     file = write("codex", json.dumps({"hooks": {"Stop": [THEIRS]}}))
     install("codex")
     found = json.loads(file.read_text())
@@ -112,7 +112,7 @@ def test_what_was_changed_since_stays() -> None:
     }
 
 
-def test_the_same_again_and_a_removal_of_nothing_change_nothing() -> None:
+def test_a_repeated_install_and_an_empty_removal_change_nothing() -> None:
     for name in AGENT_HOOKS:
         assert all(change.is_none for change in hooks_of(name).plan_removal())
         install(name)

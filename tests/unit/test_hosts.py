@@ -95,7 +95,7 @@ def test_each_host_gets_an_entry_that_starts_the_server(name: HostName) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_was_made_for_it_is_gone_afterwards(name: HostName, home: Path) -> None:
+def test_files_created_by_the_install_are_removed(name: HostName, home: Path) -> None:
     install(name)
     install(name, OTHER)
     assert len(files(home)) == 1
@@ -119,7 +119,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("name", JSON_HOSTS)
-def test_a_json_file_is_what_it_was_to_the_byte(name: HostName, text: str, home: Path) -> None:
+def test_removal_restores_a_json_file_to_the_byte(name: HostName, text: str, home: Path) -> None:
     write(name, text)
     before = files(home)
     was = jsonc.read(text)
@@ -134,7 +134,7 @@ def test_a_json_file_is_what_it_was_to_the_byte(name: HostName, text: str, home:
 @pytest.mark.parametrize(
     "text", [TOML, "", "# only this\n", TOML.rstrip(), TOML.replace("\n", "\r\n")]
 )
-def test_a_toml_file_is_what_it_was_to_the_byte(text: str, home: Path) -> None:
+def test_removal_restores_a_toml_file_to_the_byte(text: str, home: Path) -> None:
     write("codex", text)
     before = files(home)
     install("codex")
@@ -155,7 +155,7 @@ def test_an_edit_adds_lines_and_changes_none_but_the_one_before() -> None:
     assert "// how it looks" in file.read_text()
 
 
-def test_what_a_host_wrote_since_stays(home: Path) -> None:
+def test_changes_by_the_host_since_the_install_stay(home: Path) -> None:
     write("claude-code", '{\n  "a": 1\n}\n')
     install("claude-code")
     file = HOSTS["claude-code"].file()
@@ -198,7 +198,7 @@ def test_a_backup_that_was_left_behind_is_made_anew() -> None:
     assert file.read_text() == '{"later": 1}'
 
 
-def test_the_same_again_and_a_removal_of_nothing_change_nothing() -> None:
+def test_a_repeated_install_and_an_empty_removal_change_nothing() -> None:
     assert plan_removal(HOSTS["codex"]).is_none
     write("gemini", JSONC)
     assert plan_removal(HOSTS["gemini"]).is_none

@@ -110,7 +110,7 @@ def test_a_whole_number_is_an_id_and_500_characters_are() -> None:
     assert (read(42), read(np.int64(42)), read("ä" * 500)) == ("42", "42", "ä" * 500)
 
 
-def test_three_users_whose_ids_cannot_be_stored_are_not_made_one() -> None:
+def test_users_with_invalid_ids_are_not_merged() -> None:
     for user_id in ("a\x00", "a\ud800", "a\udfff"):
         with pytest.raises(InvalidInputError, match="user_id holds"):
             SearchRequest.of(query="tea", user_id=user_id)
@@ -269,7 +269,7 @@ def test_annotations_are_checked_when_they_are_made(options: Mapping[str, Any], 
         ({"bots": 1}, "bots: input should be a valid boolean"),
     ],
 )
-def test_options_of_reading_are_checked_when_they_are_made(
+def test_read_options_are_checked_when_they_are_created(
     options: Mapping[str, Any], words: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
@@ -298,5 +298,5 @@ def test_a_gate_for_no_parameter_is_a_mistake_of_the_programmer() -> None:
 
 
 @pytest.mark.parametrize("value", JUNK, ids=lambda value: type(value).__name__)
-def test_any_value_is_shown_in_few_characters(value: Any) -> None:
+def test_any_value_is_shortened_for_an_error(value: Any) -> None:
     assert len(shorten(value)) <= 60

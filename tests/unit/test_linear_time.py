@@ -132,7 +132,7 @@ def test_a_long_text_is_cut_without_being_copied_for_each_piece() -> None:
         ),
     ],
 )
-def test_what_a_program_put_before_a_persons_words_is_taken_off_without_copies(
+def test_text_that_a_program_inserted_before_the_users_is_removed_without_copies(
     form: str, record: dict[str, Any]
 ) -> None:
     holder = record.get("message", record)

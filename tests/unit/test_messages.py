@@ -96,7 +96,7 @@ def test_an_unusable_message_is_refused_by_its_place(message: Any, words: str) -
 
 
 @pytest.mark.parametrize("messages", ["hello", b"hello", {"role": "user", "content": "x"}, 3, None])
-def test_what_is_no_list_is_no_list_of_messages(messages: Any) -> None:
+def test_a_value_that_is_no_list_is_refused_as_messages(messages: Any) -> None:
     with pytest.raises(InvalidInputError, match="messages must be a list of messages"):
         read_messages(messages, session_id="s", now=NOW)
 
@@ -233,7 +233,7 @@ def test_a_results_role_is_a_tools_and_becomes_no_exchange() -> None:
     assert [len(one.user) for one in pair_exchanges(found)] == [1]
 
 
-def test_what_was_put_before_the_question_is_not_stored_with_it() -> None:
+def test_text_that_hooks_put_before_a_question_is_not_stored() -> None:
     recalled = "<memsense-context>\nMemory 1\n</memsense-context>\n\nWhere do I live?"
     assert read({"role": "user", "content": recalled}).messages[0].text == "Where do I live?"
 

@@ -38,7 +38,7 @@ def test_pairs_found_block_by_block_are_those_of_the_whole_product(count: int, d
         assert differing(chunk_id) == frozenset(others)
 
 
-def test_no_text_is_read_before_somebody_asks_and_then_once() -> None:
+def test_no_text_is_read_before_it_is_needed_and_then_once() -> None:
     asked: list[int] = []
 
     def tell(wanted: Candidates) -> Mapping[int, str]:

@@ -59,7 +59,7 @@ def test_every_file_counts_alike() -> None:
     assert {item.emptied for item in both if item.group.startswith("LoCoMo")} == {0.0}
 
 
-def test_what_finds_nothing_scores_below_all_else() -> None:
+def test_candidates_without_matching_tokens_score_below_all_others() -> None:
     found = [asked("LoCoMo", "0-4", 0.5, None), asked("LoCoMo", "5-9", -3.0, None)]
     assert {(item.group, item.area) for item in areas(found)} == {
         ("all", 1.0),

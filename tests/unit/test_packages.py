@@ -98,7 +98,7 @@ def test_a_package_holds_what_install_would_write(name: str) -> None:
     assert file.read_text() == PACKAGES[name]
 
 
-def test_each_event_that_is_wired_is_one_that_the_hook_knows() -> None:
+def test_every_installed_event_is_known_to_the_hook() -> None:
     wired = {*EVENTS, *GEMINI_EVENTS}
     assert wired <= set(TASKS)
     plugin = json.dumps(PACKAGES["integrations/opencode/memsense.js"])

@@ -136,7 +136,7 @@ def test_boosts_and_limits_of_sessions_are_off_in_every_shipped_profile() -> Non
         assert (profile.max_per_session, profile.min_sessions) == (0, 0)
 
 
-def test_a_varied_profile_tells_its_changes_in_its_name() -> None:
+def test_a_varied_profile_has_its_changes_in_its_name() -> None:
     varied = BALANCED.vary({"lexical": 1.5, "quoted": "must"})
     assert varied.name == "balanced (lexical=1.5, quoted=must)"
     assert (varied.weights["lexical"], varied.quoted) == (1.5, "must")
@@ -144,7 +144,7 @@ def test_a_varied_profile_tells_its_changes_in_its_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["name", "weights", "lexcal"])
-def test_what_cannot_be_varied_is_refused_with_what_can(name: str) -> None:
+def test_unknown_variations_are_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"no constant or route named {name}; .*lexical"):
         BALANCED.vary({name: 1})
 

@@ -119,7 +119,7 @@ def test_messages_are_an_introduction_and_a_message_a_memory() -> None:
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=8),
     max_tokens=st.integers(1, 400),
 )
-def test_the_best_that_fit_are_told_whole_and_the_rest_is_counted(
+def test_the_best_hits_that_fit_are_shown_whole_and_the_rest_is_counted(
     form: Literal["markdown", "xml", "messages"], lengths: list[int], max_tokens: int
 ) -> None:
     chunks = [chunk(n, f"w{n} " * size, "") for n, size in enumerate(lengths, 1)]
@@ -140,7 +140,7 @@ def test_the_best_that_fit_are_told_whole_and_the_rest_is_counted(
         assert "left out" not in whole
 
 
-def test_a_worse_memory_never_takes_the_room_of_a_better_one() -> None:
+def test_a_worse_memory_never_displaces_a_better_one_from_the_prompt() -> None:
     long, short = chunk(1, "word " * 50), chunk(2)
     room = (
         result(long).to_prompt(tokenizer=count_words).tokens + 10
@@ -148,14 +148,14 @@ def test_a_worse_memory_never_takes_the_room_of_a_better_one() -> None:
     assert result(long, short).to_prompt(max_tokens=room, tokenizer=count_words).chunk_ids == (1,)
 
 
-def test_what_fits_nowhere_leaves_no_frame() -> None:
+def test_if_no_hit_fits_the_prompt_is_empty() -> None:
     for form in FORMATS:
         told = result(chunk(1)).to_prompt(max_tokens=3, format=form)
         assert not told
         assert (told.left_out, told.tokens) == ((1,), 0)
 
 
-def test_a_session_is_told_by_its_best_exchanges_and_nothing_twice() -> None:
+def test_a_prompt_shows_a_session_by_its_best_exchanges_once() -> None:
     one, two, three = chunk(1), chunk(2), chunk(3)
     whole = chunk(9, granularity="session", session_text="the session's text")
     told = SearchResult(hits=[hit(two), hit(whole, best=[two, one]), hit(three)]).to_prompt()
@@ -165,7 +165,7 @@ def test_a_session_is_told_by_its_best_exchanges_and_nothing_twice() -> None:
     assert "> the session's text" in alone
 
 
-def test_what_exclude_names_is_not_told() -> None:
+def test_excluded_chunks_are_not_in_the_prompt() -> None:
     parts = [chunk(n, "Long.", part=n - 4, part_count=2, ordinal=4) for n in (4, 5)]
     found = result(chunk(1), chunk(2), chunk(3), *parts)
     told = found.to_prompt(exclude=[1, "m2", 5])
@@ -173,7 +173,7 @@ def test_what_exclude_names_is_not_told() -> None:
     assert told.left_out == ()
 
 
-def test_how_a_long_exchange_opens_is_told_once() -> None:
+def test_the_opening_of_a_long_exchange_is_shown_once() -> None:
     opening = "A long story. "
     parts = [
         chunk(n, opening + f"piece {n}", "", ordinal=1, part=n, part_count=3, opening_length=size)

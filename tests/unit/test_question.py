@@ -125,7 +125,7 @@ def test_other_words_are_not_names(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Where does Will work?", "Will's train, does it stop?"])
-def test_a_name_that_is_also_a_word_needs_its_capital_in_a_telling_place(text: str) -> None:
+def test_a_name_that_is_also_a_word_counts_where_only_a_name_fits(text: str) -> None:
     assert analyse_question(text, speakers=SPEAKERS).named_speakers == ("Will",)
 
 

@@ -101,7 +101,7 @@ def test_a_month_alone_is_that_month_of_any_year(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["in 2021", "by the year 2021", "the 2021 marathon", "in early 2021?", "since 2021."]
 )
-def test_a_year_after_a_telling_word_is_its_days(text: str) -> None:
+def test_a_year_after_a_preposition_or_an_article_is_its_days(text: str) -> None:
     found = only(text)
     assert days_of(found) == ("2021-01-01", "2021-12-31")
     assert found.precision == "year"
@@ -169,9 +169,7 @@ def test_listed_months_share_their_year_and_stay_apart() -> None:
         ("the week of May 10, 2023", "2023-05-08", "2023-05-14"),
     ],
 )
-def test_what_lies_beside_a_day_is_found_in_addition_to_it(
-    text: str, first: str, last: str
-) -> None:
+def test_dates_beside_a_full_date_are_found_too(text: str, first: str, last: str) -> None:
     beside, day = find_dates(f"What did she do {text}?")
     assert days_of(beside) == (first, last)
     assert day.precision == "day"
@@ -203,7 +201,7 @@ def test_what_lies_beside_a_day_is_found_in_addition_to_it(
         "last week or yesterday",
     ],
 )
-def test_what_only_resembles_a_date_is_none(text: str) -> None:
+def test_text_that_only_resembles_a_date_is_no_date(text: str) -> None:
     assert find_dates(text) == ()
 
 
@@ -343,5 +341,5 @@ def test_the_scores_of_nearness_are_settings() -> None:
     st.datetimes(timezones=st.just(UTC)),
     st.sampled_from(["7 May", "in May", "in 2020", "29 February 2020", "from November to March"]),
 )
-def test_nearness_lies_between_0_and_1_at_any_time(moment: datetime, text: str) -> None:
+def test_nearness_is_between_0_and_1_for_any_time(moment: datetime, text: str) -> None:
     assert 0 <= date_proximity(moment, find_dates(text)) <= 1

@@ -180,7 +180,7 @@ def test_when_time_looks_at_the_side_of_the_speaker_who_is_named() -> None:
         assert "when_time" not in [term.name for term in terms.of(0)]
 
 
-def test_what_was_not_compared_is_expected_from_its_score() -> None:
+def test_the_similarity_of_uncompared_candidates_is_estimated_from_their_score() -> None:
     found = [candidate(place, session=str(place)) for place in range(5)]
     tokens = tokens_of([[0], [1], [2], [3]], [0, 1, 3, 4])
     terms = rank(found, tokens)
@@ -202,7 +202,7 @@ def test_candidates_taken_in_another_order_keep_their_tokens() -> None:
     assert np.array_equal(taken.signs, tokens.signs[[3, 4, 5, 0, 1]])
 
 
-def test_words_of_the_question_are_told_with_what_they_met() -> None:
+def test_words_of_the_question_are_listed_with_their_matches() -> None:
     compared = rank([candidate(0)], tokens_of([[2, 0, 1]], [0])).compared
     assert compared is not None
     matches = compared.matches(0)

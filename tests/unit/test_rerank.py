@@ -201,7 +201,7 @@ def test_scores_equal_the_reference(
 
 @settings(max_examples=150, deadline=None)
 @given(candidate_lists(), profiles(), st.booleans(), st.integers(1, 12))
-def test_the_choice_equals_the_reference(
+def test_the_chosen_hits_equal_the_reference(
     candidates: list[Candidate], profile: Profile, sessions: bool, top_k: int
 ) -> None:
     everything = run(candidates, profile, 100, sessions=sessions)

@@ -227,7 +227,7 @@ def test_no_error_or_name_of_a_reranker_shows_its_key_or_password() -> None:
 
 
 @pytest.mark.parametrize("url", ["http://ada:s3cret", "http://ada:s3cret@[::1/"])
-def test_a_mistyped_url_is_told_without_its_password(url: str) -> None:
+def test_a_mistyped_url_is_reported_without_its_password(url: str) -> None:
     with pytest.raises((RerankerError, ConfigurationError)) as caught:
         HttpReranker(url, retries=0).rerank("tea", ["tea"])
     assert "s3cret" not in str(caught.value)

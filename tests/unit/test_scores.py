@@ -54,7 +54,7 @@ def test_the_document_lists_every_kind() -> None:
         assert f"\n| {name} | " in text
 
 
-def test_a_score_below_a_bound_is_told_so_that_it_shows() -> None:
+def test_a_score_below_a_bound_is_printed_with_enough_digits() -> None:
     assert score_below(0.83, 1.2) == "0.8300"
     assert score_below(0.83118, 0.8312) == "0.83118000"
     assert score_below(-0.5, 0.0) == "-0.5000"

@@ -49,13 +49,13 @@ def test_a_table_that_does_not_fit_is_a_block_a_row() -> None:
     ]
 
 
-def test_a_pair_that_does_not_fit_is_a_name_and_its_value() -> None:
+def test_a_wide_pair_is_printed_as_name_and_value_below_each_other() -> None:
     made = TextTable(("field", "value"))
     made.add_row("source", "a" * 35)
     assert as_text(made, 40).splitlines() == ["source:", "a" * 35]
 
 
-def test_what_stands_for_a_table_that_does_not_fit_is_another_table() -> None:
+def test_a_table_that_does_not_fit_is_replaced_by_another_one() -> None:
     made = TextTable(("part", "how", "adds"), otherwise=TextTable(("part", "adds")))
     made.add_row("a" * 30, "b" * 30, "0.1")
     assert made.otherwise is not None
