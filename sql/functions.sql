@@ -57,11 +57,10 @@ BEGIN
     ORDER BY hit_rank, step, part;
 END $$;
 
-COMMENT ON FUNCTION memsense.explain(uuid) IS 'The arithmetic of every hit of a recorded search, one line a part, with a running total that ends at its score.';
+COMMENT ON FUNCTION memsense.explain(uuid) IS 'The arithmetic of every hit of a recorded search, one line for each part, with a running total that ends at its score.';
 
--- The lexical route alone, in the steps that recall takes (recall.sql); the defaults are the
--- balanced profile's.
--- A question in a script without blanks must be cut into pairs of characters beforehand.
+-- The lexical route alone, in the steps of recall (recall.sql); the defaults are those of the balanced
+-- profile. A question in a script without blanks must be cut into pairs of characters first.
 CREATE FUNCTION memsense.recall_lexical(
     tenant text, namespace text, user_id text, question text, top_k integer DEFAULT 10,
     granularity text DEFAULT NULL, k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75,

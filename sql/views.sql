@@ -33,10 +33,10 @@ LEFT JOIN memsense.models AS m ON m.model_id = found.model_id
 WHERE (found.model_id IS NULL OR found.model_id = n.model_id)
   AND (c.expires_at IS NULL OR c.expires_at > now());
 
-COMMENT ON VIEW memsense.recall_routes IS 'Which chunk can be found by which recall route: one row per pair.';
+COMMENT ON VIEW memsense.recall_routes IS 'The recall routes that can find each chunk: one row per pair.';
 COMMENT ON COLUMN memsense.recall_routes.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.recall_routes.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.recall_routes.user_id IS 'Whose memory the chunk belongs to.';
+COMMENT ON COLUMN memsense.recall_routes.user_id IS 'The user whose memory has the chunk.';
 COMMENT ON COLUMN memsense.recall_routes.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.recall_routes.scope_id IS 'Number of the scope: tenant, namespace and user.';
 COMMENT ON COLUMN memsense.recall_routes.chunk_id IS 'The chunk.';
@@ -79,8 +79,8 @@ LEFT JOIN (
 COMMENT ON VIEW memsense.chunk_overview IS 'Every chunk of any status, readable: names for numbers, its text, its neighbours.';
 COMMENT ON COLUMN memsense.chunk_overview.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.chunk_overview.user_id IS 'Whose memory the chunk belongs to.';
-COMMENT ON COLUMN memsense.chunk_overview.agent_id IS 'Agent that took part, where known.';
+COMMENT ON COLUMN memsense.chunk_overview.user_id IS 'The user whose memory has the chunk.';
+COMMENT ON COLUMN memsense.chunk_overview.agent_id IS 'Agent that took part, if known.';
 COMMENT ON COLUMN memsense.chunk_overview.session_id IS 'Session the chunk belongs to.';
 COMMENT ON COLUMN memsense.chunk_overview.granularity IS 'turn (one exchange or a piece of it) or session (a stretch of a session).';
 COMMENT ON COLUMN memsense.chunk_overview.ordinal IS 'Place of the chunk''s (first) exchange in its session, from 0.';
@@ -90,7 +90,7 @@ COMMENT ON COLUMN memsense.chunk_overview.part_count IS 'How many pieces the exc
 COMMENT ON COLUMN memsense.chunk_overview.chunk_id IS 'The chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.status IS 'active, archived or deleted; only active chunks are searched.';
 COMMENT ON COLUMN memsense.chunk_overview.memory_kind IS 'stable, preference, episodic or ephemeral.';
-COMMENT ON COLUMN memsense.chunk_overview.memory_score IS '0 to 1, 0.5 at birth; promote and demote move it.';
+COMMENT ON COLUMN memsense.chunk_overview.memory_score IS '0 to 1, at first 0.5; promote and demote change it.';
 COMMENT ON COLUMN memsense.chunk_overview.confidence IS '0 to 1, as the caller gave it; stored, not scored.';
 COMMENT ON COLUMN memsense.chunk_overview.content IS 'The text, each side under its speaker''s name.';
 COMMENT ON COLUMN memsense.chunk_overview.task_tag IS 'The caller''s name for the task, searched with the text.';
@@ -100,11 +100,11 @@ COMMENT ON COLUMN memsense.chunk_overview.preferences IS 'Facet: what the chunk 
 COMMENT ON COLUMN memsense.chunk_overview.events IS 'Facet: what the chunk says about events.';
 COMMENT ON COLUMN memsense.chunk_overview.previous_chunk_id IS 'The active chunk before this one in its session, same granularity.';
 COMMENT ON COLUMN memsense.chunk_overview.next_chunk_id IS 'The active chunk after this one in its session, same granularity.';
-COMMENT ON COLUMN memsense.chunk_overview.next_user_text IS 'What the user said next in the session, once known.';
+COMMENT ON COLUMN memsense.chunk_overview.next_user_text IS 'The user''s next text in the session, once there is one.';
 COMMENT ON COLUMN memsense.chunk_overview.context IS 'The text around the chunk in its session, a weak field of the lexical route.';
-COMMENT ON COLUMN memsense.chunk_overview.occurred_at IS 'When it was said; null if the log does not tell.';
+COMMENT ON COLUMN memsense.chunk_overview.occurred_at IS 'When it was said; null if the log does not say.';
 COMMENT ON COLUMN memsense.chunk_overview.recorded_at IS 'When it was stored.';
-COMMENT ON COLUMN memsense.chunk_overview.expires_at IS 'From when on nothing shows it but this view; null: it never expires.';
+COMMENT ON COLUMN memsense.chunk_overview.expires_at IS 'When it expires: from then on only this view shows it. Null: never.';
 COMMENT ON COLUMN memsense.chunk_overview.message_ids IS 'The log''s own ids of the messages in the chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.source IS 'Where it came from: format and file, or the API.';
 COMMENT ON COLUMN memsense.chunk_overview.metadata IS 'Free fields of the log or the caller.';
@@ -132,18 +132,18 @@ JOIN memsense.namespaces AS n ON n.tenant_id = c.tenant_id AND n.namespace_id = 
 JOIN memsense.tenants AS t ON t.tenant_id = c.tenant_id
 GROUP BY t.name, n.name, s.user_id, c.tenant_id, c.scope_id, c.session_id;
 
-COMMENT ON VIEW memsense.session_timeline IS 'One row per session: when it was, how much of it is stored.';
+COMMENT ON VIEW memsense.session_timeline IS 'One row per session: its times, and how much of it is stored.';
 COMMENT ON COLUMN memsense.session_timeline.tenant IS 'Name of the tenant that owns the session.';
 COMMENT ON COLUMN memsense.session_timeline.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.session_timeline.user_id IS 'Whose memory the session belongs to.';
+COMMENT ON COLUMN memsense.session_timeline.user_id IS 'The user whose memory has the session.';
 COMMENT ON COLUMN memsense.session_timeline.session_id IS 'The session.';
 COMMENT ON COLUMN memsense.session_timeline.first_at IS 'Earliest event time of its active chunks.';
 COMMENT ON COLUMN memsense.session_timeline.last_at IS 'Latest event time of its active chunks.';
 COMMENT ON COLUMN memsense.session_timeline.turns IS 'Active turn chunks.';
 COMMENT ON COLUMN memsense.session_timeline.session_chunks IS 'Active session chunks.';
 COMMENT ON COLUMN memsense.session_timeline.inactive IS 'Archived and deleted chunks of either granularity.';
-COMMENT ON COLUMN memsense.session_timeline.expiring IS 'Active chunks that expire some day.';
-COMMENT ON COLUMN memsense.session_timeline.expired IS 'Chunks that nothing shows any more, and that are not swept yet.';
+COMMENT ON COLUMN memsense.session_timeline.expiring IS 'Active chunks with an expiry date.';
+COMMENT ON COLUMN memsense.session_timeline.expired IS 'Chunks that have expired and are not swept yet; nothing shows them.';
 COMMENT ON COLUMN memsense.session_timeline.turn_characters IS 'Characters of both sides of the active turns.';
 COMMENT ON COLUMN memsense.session_timeline.opening IS 'The first user text of its active turns that have not expired.';
 COMMENT ON COLUMN memsense.session_timeline.tenant_id IS 'Number of the tenant, the first column of every key.';
@@ -173,10 +173,10 @@ LEFT JOIN memsense.recall_routes AS r
  AND r.granularity = active.granularity AND r.route = route.route
 GROUP BY t.name, n.name, s.user_id, active.tenant_id, active.scope_id, active.granularity, active.chunks, route.route;
 
-COMMENT ON VIEW memsense.route_coverage IS 'How much of each memory each recall route can find.';
+COMMENT ON VIEW memsense.route_coverage IS 'The share of each memory that each recall route can find.';
 COMMENT ON COLUMN memsense.route_coverage.tenant IS 'Name of the tenant that owns the memory.';
 COMMENT ON COLUMN memsense.route_coverage.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.route_coverage.user_id IS 'Whose memory it is.';
+COMMENT ON COLUMN memsense.route_coverage.user_id IS 'The user whose memory it is.';
 COMMENT ON COLUMN memsense.route_coverage.granularity IS 'turn or session; session chunks have the routes vec_full and lexical only.';
 COMMENT ON COLUMN memsense.route_coverage.route IS 'Route as profiles name it: vec_*, facet_*, lexical or graph.';
 COMMENT ON COLUMN memsense.route_coverage.chunks IS 'Active chunks of this granularity.';
@@ -202,7 +202,7 @@ LEFT JOIN memsense.models AS m
         AND k.state = 'kept')
 CROSS JOIN LATERAL (
     VALUES
-        -- No concat_ws: only what is immutable may stand here on Citus.
+        -- No concat_ws: on Citus only immutable functions may stand here.
         ('full', coalesce(nullif(c.session_text, ''),
             nullif(c.user_text, '') || E'\n' || nullif(c.assistant_text, ''), nullif(c.user_text, ''), c.assistant_text)),
         ('user', substr(c.user_text, c.opening_length + 1)),
@@ -216,23 +216,23 @@ LEFT JOIN memsense.embeddings AS e
  AND e.model_id = m.model_id
 WHERE c.status = 'active' AND wanted.text ~ '\S' AND e.chunk_id IS NULL;
 
-COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector which their texts call for: a job will make it (memsense jobs list), or something went wrong.';
+COMMENT ON VIEW memsense.pending_embeddings IS 'Active chunks that lack a vector of one of their texts: a job will make it (memsense jobs list), or something went wrong.';
 COMMENT ON COLUMN memsense.pending_embeddings.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.pending_embeddings.user_id IS 'Whose memory the chunk belongs to.';
+COMMENT ON COLUMN memsense.pending_embeddings.user_id IS 'The user whose memory has the chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.session_id IS 'Session the chunk belongs to.';
 COMMENT ON COLUMN memsense.pending_embeddings.chunk_id IS 'The chunk.';
 COMMENT ON COLUMN memsense.pending_embeddings.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.pending_embeddings.route IS 'Partition of embeddings that lacks the vector.';
-COMMENT ON COLUMN memsense.pending_embeddings.text IS 'What would be embedded.';
-COMMENT ON COLUMN memsense.pending_embeddings.model IS 'The embedding model that the vector is lacking of; null before the first.';
-COMMENT ON COLUMN memsense.pending_embeddings.is_current IS 'Whether it is the model that the namespace is searched with.';
+COMMENT ON COLUMN memsense.pending_embeddings.text IS 'The text to embed.';
+COMMENT ON COLUMN memsense.pending_embeddings.model IS 'The embedding model whose vector is missing; null before the first model.';
+COMMENT ON COLUMN memsense.pending_embeddings.is_current IS 'True for the model that the namespace is searched with.';
 COMMENT ON COLUMN memsense.pending_embeddings.model_id IS 'Number of the model.';
 COMMENT ON COLUMN memsense.pending_embeddings.recorded_at IS 'When the chunk was stored.';
 COMMENT ON COLUMN memsense.pending_embeddings.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.pending_embeddings.scope_id IS 'Number of the scope: tenant, namespace and user.';
 
--- Second part: views over the traces of searches, and over what searching rests on.
+-- Second part: views of recorded searches, and of the data that searches rely on.
 
 CREATE VIEW memsense.trace_candidates AS
 SELECT
@@ -312,18 +312,18 @@ COMMENT ON COLUMN memsense.trace_candidates.routes IS 'The routes that found it.
 COMMENT ON COLUMN memsense.trace_candidates.ranks IS 'Its rank in each of them, from 1.';
 COMMENT ON COLUMN memsense.trace_candidates.scores IS 'Its raw score in each of them.';
 COMMENT ON COLUMN memsense.trace_candidates.weights IS 'The weight of each of them in the profile.';
-COMMENT ON COLUMN memsense.trace_candidates.contributions IS 'What each of them gives: rrf_weight * weight / (rrf_k + rank).';
+COMMENT ON COLUMN memsense.trace_candidates.contributions IS 'The contribution of each of them: rrf_weight * weight / (rrf_k + rank).';
 COMMENT ON COLUMN memsense.trace_candidates.rrf_score IS 'The sum of the contributions.';
 COMMENT ON COLUMN memsense.trace_candidates.memory_score IS 'Its memory score, 0 to 1, when it was found.';
-COMMENT ON COLUMN memsense.trace_candidates.base_score IS 'How much of rrf_score counts in final_score: all of it, or 0 for a turn that only supports its session.';
-COMMENT ON COLUMN memsense.trace_candidates.turn_support IS 'What the other chunks of its session added to it.';
-COMMENT ON COLUMN memsense.trace_candidates.terms IS 'What else was added to the score, by name: memory_score, date.';
-COMMENT ON COLUMN memsense.trace_candidates.session IS 'What stood behind the chunk that stands for a session; null for others.';
+COMMENT ON COLUMN memsense.trace_candidates.base_score IS 'The part of rrf_score that counts in final_score: all of it, or 0 for a turn that only supports its session.';
+COMMENT ON COLUMN memsense.trace_candidates.turn_support IS 'The score that the other chunks of its session added.';
+COMMENT ON COLUMN memsense.trace_candidates.terms IS 'The other terms of the score, by name: memory_score, date.';
+COMMENT ON COLUMN memsense.trace_candidates.session IS 'For a chunk that stands for its session, the chunks that support it; null for others.';
 COMMENT ON COLUMN memsense.trace_candidates.final_score IS 'Its score before MMR: base_score, turn_support and the terms.';
-COMMENT ON COLUMN memsense.trace_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session or exchange.';
-COMMENT ON COLUMN memsense.trace_candidates.relevance IS 'What MMR took for its relevance.';
-COMMENT ON COLUMN memsense.trace_candidates.redundancy IS 'Its largest closeness to a hit: when it was chosen, or when the last hit was chosen instead.';
-COMMENT ON COLUMN memsense.trace_candidates.redundant_to IS 'The hit it was that close to.';
+COMMENT ON COLUMN memsense.trace_candidates.score_rank IS 'Place by final_score among the candidates of MMR; null if another chunk stood for its session or exchange.';
+COMMENT ON COLUMN memsense.trace_candidates.relevance IS 'Its relevance in MMR.';
+COMMENT ON COLUMN memsense.trace_candidates.redundancy IS 'Its largest similarity to a hit: when it was chosen, or when the last hit was chosen instead.';
+COMMENT ON COLUMN memsense.trace_candidates.redundant_to IS 'The hit with that similarity.';
 COMMENT ON COLUMN memsense.trace_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.trace_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
 COMMENT ON COLUMN memsense.trace_candidates.shown_chunk_id IS 'The chunk that was shown for it: itself, or the session chunk around it.';
@@ -349,10 +349,10 @@ WHERE c.hit_rank IS NOT NULL;
 COMMENT ON VIEW memsense.recall_explain IS 'Why each hit of a recorded search was returned: one row per trace, hit and route. Of one hit, the contributions and turn_support and term_sum add up to final_score.';
 COMMENT ON COLUMN memsense.recall_explain.tenant IS 'Name of the tenant that was searched.';
 COMMENT ON COLUMN memsense.recall_explain.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.recall_explain.user_id IS 'Whose memory was searched; null for every user''s.';
+COMMENT ON COLUMN memsense.recall_explain.user_id IS 'The user whose memory was searched; null for a search of all users.';
 COMMENT ON COLUMN memsense.recall_explain.trace_id IS 'The recorded search.';
 COMMENT ON COLUMN memsense.recall_explain.recorded_at IS 'When the search was recorded.';
-COMMENT ON COLUMN memsense.recall_explain.question IS 'What was asked.';
+COMMENT ON COLUMN memsense.recall_explain.question IS 'The question.';
 COMMENT ON COLUMN memsense.recall_explain.profile_name IS 'The profile that ranked; its constants are in traces.profile.';
 COMMENT ON COLUMN memsense.recall_explain.hit_rank IS 'Place of the hit in the answer, from 1.';
 COMMENT ON COLUMN memsense.recall_explain.chunk_id IS 'The chunk that was ranked.';
@@ -360,12 +360,12 @@ COMMENT ON COLUMN memsense.recall_explain.shown_chunk_id IS 'The chunk that was 
 COMMENT ON COLUMN memsense.recall_explain.granularity IS 'turn or session, of the chunk that was ranked.';
 COMMENT ON COLUMN memsense.recall_explain.route IS 'A route that found the chunk.';
 COMMENT ON COLUMN memsense.recall_explain.route_rank IS 'The chunk''s rank in that route, from 1.';
-COMMENT ON COLUMN memsense.recall_explain.raw_score IS 'What the route ranks by: a cosine, or the lexical score.';
+COMMENT ON COLUMN memsense.recall_explain.raw_score IS 'The score by which the route ranks: a cosine, or the lexical score.';
 COMMENT ON COLUMN memsense.recall_explain.weight IS 'The route''s weight in the profile.';
-COMMENT ON COLUMN memsense.recall_explain.contribution IS 'What the route added to final_score; 0 for a turn that only supports its session.';
+COMMENT ON COLUMN memsense.recall_explain.contribution IS 'The score that the route added to final_score; 0 for a turn that only supports its session.';
 COMMENT ON COLUMN memsense.recall_explain.share IS 'contribution / final_score.';
-COMMENT ON COLUMN memsense.recall_explain.turn_support IS 'What the session''s other chunks added, the same in each row of the hit.';
-COMMENT ON COLUMN memsense.recall_explain.term_sum IS 'What memory score, dates and the other terms added, the same in each row of the hit.';
+COMMENT ON COLUMN memsense.recall_explain.turn_support IS 'The score that the session''s other chunks added, the same in each row of the hit.';
+COMMENT ON COLUMN memsense.recall_explain.term_sum IS 'The score that memory score, dates and the other terms added, the same in each row of the hit.';
 COMMENT ON COLUMN memsense.recall_explain.final_score IS 'The hit''s score.';
 COMMENT ON COLUMN memsense.recall_explain.tenant_id IS 'Number of the tenant, the first column of every key.';
 
@@ -384,10 +384,10 @@ LEFT JOIN memsense.chunks AS k
 COMMENT ON VIEW memsense.recall_candidates IS 'Every candidate of every recorded search, chosen or not, with the step that dropped it.';
 COMMENT ON COLUMN memsense.recall_candidates.tenant IS 'Name of the tenant that was searched.';
 COMMENT ON COLUMN memsense.recall_candidates.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.recall_candidates.user_id IS 'Whose memory was searched; null for every user''s.';
+COMMENT ON COLUMN memsense.recall_candidates.user_id IS 'The user whose memory was searched; null for a search of all users.';
 COMMENT ON COLUMN memsense.recall_candidates.trace_id IS 'The recorded search.';
 COMMENT ON COLUMN memsense.recall_candidates.recorded_at IS 'When the search was recorded.';
-COMMENT ON COLUMN memsense.recall_candidates.question IS 'What was asked.';
+COMMENT ON COLUMN memsense.recall_candidates.question IS 'The question.';
 COMMENT ON COLUMN memsense.recall_candidates.position IS 'Place after fusion, from 1.';
 COMMENT ON COLUMN memsense.recall_candidates.chunk_id IS 'The candidate.';
 COMMENT ON COLUMN memsense.recall_candidates.granularity IS 'turn or session.';
@@ -396,13 +396,13 @@ COMMENT ON COLUMN memsense.recall_candidates.routes IS 'The routes that found it
 COMMENT ON COLUMN memsense.recall_candidates.ranks IS 'Its rank in each of them, from 1.';
 COMMENT ON COLUMN memsense.recall_candidates.scores IS 'Its raw score in each of them.';
 COMMENT ON COLUMN memsense.recall_candidates.rrf_score IS 'The sum of the routes'' contributions.';
-COMMENT ON COLUMN memsense.recall_candidates.turn_support IS 'What the other chunks of its session added to it.';
-COMMENT ON COLUMN memsense.recall_candidates.terms IS 'What else was added, by name.';
+COMMENT ON COLUMN memsense.recall_candidates.turn_support IS 'The score that the other chunks of its session added.';
+COMMENT ON COLUMN memsense.recall_candidates.terms IS 'The other terms of the score, by name.';
 COMMENT ON COLUMN memsense.recall_candidates.final_score IS 'Its score before MMR.';
-COMMENT ON COLUMN memsense.recall_candidates.score_rank IS 'Place by final_score among what MMR chose from; null if another chunk stood for its session or exchange.';
-COMMENT ON COLUMN memsense.recall_candidates.relevance IS 'What MMR took for its relevance.';
-COMMENT ON COLUMN memsense.recall_candidates.redundancy IS 'Its largest closeness to a hit: when it was chosen, or when the last hit was chosen instead.';
-COMMENT ON COLUMN memsense.recall_candidates.redundant_to IS 'The hit it was that close to.';
+COMMENT ON COLUMN memsense.recall_candidates.score_rank IS 'Place by final_score among the candidates of MMR; null if another chunk stood for its session or exchange.';
+COMMENT ON COLUMN memsense.recall_candidates.relevance IS 'Its relevance in MMR.';
+COMMENT ON COLUMN memsense.recall_candidates.redundancy IS 'Its largest similarity to a hit: when it was chosen, or when the last hit was chosen instead.';
+COMMENT ON COLUMN memsense.recall_candidates.redundant_to IS 'The hit with that similarity.';
 COMMENT ON COLUMN memsense.recall_candidates.mmr_score IS 'lambda * relevance - (1 - lambda) * redundancy, at that moment.';
 COMMENT ON COLUMN memsense.recall_candidates.hit_rank IS 'Place in the answer, from 1; null if it was dropped.';
 COMMENT ON COLUMN memsense.recall_candidates.dropped_by IS 'duplicate: too close to a hit; mmr: near enough to hits for others to pass; outranked: by score; session, part: another chunk stood for its session or exchange; limit: max_per_session or min_sessions barred its session; below_min_score: its score was less than the search asked for. Null for hits.';
@@ -442,7 +442,7 @@ GROUP BY
     n.name, total.tenant_id, total.namespace, total.profile_name, total.day, total.searches, total.hits, total.score,
     found.route;
 
-COMMENT ON VIEW memsense.route_contribution IS 'What each route brought to the hits of recorded searches, by day and profile.';
+COMMENT ON VIEW memsense.route_contribution IS 'The contribution of each route to the hits of recorded searches, by day and profile.';
 COMMENT ON COLUMN memsense.route_contribution.tenant IS 'Name of the tenant that was searched.';
 COMMENT ON COLUMN memsense.route_contribution.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.route_contribution.profile_name IS 'The profile that ranked.';
@@ -472,7 +472,7 @@ FROM memsense.traces AS t
 JOIN memsense.tenants AS n ON n.tenant_id = t.tenant_id
 GROUP BY n.name, t.tenant_id, t.namespace, t.profile_name, day;
 
-COMMENT ON VIEW memsense.recall_latency IS 'How long recorded searches took, in milliseconds, by day and profile.';
+COMMENT ON VIEW memsense.recall_latency IS 'The duration of recorded searches, in milliseconds, by day and profile.';
 COMMENT ON COLUMN memsense.recall_latency.tenant IS 'Name of the tenant that was searched.';
 COMMENT ON COLUMN memsense.recall_latency.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.recall_latency.profile_name IS 'The profile that ranked.';
@@ -482,7 +482,7 @@ COMMENT ON COLUMN memsense.recall_latency.total_p50 IS 'Median of the whole sear
 COMMENT ON COLUMN memsense.recall_latency.total_p95 IS '95th percentile of the whole search.';
 COMMENT ON COLUMN memsense.recall_latency.total_p99 IS '99th percentile of the whole search.';
 COMMENT ON COLUMN memsense.recall_latency.embed_p50 IS 'Median of reading and embedding the question.';
-COMMENT ON COLUMN memsense.recall_latency.recall_p50 IS 'Median of the recall query, its rows read.';
+COMMENT ON COLUMN memsense.recall_latency.recall_p50 IS 'Median of the recall query, with the reading of its rows.';
 COMMENT ON COLUMN memsense.recall_latency.rerank_p50 IS 'Median of scoring and MMR.';
 COMMENT ON COLUMN memsense.recall_latency.fetch_p50 IS 'Median of fetching the hits'' texts.';
 COMMENT ON COLUMN memsense.recall_latency.tenant_id IS 'Number of the tenant, the first column of every key.';
@@ -511,7 +511,7 @@ WHERE k.status = 'active' AND hit.chunk_id IS NULL;
 COMMENT ON VIEW memsense.never_recalled IS 'Active chunks that no recorded search returned, ranked or shown.';
 COMMENT ON COLUMN memsense.never_recalled.tenant IS 'Name of the tenant that owns the chunk.';
 COMMENT ON COLUMN memsense.never_recalled.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.never_recalled.user_id IS 'Whose memory the chunk belongs to.';
+COMMENT ON COLUMN memsense.never_recalled.user_id IS 'The user whose memory has the chunk.';
 COMMENT ON COLUMN memsense.never_recalled.chunk_id IS 'The chunk.';
 COMMENT ON COLUMN memsense.never_recalled.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.never_recalled.session_id IS 'Session the chunk belongs to.';
@@ -545,13 +545,13 @@ JOIN memsense.tenants AS n ON n.tenant_id = one.tenant_id;
 COMMENT ON VIEW memsense.duplicate_chunks IS 'Pairs of active chunks of one memory that say nearly the same: cosine of 0.94 or more, at which MMR passes one over. Compares every pair of a memory: filter by user_id.';
 COMMENT ON COLUMN memsense.duplicate_chunks.tenant IS 'Name of the tenant that owns both chunks.';
 COMMENT ON COLUMN memsense.duplicate_chunks.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.duplicate_chunks.user_id IS 'Whose memory both belong to.';
+COMMENT ON COLUMN memsense.duplicate_chunks.user_id IS 'The user whose memory has both.';
 COMMENT ON COLUMN memsense.duplicate_chunks.granularity IS 'turn or session; both are the same.';
 COMMENT ON COLUMN memsense.duplicate_chunks.chunk_id IS 'The older chunk.';
 COMMENT ON COLUMN memsense.duplicate_chunks.duplicate_id IS 'The newer chunk.';
 COMMENT ON COLUMN memsense.duplicate_chunks.cosine IS 'Cosine of their whole texts'' vectors.';
-COMMENT ON COLUMN memsense.duplicate_chunks.same_session IS 'Whether both are of one session.';
-COMMENT ON COLUMN memsense.duplicate_chunks.same_text IS 'Whether their texts are the same.';
+COMMENT ON COLUMN memsense.duplicate_chunks.same_session IS 'True if both are of one session.';
+COMMENT ON COLUMN memsense.duplicate_chunks.same_text IS 'True if their texts are the same.';
 COMMENT ON COLUMN memsense.duplicate_chunks.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.duplicate_chunks.scope_id IS 'Number of the scope: tenant, namespace and user.';
 
@@ -570,17 +570,17 @@ LEFT JOIN memsense.namespace_models AS k
   ON k.tenant_id = e.tenant_id AND k.namespace_id = p.namespace_id AND k.model_id = e.model_id
 GROUP BY n.name, p.tenant_id, p.name, p.model_id, m.name, m.dimension, e.route, e.model_id, k.state;
 
-COMMENT ON VIEW memsense.embedding_versions IS 'Which models the stored vectors were made with.';
+COMMENT ON VIEW memsense.embedding_versions IS 'The models that made the stored vectors.';
 COMMENT ON COLUMN memsense.embedding_versions.tenant IS 'Name of the tenant that owns the vectors.';
 COMMENT ON COLUMN memsense.embedding_versions.namespace IS 'Namespace within the tenant.';
 COMMENT ON COLUMN memsense.embedding_versions.model IS 'The embedding model.';
-COMMENT ON COLUMN memsense.embedding_versions.dimension IS 'The length of its vectors.';
+COMMENT ON COLUMN memsense.embedding_versions.dimension IS 'The dimension of its vectors.';
 COMMENT ON COLUMN memsense.embedding_versions.route IS 'Partition of embeddings: full, user, assistant or a facet.';
 COMMENT ON COLUMN memsense.embedding_versions.vectors IS 'Vectors of this model and route.';
 COMMENT ON COLUMN memsense.embedding_versions.memories IS 'Users that have such vectors.';
-COMMENT ON COLUMN memsense.embedding_versions.is_current IS 'Whether it is the model that the namespace is searched with.';
-COMMENT ON COLUMN memsense.embedding_versions.state IS 'kept: writes make vectors of it; dropping: they are being deleted; foreign: nobody asked for them.';
-COMMENT ON COLUMN memsense.embedding_versions.wrong_width IS 'Vectors of another length than the model''s; 0 unless something went wrong.';
+COMMENT ON COLUMN memsense.embedding_versions.is_current IS 'True for the model that the namespace is searched with.';
+COMMENT ON COLUMN memsense.embedding_versions.state IS 'kept: writes make vectors of it; dropping: they are being deleted; foreign: the namespace does not have this model.';
+COMMENT ON COLUMN memsense.embedding_versions.wrong_width IS 'Vectors of another dimension than the model''s; 0 unless something went wrong.';
 COMMENT ON COLUMN memsense.embedding_versions.tenant_id IS 'Number of the tenant, the first column of every key.';
 
 CREATE VIEW memsense.index_health AS
@@ -599,15 +599,15 @@ LEFT JOIN pg_stat_all_indexes AS stat ON stat.indexrelid = i.indexrelid
 LEFT JOIN pg_stat_all_tables AS tab ON tab.relid = i.indrelid
 WHERE rel.relnamespace = 'memsense'::regnamespace;
 
-COMMENT ON VIEW memsense.index_health IS 'Every index of the schema: whether it is usable, how large, how often scanned.';
+COMMENT ON VIEW memsense.index_health IS 'Every index of the schema: its state, its size, and how often it was scanned.';
 COMMENT ON COLUMN memsense.index_health.table_name IS 'The table (or partition) it is on.';
 COMMENT ON COLUMN memsense.index_health.index_name IS 'The index.';
 COMMENT ON COLUMN memsense.index_health.method IS 'btree, gin or hnsw.';
-COMMENT ON COLUMN memsense.index_health.is_unique IS 'Whether it holds a key.';
-COMMENT ON COLUMN memsense.index_health.is_usable IS 'False for an index whose building failed or has not ended.';
+COMMENT ON COLUMN memsense.index_health.is_unique IS 'True for the index of a key.';
+COMMENT ON COLUMN memsense.index_health.is_usable IS 'False for an index whose build failed or has not finished.';
 COMMENT ON COLUMN memsense.index_health.size_bytes IS 'Its size on disk; 0 for the partitioned parent''s.';
 COMMENT ON COLUMN memsense.index_health.scans IS 'Scans since the server''s statistics were reset.';
-COMMENT ON COLUMN memsense.index_health.table_rows IS 'The planner''s idea of how many rows the table has.';
+COMMENT ON COLUMN memsense.index_health.table_rows IS 'The planner''s estimate of the table''s rows.';
 COMMENT ON COLUMN memsense.index_health.analysed_at IS 'When the table was last analysed; null for never.';
 COMMENT ON COLUMN memsense.index_health.predicate IS 'The rows a partial index covers, such as those of one large memory.';
 COMMENT ON COLUMN memsense.index_health.definition IS 'The statement that would build it.';
@@ -625,13 +625,13 @@ JOIN memsense.scopes AS s ON s.tenant_id = x.tenant_id AND s.scope_id = x.scope_
 JOIN memsense.namespaces AS p ON p.tenant_id = x.tenant_id AND p.namespace_id = s.namespace_id
 JOIN memsense.tenants AS n ON n.tenant_id = x.tenant_id;
 
-COMMENT ON VIEW memsense.lexeme_stats IS 'How common each lexeme is in each memory, and what a match of it is worth.';
+COMMENT ON VIEW memsense.lexeme_stats IS 'The frequency of each lexeme in each memory, and the weight of a match.';
 COMMENT ON COLUMN memsense.lexeme_stats.tenant IS 'Name of the tenant that owns the memory.';
 COMMENT ON COLUMN memsense.lexeme_stats.namespace IS 'Namespace within the tenant.';
-COMMENT ON COLUMN memsense.lexeme_stats.user_id IS 'Whose memory it is.';
+COMMENT ON COLUMN memsense.lexeme_stats.user_id IS 'The user whose memory it is.';
 COMMENT ON COLUMN memsense.lexeme_stats.granularity IS 'turn or session.';
 COMMENT ON COLUMN memsense.lexeme_stats.lexeme IS 'The lexeme, as the namespace''s text-search configuration makes it.';
-COMMENT ON COLUMN memsense.lexeme_stats.document_frequency IS 'Active chunks that hold it, their context apart.';
+COMMENT ON COLUMN memsense.lexeme_stats.document_frequency IS 'Active chunks that have it, not counting their context.';
 COMMENT ON COLUMN memsense.lexeme_stats.chunk_count IS 'Active chunks of this granularity.';
 COMMENT ON COLUMN memsense.lexeme_stats.share IS 'document_frequency / chunk_count.';
 COMMENT ON COLUMN memsense.lexeme_stats.idf IS 'ln(1 + (n - df + 0.5) / (df + 0.5)), BM25''s weight of a match.';

@@ -154,6 +154,7 @@ def examine_models(connection: Connection, expected: Expected) -> Iterator[Findi
         )
         stored = namespace["model"], namespace["dimension"]
         is_other = namespace["model"] and stored != (expected.model, expected.dimension)
+        # A model that the database describes is opened by every process itself.
         if here and is_other and not namespace["opens_itself"]:
             yield Finding(
                 check="model",

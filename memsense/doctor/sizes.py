@@ -31,6 +31,7 @@ def examine_sizes(connection: Connection) -> Iterator[Finding]:
     yield from describe_huge_pages(used, settings["huge_pages"], settings["huge_pages_needed"])
     buffers = settings["shared_buffers"]
     text = f"the memory takes {in_units(used)}, shared_buffers is {in_units(buffers)}"
+    # Beyond shared_buffers a search reads from the system's cache, or from the disk.
     if used > buffers:
         yield Finding(
             check="shared_buffers",

@@ -56,5 +56,6 @@ def check_awaiting(
         "chunk_ids": list(completion.chunk_ids),
         "user_text": completion.user_text,
     }
+    # Its answer may have come, or its session gone on, since the draft was made.
     if not fetch_value(connection, "still_awaits", values):
         raise OutdatedDraftError

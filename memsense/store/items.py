@@ -229,6 +229,7 @@ def fetch_last_items(
 
 def put_items(connection: Connection, collection: Collection, puts: Sequence[PutItem]) -> None:
     """Write and delete items; of several operations on one key the last one counts."""
+    # A batch may name a key several times, but one statement can't write a row twice.
     last = {(tuple(item.path), item.key): item for item in puts}
     deleted = [_place(path, key) for (path, key), item in last.items() if item.value is None]
     written = {place: item for place, item in last.items() if item.value is not None}

@@ -175,7 +175,7 @@ def claim_jobs(
     for has_failed, most in ((False, limit), (True, 1)):
         values = {**lease.key(), "kind": kind, "limit": most, "has_failed": has_failed}
         jobs = fetch_all(connection, "claim_jobs", values, FILE, of=LeasedJob)
-        if jobs:
+        if jobs:  # sorted here, because RETURNING has no order
             return sorted(jobs, key=lambda job: job.job_id)
     return ()
 

@@ -59,6 +59,7 @@ def write_once(
     if execute(connection, "claim_key", values, FILE):
         result = write()
         execute(connection, "keep_result", {**values, "result": Jsonb(result)}, FILE)
+        # A few old ones with each new one: nothing else deletes them.
         execute(connection, "drop_old_keys", {**values, "days": KEPT_DAYS}, FILE)
         return result
     row = find_one(connection, "find_key", values, FILE)

@@ -80,6 +80,7 @@ def retire(
         changed = [item for item in changed if item.chunk_id not in spared]
     if not changed:
         return []
+    # The others have left the indexes when they were archived.
     writes.withdraw(
         connection, place.scope, [item.chunk_id for item in changed if item.status == "active"]
     )

@@ -96,6 +96,7 @@ def list_chunks(
     return chunks
 
 
+# A statement for each combination of filters in use: few of the possible ones ever are.
 @lru_cache(maxsize=64)
 def _chunks(filters: tuple[str, ...], whose: str, behind: str, order: Order) -> str:
     """Return the statement of `list_chunks` for one order and one kind of page start."""

@@ -125,6 +125,7 @@ def count_unindexed(connection: Connection, namespace: Namespace, model: Embeddi
 
 def use_model(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> Namespace:
     """Switch searches to a model of the namespace; the model that they leave stays too."""
+    # The lock of all changes of a namespace, so that no other one is lost.
     execute(connection, "lock_namespace", _key(namespace), "settings.sql")
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     before = present.in_use
@@ -192,6 +193,7 @@ class _Filling:
         many.
         """
         lock_memory(connection, self.scope)
+        # By their texts too: what changed while it was embedded has a vector from its write.
         values = {
             **self.values,
             "chunk_ids": [item.chunk_id for item in batch],

@@ -105,6 +105,7 @@ def _change_sessions(
     session_ids: Sequence[str],
 ) -> Project:
     key = _key(namespace, name)
+    # Changes of one project wait for each other.
     if find_one(connection, "lock_project", key, FILE) is None:
         raise _no_project(connection, namespace, name)
     execute(connection, statement, {**key, "session_ids": list(session_ids)}, FILE)

@@ -195,6 +195,7 @@ def open_namespace(
             connection, tenant_id, name, language, model_id=None
         )
     elif namespace is None or namespace.model_id is None:
+        # A namespace that has settings or projects already gets its model at its first write.
         key = {"name": model, "dimension": dimension}
         execute(connection, "ensure_model", key)
         model_id: int = fetch_value(connection, "find_model", key)

@@ -34,6 +34,7 @@ def make_session(
 
     The scope must be locked.
     """
+    # The mark decides: of two processes that make the same session, one finds it gone.
     if not unmark_session(connection, scope, session_id):
         return False
     writes.rebuild_session_chunks(connection, scope, session_id, embed)

@@ -55,6 +55,7 @@ def put_tokens(
     ]
     if not rows:
         return
+    # Little-endian, whatever the machine: other processes read these bytes.
     values = {
         "tenant_id": scope.tenant_id,
         "scope_id": scope.scope_id,
@@ -160,6 +161,7 @@ def _put_unchanged(
     tokens: Sequence[Tokens | None],
 ) -> int:
     """Store the tokens of exchanges that have not changed since they were read; return how many."""
+    # Under the lock of writes: what changed since it was read got its tokens from its write.
     key = lock_memory(connection, scope)
     values = {
         **key,

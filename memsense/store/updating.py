@@ -120,8 +120,10 @@ def draft_update(
     """Return the updated exchange as a draft; raise ConflictError if it has changed meanwhile."""
     update = planned.update
     [chunk] = reads.fetch_chunks(connection, namespace, [place.chunk_id])
+    # The text was read and tagged outside of this transaction.
     if _own(chunk) != _own(planned.chunk):
         raise ConflictError(f"chunk {chunk.chunk_id} has changed meanwhile; look at it, try again")
+    # An update keeps what the exchange is recognised by: its log, read again, leaves it alone.
     key = {
         "tenant_id": place.scope.tenant_id,
         "scope_id": place.scope.scope_id,

@@ -59,6 +59,7 @@ def put_embeddings(connection: Connection, scope: Scope, embeddings: Iterable[Em
         "routes": [item.route for item in rows],
         "granularities": [item.granularity for item in rows],
         "embeddings": [as_halfvec(item.vector) for item in rows],
+        # How many more may stay fresh; the statement counts those that are.
         "fresh_room": FRESH_LIMIT - len({item.chunk_id for item in rows}),
     }
     is_fresh = any(fetch_values(connection, "insert_embeddings", values))
@@ -97,6 +98,7 @@ def insert_embeddings(
         ]
         if embeddings and put_embeddings(connection, replace(scope, models=[model]), embeddings):
             embed.has_unindexed_vectors = True
+        # One job for each chunk, however many of its texts lack a vector.
         lacking = (item[1] for item, vector in zip(parts, vectors, strict=True) if vector is None)
         enqueue_chunks(connection, scope, EMBED, list(dict.fromkeys(lacking)), model=model)
 

@@ -102,6 +102,7 @@ def _append(
     connection: Connection, scope: Scope, draft: SessionDraft, plan: Plan, embed: Embed
 ) -> list[int]:
     """Put the new exchanges behind the session's last one; return the ids of the new chunks."""
+    # Inactive chunks count, and those that only the ledger knows: no place is used twice.
     values = {**_key(scope), "session_id": draft.session_id}
     first: int = fetch_value(connection, "next_ordinal", values)
     placed = [_place(exchange, ordinal) for ordinal, exchange in enumerate(plan.appended, first)]
@@ -146,6 +147,7 @@ def append_turns(
     insert_tokens(connection, scope, chunk_ids, token_texts, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
+    # The turn before the new ones now has a next-user text, and a context on both sides.
     if last_id is not None:
         rows.relink(connection, scope, last_id, links[len(before) - 1])
     return chunk_ids
@@ -318,6 +320,8 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
     """Take chunks out of the statistics and delete their vectors, before they change or go."""
     if not chunk_ids:
         return
+    # Both before anything is deleted: history stores the vectors too, and the statistics are
+    # subtracted by the chunks' own words.
     keep_past(connection, scope, chunk_ids, vectors=True)
     count_statistics(connection, scope, chunk_ids, sign=-1)
     for follower in scope.followers:

@@ -12,7 +12,7 @@ from memsense import MemSense, Profile
 INTRODUCTION = """\
 # Views and functions for debugging
 
-Everything that memsense knows can be asked from psql or any driver. The views and functions are
+Everything that memsense stores can be queried from psql or any driver. The views and functions are
 in the schema `memsense`; each shows all tenants, so filter by `tenant`, `namespace` and
 `user_id`. Their columns are described in the database too: `\\d+ memsense.recall_explain`.
 
@@ -52,7 +52,7 @@ SHOWN = (
     ),
     Shown(
         "trace_candidates",
-        "What does a trace hold? (A row of arrays for each search, shown as a row a candidate.)",
+        "What does a trace hold? (A row of arrays for each search, shown as a row per candidate.)",
         "SELECT position, chunk_id, routes, ranks, round(base_score::numeric, 4) AS base_score,\n"
         "       round(turn_support::numeric, 4) AS turn_support, dropped_by\n"
         "FROM memsense.trace_candidates\n"
@@ -79,7 +79,7 @@ SHOWN = (
     ),
     Shown(
         "never_recalled",
-        "What has no search ever brought up?",
+        "Which chunks has no search ever returned?",
         "SELECT user_id, chunk_id, granularity, session_id, times_candidate, best_position\n"
         "FROM memsense.never_recalled\n"
         "ORDER BY times_candidate DESC, chunk_id;",
@@ -110,7 +110,7 @@ SHOWN = (
     ),
     Shown(
         "lexeme_stats",
-        "What is a word worth?",
+        "How much weight has a word?",
         "SELECT lexeme, document_frequency, chunk_count, round(idf::numeric, 4) AS idf\n"
         "FROM memsense.lexeme_stats\n"
         "WHERE user_id = 'ada' AND granularity = 'turn'\n"
@@ -136,7 +136,7 @@ SHOWN = (
     ),
     Shown(
         "session_timeline",
-        "When was what talked about?",
+        "When did each session take place?",
         "SELECT user_id, session_id, first_at::date AS day, turns, session_chunks, inactive\n"
         "FROM memsense.session_timeline\n"
         "ORDER BY first_at, session_id;",
