@@ -10,11 +10,12 @@ from benchmarks.corpus import Corpus, question_embedder
 from benchmarks.stores import NAMESPACE, open_namespace
 from memsense import store
 from memsense.db import Pool, open_pool, run_read
+from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
-from memsense.search.search import SearchPlan, run_search
+from memsense.search.search import run_search
 
 DEPTH = 80
 HITS = 10

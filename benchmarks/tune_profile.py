@@ -31,9 +31,10 @@ from memsense.db.connection import Connection
 from memsense.embed import open_embedder
 from memsense.evaluation import GoldQuestion, gold_set, read_beam, read_locomo
 from memsense.evaluation.metrics import recall_at
+from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest
-from memsense.search.search import Search, SearchPlan, run_search
+from memsense.search.search import Search, run_search
 from memsense.store import KnownScope, find_scope, find_tenant
 from memsense.store.scopes import fetch_namespace
 
@@ -124,7 +125,7 @@ def _read_search(
     ranks = candidates.ranks[:, columns]
     shares = np.where(ranks > 0, 1 / (BALANCED.rrf_k + ranks), 0.0)
     given = {
-        signal.name: np.where(signal.shown, signal.values, 0.0)
+        signal.name: np.where(signal.applies, signal.values, 0.0)
         for signal in search.ranking.terms.signals
     }
     nothing = np.zeros(len(candidates))

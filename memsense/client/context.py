@@ -17,7 +17,7 @@ from memsense.db.connection import Connection
 from memsense.embed import Embedder
 from memsense.errors import NotFoundError
 from memsense.explain.recorder import TraceRecorder
-from memsense.search.known import KnownScopes
+from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile

@@ -20,13 +20,13 @@ from memsense.errors import (
     ModelMismatchError,
 )
 from memsense.explain.recorder import Recording
-from memsense.search import search as searching
-from memsense.search.absence import absence_notes
 from memsense.search.hits import SearchResult
+from memsense.search.plan import SearchPlan, has_same_plan, prepare_search, update_scope
 from memsense.search.profiles import Profile
 from memsense.search.request import SearchRequest
-from memsense.search.search import Search, SearchPlan
+from memsense.search.search import Search, run_searches
 from memsense.search.settings import check_past, embedder_failure
+from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.types import EmbeddingModel
 
@@ -67,7 +67,7 @@ class Searches:
                 note = "nothing is stored in this namespace yet"
                 return [SearchResult(notes=[note]) for _ in requests]
             searches = self._run_each(namespace, requests)
-            results = run_read(context.pool, lambda it: searching.fetch_results(it, searches))
+            results = run_read(context.pool, lambda it: fetch_results(it, searches))
         total = 1000 * (time.perf_counter() - started)
         timed = [
             replace(result, timings_ms={**result.timings_ms, "total": total}) for result in results
@@ -79,7 +79,7 @@ class Searches:
 
     def fetch(self, search: Search) -> SearchResult:
         """The hits of a search that was run."""
-        return run_read(self._context.pool, lambda it: searching.fetch_result(it, search))
+        return run_read(self._context.pool, lambda it: fetch_result(it, search))
 
     def _run_each(
         self, namespace: store.Namespace, requests: Sequence[SearchRequest]
@@ -127,7 +127,7 @@ class Searches:
         search = self._follow_model(search)
         if search.state.waiting:
             self._context.wake_worker()
-        if searching.holds_sessions_only(search):
+        if search.has_sessions_only:
             request = request.model_copy(update={"granularity": "session"})
             search = self._run_plan(replace(search.plan, request=request))
             search.notes.append("only whole sessions are stored here: they are returned")
@@ -135,7 +135,7 @@ class Searches:
             self._note_project(namespace, request.filters.project, search)
         if not search.candidates:
             pool = self._context.pool
-            search.notes += run_read(pool, lambda it: absence_notes(it, namespace, request))
+            search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))
         return search
 
     def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
@@ -145,7 +145,9 @@ class Searches:
     def _is_outdated(self, search: Search) -> bool:
         """Whether the namespace is searched with another model than this search was."""
         in_use = search.state.model_id
-        return self._model is None and in_use is not None and in_use != search.asked.model_id
+        return (
+            self._model is None and in_use is not None and in_use != search.recall_request.model_id
+        )
 
     def _follow_model(self, search: Search) -> Search:
         """The search, run again with the model that is in use if it was run with another one.
@@ -253,10 +255,8 @@ class Searches:
         self, given: Sequence[tuple[SearchPlan, store.KnownScope | None]]
     ) -> list[Search]:
         context = self._context
-        prepared = [
-            searching.prepare_search(plan, known, self._embedder_of(plan)) for plan, known in given
-        ]
-        return searching.run_searches(context.pool, prepared, context.reranker)
+        prepared = [prepare_search(plan, known, self._embedder_of(plan)) for plan, known in given]
+        return run_searches(context.pool, prepared, context.reranker)
 
     def _embedder_of(self, plan: SearchPlan) -> Embedder:
         if plan.model is None or plan.unembedded:
@@ -267,11 +267,11 @@ class Searches:
         plan = search.plan
         if known is None or plan.request.as_of is not None:
             return search
-        if known == (newer := searching.update_known(known, search.state)):
+        if known == (newer := update_scope(known, search.state)):
             return search
         assert plan.request.user_id is not None
         self._context.known.put(plan.request.user_id, newer)
-        if searching.asks_alike(plan, known, newer):
+        if has_same_plan(plan, known, newer):
             return search  # an outdated `indexed` has cost this search time, never its answer
         return self._run_knowing([(plan, newer)])[0]
 

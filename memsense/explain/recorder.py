@@ -20,7 +20,7 @@ from memsense.explain.outcomes import Fates, judge_candidates
 from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.choose import Ranking
 from memsense.search.rank.score import ScoreTerms
-from memsense.search.search import Search, describe_question
+from memsense.search.search import Search
 from memsense.store.traces import PackedCandidates, Trace, write_trace
 
 logger = logging.getLogger("memsense.traces")
@@ -179,7 +179,7 @@ def _without_vectors(recording: Recording) -> Recording:
 def build_trace(recording: Recording) -> Trace:
     """What the trace says of the search as a whole."""
     search, request = recording.search, recording.search.request
-    question = describe_question(search)
+    question = search.describe_question()
     return Trace(
         tenant_id=search.plan.tenant_id,
         trace_id=recording.trace_id,

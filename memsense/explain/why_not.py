@@ -77,7 +77,7 @@ def explain_absence(
     connection: Connection, search: Search, result: SearchResult, chunk_id: int
 ) -> Verdict | None:
     """The verdict on a chunk after a search, None if its namespace has no such chunk."""
-    asked = search.asked
+    asked = search.recall_request
     values = {**query_values(asked), "granularities": search.returnable}
     standing = fetch_standing(connection, chunk_id, shape_of(asked).filters, values)
     if standing is None:
@@ -107,8 +107,8 @@ def judge(
             chunk_id=chunk_id, step="not_embedded", text=text, numbers={"routes": missing}
         )
     else:
-        everything = _recall_everything(connection, search.asked)
-        verdict = _judge_recall(search.asked, everything, chunk_id)
+        everything = _recall_everything(connection, search.recall_request)
+        verdict = _judge_recall(search.recall_request, everything, chunk_id)
     return _with_session(verdict, standing.session_id, outcomes.values())
 
 

@@ -47,7 +47,7 @@ class Memory(BaseModel):
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
         """The chunk as a list shows it."""
-        from memsense.search.shown import fit_text
+        from memsense.search.show import fit_text
 
         shown = fit_text(chunk.content, LISTED_CHARACTERS, ())
         return cls(

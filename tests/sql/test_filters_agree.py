@@ -46,7 +46,7 @@ def test_a_chunk_is_recalled_just_if_why_not_says_that_it_passes_every_filter(
     )
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)
-        asked = memory._searches.run(namespace, request).asked
+        asked = memory._searches.run(namespace, request).recall_request
         _, candidates = run_recall(connection, asked)
         used, values = shape_of(asked).filters, query_values(asked)
         standings = {

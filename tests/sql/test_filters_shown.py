@@ -14,7 +14,7 @@ from traced import WORDS
 from memsense import MemSense
 from memsense.search.hits import Hit
 from memsense.search.request import Filters
-from memsense.search.shown import ELLIPSIS
+from memsense.search.show import ELLIPSIS
 from memsense.types import render_exchange
 
 Row = Mapping[str, Any]

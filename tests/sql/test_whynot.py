@@ -19,10 +19,11 @@ from memsense import MemSense, Profile
 from memsense.db.connection import Connection
 from memsense.errors import NotFoundError
 from memsense.explain.why_not import Verdict, judge
-from memsense.search import search as searching
 from memsense.search.profiles import Route
 from memsense.search.recall.run import query_values, shape_of
 from memsense.search.request import SearchRequest
+from memsense.search.search import Search
+from memsense.search.show import fetch_result
 from memsense.store import traces
 from memsense.types import Granularity
 
@@ -236,8 +237,8 @@ def test_the_steps_of_200_random_searches_are_those_of_brute_force(
     assert min(seen.values()) >= 20
 
 
-def standing_of(connection: Connection, search: searching.Search, chunk_id: int) -> traces.Standing:
-    asked = search.asked
+def standing_of(connection: Connection, search: Search, chunk_id: int) -> traces.Standing:
+    asked = search.recall_request
     standing = traces.fetch_standing(
         connection, chunk_id, shape_of(asked).filters, query_values(asked)
     )
@@ -252,7 +253,7 @@ def judge_all(
     with memory._context.pool.connection() as connection:
         namespace = memory._context.require_namespace(connection)
         search = memory._searches.run(namespace, request)
-        result = searching.fetch_result(connection, search)
+        result = fetch_result(connection, search)
         candidates = {item.chunk_id for item in search.candidates}
         rows = connection.execute("SELECT chunk_id FROM memsense.chunks ORDER BY 1").fetchall()
         others = source.sample(sorted({row[0] for row in rows} - candidates), k=3)
@@ -343,7 +344,7 @@ def test_why_not_reports_misses_of_an_approximate_index(memory: MemSense) -> Non
         namespace = memory._context.require_namespace(connection)
         request = SearchRequest(query="apple", user_id="ada", granularity="turn", top_k=2)
         search = memory._searches.run(namespace, request)
-        result = searching.fetch_result(connection, search)
+        result = fetch_result(connection, search)
         missed = search.candidates[-1].chunk_id
         # As HNSW does when it does not reach a chunk.
         search.candidates = search.candidates[:-1]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsense.search.plan import choose_wording
 from memsense.search.profiles import BALANCED, Profile
 from memsense.search.question import analyse_question, find_phrase, wording_pattern
 from memsense.search.rank.score import score_terms
 from memsense.search.recall.candidates import Candidate, Candidates, RouteHit, WordingMatch
-from memsense.search.search import choose_wording
 from memsense.text.identifiers import as_lexemes, find_identifiers, index_identifiers
 
 

@@ -1,0 +1,314 @@
+"""The show phase: fetches the hits' texts and cuts them to a budget, around the question's words.
+
+A text that fits is shown as it is. Otherwise an ellipsis stands wherever something is left out.
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from memsense import telemetry
+from memsense.db.connection import Connection
+from memsense.search.explanation import ExchangePart
+from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult
+from memsense.search.rank.choose import Ranked
+from memsense.search.request import SearchRequest
+from memsense.search.search import Search
+from memsense.store import FoundHit, Namespace, WantedHit, fetch_hits, fetch_known_names
+from memsense.text.nearest import did_you_mean
+
+ELLIPSIS = "…"
+LEAST_CUT = 200
+"""Characters of the budget that must be left for an exchange to be shown in part."""
+
+SNAP = 20
+"""Characters within which a cut moves to the next blank."""
+
+_WORD = re.compile(r"\w+")
+
+
+def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[SearchResult]:
+    """Return the hits of searches with the same filters, with texts and neighbours.
+
+    One statement fetches all of them; none is sent if nothing was found.
+    """
+    started = time.perf_counter()
+    lists = [[_make_wanted(search, item) for item in search.ranked] for search in searches]
+    every = [item for wanted_hits in lists for item in wanted_hits]
+    rows: list[FoundHit | None] = []
+    if every:
+        plan = searches[0].plan
+        filters = plan.request.filters
+        with telemetry.statement("fetch"):
+            rows = fetch_hits(
+                connection,
+                plan.tenant_id,
+                every,
+                content_budget=plan.request.content_budget,
+                filters=filters.used(),
+                parameters=filters.values(),
+                as_of=plan.request.as_of,
+            )
+    fetch_ms = 1000 * (time.perf_counter() - started)
+    results: list[SearchResult] = []
+    remaining = iter(rows)
+    for search, wanted_hits in zip(searches, lists, strict=True):
+        started = time.perf_counter()
+        hits = [
+            _make_session_hit(search, item, row) if row.exchanges else _make_hit(search, item, row)
+            for item, row in zip(search.ranked, islice(remaining, len(wanted_hits)), strict=True)
+            if row is not None  # deleted since recall
+        ]
+        show_ms = 1000 * (time.perf_counter() - started)
+        timings = {**search.timings, "fetch": fetch_ms + show_ms}
+        results.append(
+            SearchResult(
+                hits=hits,
+                notes=search.notes,
+                question=search.describe_question(),
+                profile=search.plan.profile.name,
+                timings_ms={**timings, "total": sum(timings.values())},
+            )
+        )
+    return results
+
+
+def fetch_result(connection: Connection, search: Search) -> SearchResult:
+    """Return the hits of one search, with texts and neighbours."""
+    return fetch_results(connection, [search])[0]
+
+
+def _make_wanted(search: Search, item: Ranked) -> WantedHit:
+    candidates, row = search.candidates, item.row
+    best_rows = [best for best, _ in item.best]
+    return WantedHit(
+        scope_id=candidates.scope_ids.item(row),
+        chunk_id=candidates.chunk_ids.item(row),
+        session_id=candidates.session_ids[row],
+        ordinal=candidates.ordinals.item(row),
+        part=candidates.parts.item(row),
+        granularity=item.wanted,
+        best_ids=[candidates.chunk_ids.item(best) for best in best_rows],
+        # A session that no exchange brought in is shown around what stands for it.
+        best_ordinals=[candidates.ordinals.item(best) for best in best_rows or [row]],
+    )
+
+
+def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
+    """Return the hit of an exchange, or of a session chunk whose exchanges are not stored."""
+    chunk, explanation = row.chunk, item.explanation
+    excerpt = fit_text(chunk.content, search.request.content_budget, search.state.lexemes)
+    if chunk.part_count > 1:
+        part = ExchangePart(number=chunk.part + 1, of=chunk.part_count)
+        explanation = replace(explanation, part=part)
+    return Hit(
+        chunk=chunk,
+        score=item.final_score,
+        explain=explanation,
+        content=excerpt.text,
+        content_cut=excerpt.cut,
+        neighbors=tuple(
+            [Neighbor(relation=relation, chunk=one) for relation, one in row.neighbors]
+        ),
+    )
+
+
+def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
+    """Return the hit of a session: the exchanges that brought it in, with those beside them."""
+    scores = {search.candidates.chunk_ids.item(best): score for best, score in item.best}
+    places = {chunk_id: place for place, chunk_id in enumerate(scores)}
+    chunks = {one.chunk.chunk_id: one.chunk for one in row.exchanges}
+    pieces: list[Piece] = []
+    before = None
+    for one in row.exchanges:
+        # Every part of a long exchange begins with its opening: once is enough.
+        is_next_part = one.chunk.ordinal == before
+        text = (one.chunk.without_opening() if is_next_part else one.chunk).content
+        pieces.append(Piece(one.number, text, places.get(one.chunk.chunk_id)))
+        before = one.chunk.ordinal
+    excerpt = fit_session(pieces, row.total, search.request.content_budget, search.state.lexemes)
+    numbers = set(excerpt.pieces)
+    exchanges = [one.chunk for one in row.exchanges if one.number in numbers]
+    message_ids = [name for chunk in exchanges for name in chunk.message_ids]
+    # The chunk of the hit holds the shown text and nothing else, so that filters hold for every
+    # character that comes back. It keeps the id and the place of the chunk that stands for it.
+    shown_chunk = replace(
+        row.chunk,
+        granularity="session",
+        user_text="",
+        assistant_text="",
+        session_text=excerpt.text,
+        user_speaker=None,
+        assistant_speaker=None,
+        next_user_text=None,
+        context="",
+        memory_kind="episodic",
+        agent_id=exchanges[0].agent_id,
+        occurred_at=exchanges[0].occurred_at,
+        occurred_zone_known=exchanges[0].occurred_zone_known,
+        source=exchanges[0].source,
+        part_count=1,
+        opening_length=0,
+        message_ids=list(dict.fromkeys(message_ids)),
+    )
+    return Hit(
+        chunk=shown_chunk,
+        score=item.final_score,
+        explain=item.explanation,
+        content=excerpt.text,
+        content_cut=excerpt.cut,
+        best=[
+            BestExchange(chunk=chunks[chunk_id], score=score)
+            for chunk_id, score in scores.items()
+            if chunk_id in chunks
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A text as it is shown, whether anything is left out, and the numbers of its pieces."""
+
+    text: str
+    cut: bool
+    pieces: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An exchange of a session: its number among all that may be shown, from 1.
+
+    `best` is its place among those that brought the session in, from 0; None for the others.
+    """
+
+    number: int
+    text: str
+    best: int | None = None
+
+
+def fit_text(text: str, budget: int, words: Sequence[str]) -> Excerpt:
+    """Return the text, or the stretch of at most `budget` characters with most of the words.
+
+    `words` are lexemes of the question: stems, with which words of the text begin.
+    """
+    if len(text) <= budget:
+        return Excerpt(text, False)
+    room = budget - 2 * len(ELLIPSIS)
+    if room < 1:
+        return Excerpt(ELLIPSIS[:budget], True)
+    first, last = _find_densest(text, room, words)
+    start = min(max((first + last - room) // 2, 0), len(text) - room)
+    end = start + room
+    # Cut at blanks, unless that would cut away a word of the question.
+    if start:
+        stretch = range(start, min(first, start + SNAP))
+        blank = next((at for at in stretch if text[at].isspace()), None)
+        start = start if blank is None else blank + 1
+    if end < len(text):
+        stretch = range(end - 1, max(last, end - SNAP) - 1, -1)
+        blank = next((at for at in stretch if text[at].isspace()), None)
+        end = end if blank is None else blank
+    before, after = (ELLIPSIS if is_cut else "" for is_cut in (start, end < len(text)))
+    return Excerpt(f"{before}{text[start:end].strip()}{after}", True)
+
+
+def _find_densest(text: str, room: int, words: Sequence[str]) -> tuple[int, int]:
+    """Return the ends of the stretch of at most `room` characters that holds most words.
+
+    Different words count more than repetitions of one.
+    """
+    stems = tuple([word.casefold() for word in words if word])
+    matches: list[tuple[int, int, str]] = []
+    for match in _WORD.finditer(text) if stems else ():
+        word = match[0].casefold()
+        if word.startswith(stems):
+            stem = next(stem for stem in stems if word.startswith(stem))
+            matches.append((match.start(), min(match.end(), match.start() + room), stem))
+    best, most, first = (0, 0), (0, 0), 0
+    inside: dict[str, int] = {}
+    for _, end, stem in matches:
+        inside[stem] = inside.get(stem, 0) + 1
+        while end - matches[first][0] > room:
+            left = matches[first][2]
+            inside[left] -= 1
+            if not inside[left]:
+                del inside[left]
+            first += 1
+        counts = len(inside), sum(inside.values())
+        if counts > most:
+            best, most = (matches[first][0], end), counts
+    return best
+
+
+def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequence[str]) -> Excerpt:
+    """Return a session's exchanges in its order, as many as fit, those around the best first.
+
+    `pieces` are those nearest to the best ones, in the session's order; `total` is the number of
+    all. Exchanges that brought the session in may be shown in part, the others are whole.
+    """
+    whole = "\n".join([piece.text for piece in pieces])
+    if len(pieces) == total and len(whole) <= budget:
+        return Excerpt(whole, False, [piece.number for piece in pieces])
+    best = {piece.number: piece.best for piece in pieces if piece.best is not None}
+
+    def distance(piece: Piece) -> tuple[int, int, int]:
+        apart, rank = min(
+            ((abs(piece.number - number), place) for number, place in best.items()),
+            default=(0, piece.number),
+        )
+        return apart, rank, piece.number
+
+    chosen: dict[int, str] = {}
+    # Each piece may need an ellipsis and a line break on both sides: count them before.
+    left = budget - 2 * len(ELLIPSIS) - 1
+    for piece in sorted(pieces, key=distance):
+        cost = len(piece.text) + 2 * len(ELLIPSIS) + 1
+        if cost <= left:
+            chosen[piece.number] = piece.text
+            left -= cost
+        elif not chosen or (piece.best is not None and left >= LEAST_CUT):
+            room = max(left - 2 * len(ELLIPSIS) - 1, 1)
+            chosen[piece.number] = fit_text(piece.text, room, words).text
+            left -= len(chosen[piece.number]) + 2 * len(ELLIPSIS) + 1
+        elif piece.best is None:
+            # What stands further away is not shown without what stands between.
+            break
+    lines: list[str] = []
+    before = 0
+    for number, text in sorted(chosen.items()):
+        lines += [ELLIPSIS] if number > before + 1 else []
+        lines.append(text)
+        before = number
+    text = "\n".join([*lines, *([ELLIPSIS] if before < total else [])])
+    if len(text) > budget:  # not even the marks of a single piece have room
+        return Excerpt(ELLIPSIS[:budget], True, sorted(chosen))
+    return Excerpt(text, True, sorted(chosen))
+
+
+def note_unknown_names(
+    connection: Connection, namespace: Namespace, request: SearchRequest
+) -> list[str]:
+    """Return a note for each user, session, agent and tag of an empty answer that is unknown.
+
+    One statement asks for them, if any is named. Sessions, agents and tags are looked for in the
+    memory that was searched.
+    """
+    filters = request.filters
+    named: dict[str, Sequence[str]] = {
+        "user": [request.user_id] if request.user_id is not None else [],
+        "session": filters.session_ids or (),
+        "agent": [filters.agent_id] if filters.agent_id is not None else [],
+        "tag": filters.tags or (),
+    }
+    kinds = [kind for kind, names in named.items() if names]
+    if not kinds:
+        return []
+    stored = fetch_known_names(connection, namespace, request.user_id, kinds)
+    return [
+        f"no {kind} {name!r} is stored here{did_you_mean(name, stored[kind])}"
+        for kind in kinds
+        for name in named[kind]
+        if name not in stored[kind]
+    ]
