@@ -15,7 +15,7 @@ from memsense import errors
 from memsense.cli import app
 from memsense.cli.exits import exit_code, one_line
 from memsense.cli.render import excerpt, plain, print_json, shorten, when
-from memsense.cli.values import read_overrides, read_settings
+from memsense.cli.values import TEXT_SETTINGS, read_overrides, read_settings
 from memsense.search.explanation import (
     Explanation,
     RouteContribution,
@@ -29,6 +29,7 @@ from memsense.search.explanation import (
     selection_line,
 )
 from memsense.search.profiles import PROFILES, ROUTES
+from memsense.search.settings import CHOICES
 
 finite = st.floats(min_value=-5, max_value=5, allow_nan=False)
 
@@ -218,6 +219,12 @@ def test_settings_are_read_as_constants_are_but_names_as_they_are_written() -> N
     }
     with pytest.raises(typer.BadParameter, match="is not NAME=VALUE"):
         read_settings(["profile"])
+
+
+def test_every_setting_that_is_not_a_constant_takes_its_values() -> None:
+    assert {"profile", *CHOICES} == TEXT_SETTINGS
+    for name, values in CHOICES.items():
+        assert read_settings([f"{name}={values[0]}"]) == {name: values[0]}
 
 
 @pytest.mark.parametrize(
