@@ -1,6 +1,6 @@
-"""Reads a file of BEAM (Tavakoli et al. 2025): long chats with an assistant, and questions.
+"""Reader of BEAM (Tavakoli et al. 2025): long chats with an assistant, and questions about them.
 
-One conversation a line; docs/evaluation.md says which fields are read.
+A line of the file is one conversation; docs/evaluation.md says which fields are read.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,14 +26,14 @@ RETRIEVAL = (
     "temporal_reasoning",
     "multi_session_reasoning",
 )
-"""The categories whose questions are answered by a few messages that can be found."""
+"""Categories whose questions are answered by a few messages that a search can find."""
 
 TUNING = 10
-"""Constants may be tuned on so many conversations, from the first; the others are for reporting."""
+"""Number of the first conversations for tuning; the others are for reporting alone."""
 
 
 class BeamTurn(GoldPart):
-    """One message."""
+    """Message of a session."""
 
     id: Name
     role: Role
@@ -41,15 +41,17 @@ class BeamTurn(GoldPart):
 
 
 class BeamSession(GoldPart):
-    """Messages in their order, and when the session was."""
+    """Messages in their order, and the time of the session."""
 
     id: Name
     turns: Sequence[BeamTurn]
     timestamp: datetime | None = None
 
 
+# Some questions ask about something that was never said, and the gold of some is wrong: neither can
+# be answered by a search.
 class BeamQuestion(GoldPart):
-    """A question; `gold_ok` is False where the named turns don't hold the answer."""
+    """Question; `gold_ok` is False if the named turns don't hold the answer."""
 
     id: Name
     text: Name
@@ -60,12 +62,12 @@ class BeamQuestion(GoldPart):
 
     @property
     def gold(self) -> frozenset[str]:
-        """The turns that hold the answer; none where the question can't be counted."""
+        """Turns that hold the answer; empty if the question can't be counted."""
         return self.gold_turn_ids if self.answerable and self.gold_ok else frozenset()
 
 
 class BeamConversation(GoldPart):
-    """One user's chats, and the questions that are asked of them."""
+    """Chats of one user, and the questions about them."""
 
     conversation_id: Name
     sessions: Sequence[BeamSession]
@@ -73,48 +75,55 @@ class BeamConversation(GoldPart):
 
 
 def read_beam(path: Path, categories: Collection[str] = RETRIEVAL) -> list[GoldConversation]:
-    """The conversations with their questions of these categories, split into the first ten and the
-    others.
+    """Read the conversations with their questions of some categories.
 
-    Raises EvaluationError naming the line and the field that can't be used, or a category that
-    the file has no question of.
+    Args:
+        path: The file.
+        categories: Categories of the questions to keep.
+
+    Returns:
+        The conversations; their questions are in the split of the first ten, or of the others.
+
+    Raises:
+        EvaluationError: If a line can't be used, names the line and the field; or if the file has
+            no question of a category.
     """
-    found = read_conversations(path, _parse)
-    known = {item.category for conversation in found for item in conversation.questions}
-    if unknown := sorted(set(categories) - known):
+    conversations = read_conversations(path, _parse)
+    present = {item.category for conversation in conversations for item in conversation.questions}
+    if unknown := sorted(set(categories) - present):
         raise EvaluationError(
-            f"{path} has no question of {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            f"{path} has no question of {', '.join(unknown)};"
+            f" there are {', '.join(sorted(present))}"
         )
-    first, others = f"1-{TUNING}", f"{TUNING + 1}-{len(found)}"
-    return [
-        _keep(conversation, categories, first if place < TUNING else others)
-        for place, conversation in enumerate(found)
-    ]
-
-
-def _keep(
-    conversation: GoldConversation, categories: Collection[str], split: str
-) -> GoldConversation:
-    kept = [
-        item.model_copy(update={"split": split})
-        for item in conversation.questions
-        if item.category in categories
-    ]
-    return conversation.model_copy(update={"questions": kept})
+    chosen: list[GoldConversation] = []
+    for place, conversation in enumerate(conversations):
+        split = f"1-{TUNING}" if place < TUNING else f"{TUNING + 1}-{len(conversations)}"
+        questions = [
+            item.model_copy(update={"split": split})
+            for item in conversation.questions
+            if item.category in categories
+        ]
+        chosen.append(conversation.model_copy(update={"questions": questions}))
+    return chosen
 
 
 def _parse(line: str) -> GoldConversation:
-    read = BeamConversation.model_validate_json(line)
+    beam = BeamConversation.model_validate_json(line)
     return GoldConversation(
-        conversation_id=read.conversation_id,
-        sessions=[_as_session(session) for session in read.sessions],
+        conversation_id=beam.conversation_id,
+        sessions=[
+            GoldSession(
+                session_id=session.id,
+                turns=[
+                    GoldTurn(id=turn.id, role=turn.role, content=turn.text)
+                    for turn in session.turns
+                ],
+                at=session.timestamp,
+            )
+            for session in beam.sessions
+        ],
         questions=[
             GoldItem(id=item.id, question=item.text, gold=item.gold, category=item.category)
-            for item in read.questions
+            for item in beam.questions
         ],
     )
-
-
-def _as_session(session: BeamSession) -> GoldSession:
-    turns = [GoldTurn(id=turn.id, role=turn.role, content=turn.text) for turn in session.turns]
-    return GoldSession(session_id=session.id, turns=turns, at=session.timestamp)

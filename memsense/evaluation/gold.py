@@ -1,4 +1,4 @@
-"""What a gold set holds: questions, and the messages and sessions that answer each."""
+"""Gold sets: questions, and the messages and sessions that hold the answer of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,17 @@ from memsense.errors import EvaluationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldQuestion:
-    """A question with the ids of the messages and sessions that hold its answer.
+    """Question with the messages and sessions that hold its answer.
 
-    `split` is the group it is reported in besides "all"; empty for none.
+    Attributes:
+        question_id: Id of the question, unique in its gold set.
+        user_id: The user whose memory is searched.
+        question: The text.
+        gold_messages: Ids of the messages that hold the answer.
+        gold_sessions: Ids of their sessions.
+        category: Category that results are reported by.
+        split: Group that it is reported in besides "all"; empty for none.
+        asked_at: The moment that "last week" counts from; None for now.
     """
 
     question_id: str
@@ -26,7 +34,7 @@ class GoldQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldSet:
-    """Questions with usable evidence, and how many had none, by split."""
+    """Questions with usable evidence, and the number of those without, by split."""
 
     name: str
     questions: Sequence[GoldQuestion]
@@ -34,17 +42,20 @@ class GoldSet:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits besides "all", in the order of their names."""
-        found = {question.split for question in self.questions} | self.skipped.keys()
-        return tuple(sorted(found - {"", "all"}))
+        """Splits besides "all", sorted by name."""
+        names = {question.split for question in self.questions} | self.skipped.keys()
+        return tuple(sorted(names - {"", "all"}))
 
     def only(self, split: str | None) -> "GoldSet":
-        """The questions of one split, all for None; raises EvaluationError listing the splits."""
+        """Return the questions of one split, or all for None.
+
+        Raises EvaluationError, which lists the splits, if there is no such split.
+        """
         if split is None:
             return self
         if split not in self.splits:
-            listed = ", ".join(self.splits) or "none"
-            raise EvaluationError(f"{self.name} has no split {split!r}; there are {listed}")
+            names = ", ".join(self.splits) or "none"
+            raise EvaluationError(f"{self.name} has no split {split!r}; there are {names}")
         return GoldSet(
             name=self.name,
             questions=[question for question in self.questions if question.split == split],

@@ -1,6 +1,6 @@
-"""Reads anyone's own gold set, one conversation a line, and puts it into a memory once.
+"""Gold sets of a user's own: their reader, and their ingestion into a memory, exactly once.
 
-docs/evaluation.md describes the format.
+A line of the file is one conversation; docs/evaluation.md describes the format.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from memsense.ingest import ReadOptions
 from memsense.types import Role
 
 NO_CATEGORY = "all"
-KEPT_ROLES = frozenset[Role](("user", "assistant", "other"))
-"""Whose messages become memory; those of tools and systems don't."""
+MEMORY_ROLES = frozenset[Role](("user", "assistant", "other"))
+"""Roles whose messages become memory; those of tools and systems don't."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -31,13 +31,13 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class GoldPart(BaseModel):
-    """Part of a gold file; fields it doesn't name are ignored."""
+    """Part of a gold file; other fields than its own are ignored."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
 class GoldTurn(GoldPart):
-    """One message; `name` is who speaks where people talk to each other (role "other")."""
+    """Message; `name` is the speaker in a chat between people (role "other")."""
 
     id: Name
     role: Role
@@ -47,7 +47,7 @@ class GoldTurn(GoldPart):
 
 
 class GoldSession(GoldPart):
-    """Messages in their order; `at` holds for those without a time of their own."""
+    """Messages in their order; `at` is the time of messages that have none."""
 
     session_id: Name
     turns: Sequence[GoldTurn]
@@ -55,7 +55,7 @@ class GoldSession(GoldPart):
 
 
 class GoldItem(GoldPart):
-    """A question as the file has it; without gold turns it is counted as skipped."""
+    """Question of the file; it is counted as skipped if it has no gold turns."""
 
     question: Name
     gold: frozenset[str]
@@ -66,7 +66,7 @@ class GoldItem(GoldPart):
 
 
 class GoldConversation(GoldPart):
-    """One user's memory, and the questions that are asked of it."""
+    """Memory of one user, and the questions about it."""
 
     conversation_id: Name
     sessions: Sequence[GoldSession]
@@ -74,13 +74,14 @@ class GoldConversation(GoldPart):
 
     @model_validator(mode="after")
     def _check_ids(self) -> Self:
-        _refuse_repeated("session_id", (session.session_id for session in self.sessions))
-        _refuse_repeated("turn id", (turn.id for _, turn in self.turns()))
-        if not any(turn.content.strip() for _, turn in self.turns() if turn.role in KEPT_ROLES):
+        _check_unique("session_id", (session.session_id for session in self.sessions))
+        _check_unique("turn id", (turn.id for _, turn in self.turns()))
+        if not any(turn.content.strip() for _, turn in self.turns() if turn.role in MEMORY_ROLES):
             raise ValueError("no turn of a user, an assistant or a person has any text")
-        homes = self.homes()
+        # Gold that can't be found would count as a miss of every profile, so that it is refused.
+        sessions = self.map_sessions()
         for item in self.questions:
-            if unknown := item.gold - homes.keys():
+            if unknown := item.gold - sessions.keys():
                 raise ValueError(
                     f"the question {item.question!r} has gold that is no turn of a user, an"
                     f" assistant or a person here: {', '.join(sorted(unknown))}"
@@ -88,26 +89,32 @@ class GoldConversation(GoldPart):
         return self
 
     def turns(self) -> Iterator[tuple[GoldSession, GoldTurn]]:
-        """Every turn with its session, in order."""
+        """Return every turn with its session, in order."""
         return ((session, turn) for session in self.sessions for turn in session.turns)
 
-    def homes(self) -> dict[str, str]:
-        """The session of each turn that becomes memory."""
+    def map_sessions(self) -> dict[str, str]:
+        """Return the session of each turn that becomes memory, by the turn's id."""
         return {
-            turn.id: session.session_id for session, turn in self.turns() if turn.role in KEPT_ROLES
+            turn.id: session.session_id
+            for session, turn in self.turns()
+            if turn.role in MEMORY_ROLES
         }
 
 
-def _refuse_repeated(what: str, names: Iterable[str]) -> None:
+def _check_unique(label: str, names: Iterable[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"the {what} {repeated[0]!r} is there more than once")
+        raise ValueError(f"the {label} {repeated[0]!r} is there more than once")
 
 
 def read_gold(path: Path) -> list[GoldConversation]:
-    """The conversations of a gold file; blank lines are passed over.
+    """Read the conversations of a gold file; blank lines are skipped.
 
-    Raises EvaluationError naming the line and the field that can't be used.
+    Args:
+        path: The file, JSON Lines in UTF-8.
+
+    Raises:
+        EvaluationError: If a line can't be used; names the line and the field.
     """
     return read_conversations(path, GoldConversation.model_validate_json)
 
@@ -115,56 +122,71 @@ def read_gold(path: Path) -> list[GoldConversation]:
 def read_conversations(
     path: Path, parse: Callable[[str], GoldConversation]
 ) -> list[GoldConversation]:
-    """As `read_gold`, of a file whose lines `parse` reads."""
+    """Read the conversations of a file whose lines `parse` reads; raises as `read_gold` does."""
     conversations: list[GoldConversation] = []
-    seen: dict[str, int] = {}
-    for number, line in _lines(path):
+    line_of: dict[str, int] = {}
+    for number, line in _read_lines(path):
         try:
             conversation = parse(line)
         except ValidationError as error:
-            raise EvaluationError(f"{path}, line {number}: {_describe(error)}") from error
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            message = f"{place}: {first['msg']}" if place else first["msg"]
+            raise EvaluationError(f"{path}, line {number}: {message}") from error
         identity = conversation.conversation_id
-        if identity in seen:
+        if identity in line_of:
             raise EvaluationError(
-                f"{path}, line {number}: conversation_id {identity!r} was on line {seen[identity]}"
+                f"{path}, line {number}: conversation_id {identity!r} was on line"
+                f" {line_of[identity]}"
             )
-        seen[identity] = number
+        line_of[identity] = number
         conversations.append(conversation)
     if not conversations:
         raise EvaluationError(f"{path} holds no conversation")
     return conversations
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbered lines of a file that are not blank."""
     try:
+        # utf-8-sig, since editors on Windows write a byte order mark.
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
             yield from ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     except (OSError, UnicodeDecodeError) as error:
         raise EvaluationError(f"{path} can't be read: {error}") from error
 
 
-def _describe(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
-
-
 def gold_set(conversations: Sequence[GoldConversation], name: str) -> GoldSet:
-    """The questions of the conversations; those without gold turns are only counted.
+    """Make the gold set of the conversations; questions without gold turns are only counted.
 
-    Raises EvaluationError when two questions have one id, or none has gold turns.
+    Args:
+        conversations: The conversations with their questions.
+        name: Name of the gold set, shown in errors.
+
+    Raises:
+        EvaluationError: If two questions have one id, or no question has gold turns.
     """
-    questions = [
-        question for conversation in conversations for question in _questions(conversation)
-    ]
-    skipped = Counter(
-        item.split
-        for conversation in conversations
-        for item in conversation.questions
-        if not item.gold
-    )
+    questions: list[GoldQuestion] = []
+    skipped: Counter[str] = Counter()
+    for conversation in conversations:
+        sessions = conversation.map_sessions()
+        for number, item in enumerate(conversation.questions):
+            if not item.gold:
+                skipped[item.split] += 1
+                continue
+            question = GoldQuestion(
+                question_id=item.id or f"{conversation.conversation_id}/{number}",
+                user_id=conversation.conversation_id,
+                question=item.question,
+                gold_messages=item.gold,
+                gold_sessions=frozenset(sessions[turn] for turn in item.gold),
+                category=item.category,
+                split=item.split,
+                asked_at=item.asked_at,
+            )
+            questions.append(question)
     try:
-        _refuse_repeated("question id", (question.question_id for question in questions))
+        _check_unique("question id", (question.question_id for question in questions))
     except ValueError as error:
         raise EvaluationError(f"{name}: {error}") from error
     if not questions:
@@ -172,31 +194,22 @@ def gold_set(conversations: Sequence[GoldConversation], name: str) -> GoldSet:
     return GoldSet(name=name, questions=questions, skipped=dict(skipped))
 
 
-def _questions(conversation: GoldConversation) -> Iterator[GoldQuestion]:
-    homes = conversation.homes()
-    for number, item in enumerate(conversation.questions):
-        if item.gold:
-            yield GoldQuestion(
-                question_id=item.id or f"{conversation.conversation_id}/{number}",
-                user_id=conversation.conversation_id,
-                question=item.question,
-                gold_messages=item.gold,
-                gold_sessions=frozenset(homes[turn] for turn in item.gold),
-                category=item.category,
-                split=item.split,
-                asked_at=item.asked_at,
-            )
-
-
 def gold_namespace(path: Path, embedder: str = "") -> str:
-    """A namespace for this file and embedder alone: `eval-<stem>-<hash of both>`.
+    """Return a namespace for this file and embedder alone: `eval-<stem>-<hash of both>`.
 
-    Raises EvaluationError when the file can't be read.
+    Args:
+        path: The gold file.
+        embedder: Name of the embedder; another one gets another namespace.
+
+    Raises:
+        EvaluationError: If the file can't be read.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise EvaluationError(f"{path} can't be read: {error}") from error
+    # By content, not by name: an edited file gets another namespace, and an equal one is ingested
+    # once, wherever it lies.
     digest = hashlib.sha256(embedder.encode() + b"\0" + content).hexdigest()
     stem = _NOT_IN_NAMES.sub("-", path.stem)[:40]
     return f"eval-{stem}-{digest[:12]}"
@@ -210,14 +223,25 @@ def ingest_gold(
 ) -> int:
     """Store each conversation as the memory of the user `conversation_id`, exactly once.
 
-    What is stored already is left alone, also after an interrupted run. Only turns are handed
-    over, never questions or gold. Returns how many exchanges are new.
+    Exchanges that are stored already are left alone, also after an interrupted run. Only turns are
+    stored, never questions or gold.
+
+    Args:
+        memory: The memory to write to.
+        conversations: The conversations.
+        on_conversation: Called after each conversation.
+
+    Returns:
+        The number of new exchanges.
     """
     stored = 0
     with tempfile.TemporaryDirectory(prefix="memsense-eval-") as folder:
+        # A log that is ingested, rather than calls of `add`: its ledger knows what is stored.
         log = Path(folder) / "conversation.jsonl"
         for conversation in conversations:
-            _write_log(log, conversation)
+            with log.open("w", encoding="utf-8", newline="\n") as lines:
+                for session, turn in conversation.turns():
+                    lines.write(json.dumps(_make_row(session, turn)) + "\n")
             report = memory.ingest(
                 log, user_id=conversation.conversation_id, options=ReadOptions(format="rows")
             )
@@ -226,14 +250,8 @@ def ingest_gold(
     return stored
 
 
-def _write_log(log: Path, conversation: GoldConversation) -> None:
-    """The turns as rows of a log that ingest reads: one message a line."""
-    with log.open("w", encoding="utf-8", newline="\n") as lines:
-        for session, turn in conversation.turns():
-            lines.write(json.dumps(_row(session, turn)) + "\n")
-
-
-def _row(session: GoldSession, turn: GoldTurn) -> dict[str, str]:
+def _make_row(session: GoldSession, turn: GoldTurn) -> dict[str, str]:
+    """Return a turn as a row of a log in the format "rows"."""
     at = turn.at or session.at
     row = {
         "session_id": session.session_id,

@@ -1,4 +1,4 @@
-"""Reads the questions of a LoCoMo file (Maharana et al. 2024); its conversations are ingested."""
+"""Reader of the questions of LoCoMo (Maharana et al. 2024); its conversations are ingested."""
 
 import json
 import re
@@ -11,17 +11,24 @@ from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
 
 TUNING = range(5)
-"""The conversations that constants may be tuned on; the others are for reporting."""
+"""Conversations for tuning; the others are for reporting alone."""
 
 _SESSION = re.compile(r"session_\d+")
+# The file has "D8:6; D9:17", "D:11:26", "D30:05", a bare "D", and ids of turns that don't exist.
 _EVIDENCE = re.compile(r"D:?(\d+):0*(\d+)")
 
 
 def read_locomo(path: Path) -> GoldSet:
-    """The questions of the file, split into conversations 0-4 and 5-9.
+    """Read the questions, in the splits of conversations 0-4 and 5-9.
 
-    Raises EvaluationError when the file is not LoCoMo. Evidence is dirty: what can be read as a
-    message id that exists is used, questions left without any are counted as skipped.
+    The file's evidence is dirty: strings that name an existing message are used, and questions
+    without any are counted as skipped.
+
+    Args:
+        path: The file `locomo10.json`.
+
+    Raises:
+        EvaluationError: If the file can't be read, or is not LoCoMo.
     """
     try:
         samples = json.loads(path.read_text(encoding="utf-8"))
@@ -38,41 +45,33 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
     skipped: Counter[str] = Counter()
     for index, sample in enumerate(samples):
         split = "0-4" if index in TUNING else "5-9"
-        messages = _message_ids(sample["conversation"])
+        messages = {
+            turn["dia_id"]
+            for name, turns in sample["conversation"].items()
+            if _SESSION.fullmatch(name)
+            for turn in turns
+        }
         for number, item in enumerate(sample["qa"]):
             gold = parse_evidence(item.get("evidence") or ()) & messages
             if not gold:
                 skipped[split] += 1
                 continue
-            questions.append(_question(sample["sample_id"], number, item, gold, split))
+            question = GoldQuestion(
+                question_id=f"{sample['sample_id']}/{number}",
+                user_id=sample["sample_id"],
+                question=str(item["question"]),
+                gold_messages=gold,
+                # A message "D8:6" is the sixth of session 8, which is ingested as "D8".
+                gold_sessions=frozenset(message.split(":")[0] for message in gold),
+                category=str(item["category"]),
+                split=split,
+            )
+            questions.append(question)
     return GoldSet(name="locomo", questions=questions, skipped=dict(skipped))
 
 
-def _question(
-    user_id: str, number: int, item: dict[str, Any], gold: frozenset[str], split: str
-) -> GoldQuestion:
-    return GoldQuestion(
-        question_id=f"{user_id}/{number}",
-        user_id=user_id,
-        question=str(item["question"]),
-        gold_messages=gold,
-        gold_sessions=frozenset(message.split(":")[0] for message in gold),
-        category=str(item["category"]),
-        split=split,
-    )
-
-
-def _message_ids(conversation: dict[str, Any]) -> frozenset[str]:
-    return frozenset(
-        turn["dia_id"]
-        for name, turns in conversation.items()
-        if _SESSION.fullmatch(name)
-        for turn in turns
-    )
-
-
 def parse_evidence(evidence: Iterable[object]) -> frozenset[str]:
-    """The message ids named in evidence strings such as `D8:6; D9:17`, `D:11:26` or `D30:05`."""
+    """Return the message ids in evidence such as `D8:6; D9:17`, `D:11:26` or `D30:05`."""
     return frozenset(
         f"D{session}:{turn}" for text in evidence for session, turn in _EVIDENCE.findall(str(text))
     )

@@ -1,7 +1,7 @@
-"""Asks a gold set's questions of a memory and measures what comes back."""
+"""Evaluation of one profile: a gold set's questions are searched for, and the hits measured."""
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,11 +15,27 @@ from memsense.search.profiles import Profile
 
 SESSION_DEPTH = 10
 TURN_DEPTH = 20
+"""Hits of the two searches of each question; no metric looks deeper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionResult:
-    """What one question found: metrics as shares of 1, ranked ids, the searches' milliseconds."""
+    """Result of one question.
+
+    Attributes:
+        question_id: Id of the question.
+        user_id: The user whose memory was searched.
+        question: The text.
+        category: Its category.
+        split: Its split; empty for none.
+        session: Metrics of the search for sessions, as shares of 1.
+        turn: Metrics of the search for exchanges, likewise.
+        sessions: Ids of the sessions, best first.
+        messages: For each exchange, best first, the ids of its messages.
+        gold: Ids of the messages that hold the answer.
+        gold_sessions: Ids of the sessions that hold the answer.
+        search_ms: Milliseconds of both searches.
+    """
 
     question_id: str
     user_id: str
@@ -35,7 +51,7 @@ class QuestionResult:
     search_ms: Sequence[float]
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as plain values, for a line of JSONL."""
+        """Return the result as plain values, for a line of JSONL."""
         return asdict(self)
 
 
@@ -46,31 +62,37 @@ def evaluate(
     profile: Profile,
     on_question: Callable[[], object] = lambda: None,
 ) -> list[QuestionResult]:
-    """Search for sessions and for turns with every question; `on_question` is called after each.
+    """Search with every question, for sessions and for exchanges, and measure the hits.
 
-    Raises EvaluationError when a user of the gold set has no memory.
+    Args:
+        memory: The memory that holds the gold set's conversations.
+        gold: The questions.
+        profile: The profile to evaluate.
+        on_question: Called after each question.
+
+    Returns:
+        A result for each question, in their order.
+
+    Raises:
+        EvaluationError: If a user of the gold set has no memory.
     """
-    _check_users(memory, gold)
+    # Checked first: an empty memory would be measured as one that finds nothing.
+    stored = {scope.user_id for scope in memory.stats()}
+    missing = sorted({question.user_id for question in gold.questions} - stored)
+    if missing:
+        raise EvaluationError(
+            f"nothing is stored for {', '.join(missing[:5])}{' and others' if missing[5:] else ''};"
+            " run 'memsense ingest' on the file first"
+        )
     results: list[QuestionResult] = []
     for question in gold.questions:
-        results.append(ask(memory, question, profile))
+        results.append(evaluate_question(memory, question, profile))
         on_question()
     return results
 
 
-def _check_users(memory: MemSense, gold: GoldSet) -> None:
-    stored = {scope.user_id for scope in memory.stats()}
-    missing = sorted({question.user_id for question in gold.questions} - stored)
-    if missing:
-        named, others = missing[:5], missing[5:]
-        raise EvaluationError(
-            f"nothing is stored for {', '.join(named)}{' and others' if others else ''};"
-            " run 'memsense ingest' on the file first"
-        )
-
-
-def ask(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionResult:
-    """One question, asked for sessions and for turns."""
+def evaluate_question(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionResult:
+    """Search with one question, for sessions and for exchanges, and measure the hits."""
     scope: dict[str, Any] = {
         "user_id": question.user_id,
         "profile": profile,
@@ -80,6 +102,7 @@ def ask(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionR
         question.question, top_k=SESSION_DEPTH, granularity="session", **scope
     )
     by_turn = memory.search(question.question, top_k=TURN_DEPTH, granularity="turn", **scope)
+    # Long sessions have several chunks; a session counts at its best place.
     sessions = list(dict.fromkeys(hit.session_id for hit in by_session))
     ranked = [(session,) for session in sessions]
     messages = [tuple(hit.message_ids) for hit in by_turn]
@@ -105,7 +128,13 @@ def ask(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionR
 
 
 def summarise(results: Sequence[QuestionResult], gold: GoldSet, profile: str) -> dict[str, Any]:
-    """The means by split and category, in the documented shape (docs/evaluation.md)."""
+    """Return the means by split and category, in the shape that docs/evaluation.md describes.
+
+    Args:
+        results: Results of one run.
+        gold: The gold set of the run.
+        profile: Name of the profile.
+    """
     splits: dict[str, Any] = {
         "all": _summarise_split(results, sum(gold.skipped.values())),
     }
@@ -121,28 +150,26 @@ def _summarise_split(results: Sequence[QuestionResult], skipped: int) -> dict[st
     return {
         "questions": len(results),
         "skipped": skipped,
-        **_means(results),
+        **_compute_means(results),
         "by_category": {
-            category: _means([item for item in results if item.category == category])
+            category: _compute_means([item for item in results if item.category == category])
             for category in categories
         },
-        "search_ms": {"p50": _percentile(times, 50), "p95": _percentile(times, 95)},
+        "search_ms": {
+            f"p{percent}": float(np.percentile(times, percent)) if times else 0.0
+            for percent in (50, 95)
+        },
     }
 
 
-def _means(results: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:
+def _compute_means(results: Sequence[QuestionResult]) -> dict[str, dict[str, float]]:
+    rows = {
+        "session": [result.session for result in results],
+        "turn": [result.turn for result in results],
+    }
     return {
-        "session": _mean_each(result.session for result in results),
-        "turn": _mean_each(result.turn for result in results),
+        kind: {name: statistics.fmean(row[name] for row in metrics) for name in metrics[0]}
+        if metrics
+        else {}
+        for kind, metrics in rows.items()
     }
-
-
-def _mean_each(rows: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    listed = list(rows)
-    if not listed:
-        return {}
-    return {name: statistics.fmean(row[name] for row in listed) for name in listed[0]}
-
-
-def _percentile(values: Sequence[float], percent: int) -> float:
-    return float(np.percentile(values, percent)) if values else 0.0
