@@ -1,9 +1,10 @@
-"""Entities, what mentions them, and the recall route over them: off by default, and one folder.
+"""Entities, their mentions, and the recall route over them, which is off by default.
 
-What knows of it: `Route` in `search/profiles.py` and `search/recall/optional.py` (the route),
+Everything about entities is in this folder, apart from a few places that know of it: `Route` in
+`search/profiles.py` and `search/recall/optional.py` (the route),
 `client/context.py` (the extractor, the follower of writes), `client/entities.py` (the resource),
 `cli/app.py` (the commands), `doctor/indexes.py` (its indexes) and two views. `sql/graph.sql` holds
-all its statements, docs/entities.md its formulas and its worth.
+all its statements, docs/entities.md its formulas and its measured worth.
 """
 
 from collections.abc import Mapping
@@ -21,4 +22,4 @@ GRAPH_INDEXES: Mapping[str, str] = MappingProxyType(
         "chunk_entities_pkey": "chunk_entities",
     }
 )
-"""The indexes that the route and the upkeep rely on, and their tables."""
+"""Tables of the indexes that the route and the upkeep rely on."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 EXCERPT = 160
 
-Kind = Annotated[EntityKind | None, typer.Option("--kind", help="of this kind only")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="how many at most")]
+Kind = Annotated[EntityKind | None, typer.Option("--kind", help="entities of this kind only")]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="maximum number")]
 
 app = new_app(help="List and show what memory mentions.", invoke_without_command=True)
 
@@ -44,39 +44,36 @@ def entities(
       memsense entities show Leipzig --picture leipzig.svg
       memsense entities rebuild
 
-    Names, quoted titles, identifiers and speakers, as rules found them when they were ingested.
+    Names, quoted titles, identifiers and speakers, found by rules when memories were stored.
     """
     if ctx.invoked_subcommand is not None:
         return
     check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
-        found = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
+        listed = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
     if output != "table":
-        print_data(output, [entity_fields(entity) for entity in found])
-    elif not found:
+        print_data(output, [_entity_fields(entity) for entity in listed])
+        return
+    if not listed:
         console().print("No entities are stored here; 'memsense entities rebuild' looks again.")
-    else:
-        _print_entities(found)
-
-
-def entity_fields(entity: "Entity") -> dict[str, Any]:
-    """What is shown of an entity as JSON."""
-    names = ("user_id", "key", "name", "kind", "mentions", "chunks")
-    return {name: getattr(entity, name) for name in names}
-
-
-def _print_entities(found: "list[Entity]") -> None:
-    made = table("entity", "kind", "mentions", "chunks", "user", right=("mentions", "chunks"))
-    for entity in found:
+        return
+    rows = table("entity", "kind", "mentions", "chunks", "user", right=("mentions", "chunks"))
+    for entity in listed:
         add_row(
-            made,
+            rows,
             plain(entity.name),
             entity.kind,
             entity.mentions,
             entity.chunks,
             plain(entity.user_id),
         )
-    console().print(made)
+    console().print(rows)
+
+
+def _entity_fields(entity: "Entity") -> dict[str, Any]:
+    """Return the fields of an entity that JSON has; numbers of the database are left out."""
+    names = ("user_id", "key", "name", "kind", "mentions", "chunks")
+    return {name: getattr(entity, name) for name in names}
 
 
 @app.command("show")
@@ -102,6 +99,7 @@ def show(
       memsense entities show WAT-517 --all-users -n 25 --picture wat.png
     """
     check_user_scope(user, all_users=all_users)
+    # Checked before the search: a missing library or a wrong ending is an error at once.
     if picture is not None:
         from memsense.graph.picture import check_picture
 
@@ -114,27 +112,24 @@ def show(
         draw_neighbourhood(picture, view)
         typer.echo(f"wrote {picture}", err=True)
     if output != "table":
-        fields = _view_fields(view)
+        # Ids mean nothing outside the database, so edges name their ends by key.
+        keys = {view.entity.entity_id: view.entity.key}
+        keys.update((near.entity_id, near.key) for near in view.neighbours)
+        fields = {
+            **_entity_fields(view.entity),
+            "mentioned_in": [asdict(mention) for mention in view.mentions],
+            "neighbours": [
+                {"key": near.key, "name": near.name, "kind": near.kind, "weight": near.weight}
+                for near in view.neighbours
+            ],
+            "edges": [
+                {"between": [keys[one], keys[other]], "weight": weight}
+                for one, other, weight in view.edges
+            ],
+        }
         print_data(output, fields, fields["mentioned_in"])
     else:
         _print_view(view)
-
-
-def _view_fields(view: "EntityView") -> dict[str, Any]:
-    names = {view.entity.entity_id: view.entity.key}
-    names.update((near.entity_id, near.key) for near in view.neighbours)
-    return {
-        **entity_fields(view.entity),
-        "mentioned_in": [asdict(mention) for mention in view.mentions],
-        "neighbours": [
-            {"key": near.key, "name": near.name, "kind": near.kind, "weight": near.weight}
-            for near in view.neighbours
-        ],
-        "edges": [
-            {"between": [names[one], names[other]], "weight": weight}
-            for one, other, weight in view.edges
-        ],
-    }
 
 
 def _print_view(view: "EntityView") -> None:
@@ -167,14 +162,14 @@ def rebuild(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table
 
     For memories that were stored before memsense kept entities.
     """
-    done: list[dict[str, Any]] = []
+    rebuilt: list[dict[str, Any]] = []
 
-    def tell(user_id: str, chunks: int) -> None:
-        done.append({"user_id": user_id, "chunks": chunks})
+    def report_user(user_id: str, chunks: int) -> None:
+        rebuilt.append({"user_id": user_id, "chunks": chunks})
         if output == "table":
             typer.echo(f"{plain(user_id)}: read {chunks} memories")
 
     with target_of(ctx).open() as memory:
-        memory.entities.rebuild(user_id=user, on_user=tell)
+        memory.entities.rebuild(user_id=user, on_user=report_user)
     if output != "table":
-        print_data(output, done)
+        print_data(output, rebuilt)

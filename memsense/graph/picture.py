@@ -1,4 +1,4 @@
-"""Draws an entity's neighbourhood; the only user of networkx."""
+"""Picture of an entity's neighbourhood; the only module that imports networkx."""
 
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,7 @@ LONGEST_LABEL = 24
 
 
 def check_picture(path: Path) -> None:
-    """Raise InvalidInputError for an unknown ending, ConfigurationError without the libraries."""
+    """Raise InvalidInputError for an unknown ending, ConfigurationError if a library is missing."""
     if path.suffix.lower() not in ENDINGS:
         raise InvalidInputError(f"a picture ends in .svg or .png, not {path.name!r}")
     _import_libraries()
@@ -36,13 +36,18 @@ def _import_libraries() -> tuple[Any, Any]:  # their own types are only partly k
 def draw_neighbourhood(path: Path, view: "EntityView") -> None:
     """Write an SVG or PNG of the entity, its neighbours and the edges among all of them.
 
-    A line is as thick as the two are mentioned together often, a circle as large as a neighbour is
-    close. Raises as `check_picture` does, and InvalidInputError for a file that can't be written.
+    A line is the thicker, the more chunks mention both ends; a circle is the larger, the more
+    chunks mention it together with the entity. Raises as `check_picture` does, and
+    InvalidInputError for a file that can't be written.
     """
     check_picture(path)
-    networkx, new_figure = _import_libraries()
-    graph = _make_graph(networkx, view)
-    figure = new_figure(figsize=SIZE, layout="constrained")
+    networkx, make_figure = _import_libraries()
+    graph = networkx.Graph()
+    graph.add_node(view.entity.entity_id, label=_label(view.entity.name))
+    for near in view.neighbours:
+        graph.add_node(near.entity_id, label=_label(near.name))
+    graph.add_weighted_edges_from(view.edges)
+    figure = make_figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     axes.set_axis_off()
     axes.set_title(f"{view.entity.name}: what is mentioned beside it")
@@ -54,23 +59,15 @@ def draw_neighbourhood(path: Path, view: "EntityView") -> None:
         raise InvalidInputError(f"{path} can't be written: {error}") from error
 
 
-def _make_graph(networkx: Any, view: "EntityView") -> Any:
-    graph = networkx.Graph()
-    graph.add_node(view.entity.entity_id, label=_label(view.entity.name))
-    for near in view.neighbours:
-        graph.add_node(near.entity_id, label=_label(near.name))
-    graph.add_weighted_edges_from(view.edges)
-    return graph
-
-
 def _label(name: str) -> str:
-    # A dollar sign would begin a formula.
+    # A dollar sign would begin a formula of matplotlib's.
     shown = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
     return shown.replace("$", r"\$")
 
 
 def _draw(networkx: Any, graph: Any, axes: Any, view: "EntityView") -> None:
     centre = view.entity.entity_id
+    # A fixed seed: the same memory gives the same picture.
     places = networkx.spring_layout(graph, seed=0, weight=None, k=0.9, iterations=200)
     weights = [weight for _, _, weight in graph.edges(data="weight")]
     closeness = {near.entity_id: near.weight for near in view.neighbours}

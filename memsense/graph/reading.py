@@ -1,4 +1,4 @@
-"""Reads entities: listed, and shown with what surrounds them."""
+"""Queries of entities: lists, similar names, and an entity's neighbourhood."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,17 @@ SUGGESTIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """An entity of one user's memory, under its most frequent spelling.
+    """Entity of one user's memory.
 
-    `mentions` counts occurrences, `chunks` the active turn chunks that hold them.
+    Attributes:
+        scope_id: Number of the user's memory.
+        entity_id: Number of the entity in it.
+        user_id: The user.
+        key: What all spellings of the entity share.
+        name: Its most frequent spelling.
+        kind: Its kind, such as "name" or "file".
+        mentions: Number of its occurrences.
+        chunks: Number of the active turn chunks that hold them.
     """
 
     scope_id: int
@@ -38,7 +46,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearEntity:
-    """An entity that `weight` chunks mention together with another one."""
+    """Entity that `weight` chunks mention together with another one."""
 
     entity_id: int
     key: str
@@ -49,7 +57,7 @@ class NearEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityMention:
-    """A chunk that mentions an entity, how it spells it and how often."""
+    """Mention of an entity by a chunk: its spelling, and the number of occurrences."""
 
     chunk_id: int
     name: str
@@ -58,7 +66,7 @@ class EntityMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """What surrounds an entity; `edges` are (id, id, weight) among it and its neighbours."""
+    """Surroundings of an entity; `edges` are (id, id, weight) among it and its neighbours."""
 
     mentions: Sequence[EntityMention]
     neighbours: Sequence[NearEntity]
@@ -66,12 +74,12 @@ class Neighbourhood:
 
 
 def list_users(connection: Connection, namespace: Namespace, user_id: str | None) -> list[str]:
-    """The users of the namespace, or the one that is named, if it is there."""
-    values = {**_name(namespace), "user_id": user_id}
+    """Return the users of the namespace, or only this one if it exists."""
+    values = {**_namespace_values(namespace), "user_id": user_id}
     return fetch_values(connection, "list_users", values, FILE)
 
 
-def _name(namespace: Namespace) -> dict[str, Any]:
+def _namespace_values(namespace: Namespace) -> dict[str, Any]:
     return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
 
 
@@ -84,9 +92,9 @@ def list_entities(
     keys: Sequence[str] | None = None,
     limit: int,
 ) -> list[Entity]:
-    """The most mentioned entities, of these kinds and keys, the most frequent first."""
+    """Return the most mentioned entities of this kind and these keys, most frequent first."""
     values = {
-        **_name(namespace),
+        **_namespace_values(namespace),
         "user_id": user_id,
         "kind": kind,
         "keys": None if keys is None else list(keys),
@@ -98,19 +106,20 @@ def list_entities(
 def find_similar(
     connection: Connection, namespace: Namespace, name: str, user_id: str | None
 ) -> list[str]:
-    """The keys most like a name (similarity above 0.8), the most similar first; three at most."""
+    """Return at most three keys like a name (similarity above 0.8), the most similar first."""
     values = {
-        **_name(namespace),
+        **_namespace_values(namespace),
         "user_id": user_id,
         "key": entity_key(name),
         "least": LEAST_SIMILARITY,
         "limit": SUGGESTIONS,
     }
-    return fetch_values(connection, _find_similar(lookups=uses_lookups(connection)), values)
+    return fetch_values(connection, _fill_similar(lookups=uses_lookups(connection)), values)
 
 
 @cache
-def _find_similar(*, lookups: bool) -> SQL:
+def _fill_similar(*, lookups: bool) -> SQL:
+    # PostgreSQL uses no GIN index under row-level security, unless a function asks it.
     entities = fill("similar_entities_looked_up" if lookups else "similar_entities", FILE)
     return as_sql(fill("find_similar", FILE, entities=entities))
 
@@ -118,7 +127,7 @@ def _find_similar(*, lookups: bool) -> SQL:
 def fetch_neighbourhood(
     connection: Connection, namespace: Namespace, entity: Entity, *, limit: int
 ) -> Neighbourhood:
-    """The `limit` chunks that mention an entity most often, and its strongest neighbours."""
+    """Return the `limit` chunks that mention an entity most often, and its nearest neighbours."""
     scope = {"tenant_id": namespace.tenant_id, "scope_id": entity.scope_id}
     values = {**scope, "entity_id": entity.entity_id, "limit": limit}
     neighbours = fetch_all(connection, "list_neighbours", values, FILE, of=NearEntity)

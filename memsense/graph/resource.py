@@ -1,4 +1,4 @@
-"""The resource `entities` of a client: shows entities, and finds them again in what is stored."""
+"""Resource `entities` of a client: lists and shows entities, and rebuilds them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,10 +27,15 @@ DEFAULT_SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityView:
-    """An entity with the chunks that mention it most and its strongest neighbours.
+    """Entity with the chunks that mention it most and its strongest neighbours.
 
-    `chunks` are those of `mentions`, in the same order; `edges` are (id, id, weight) among the
-    entity and its neighbours: how many chunks mention both.
+    Attributes:
+        entity: The entity.
+        mentions: Its mentions by chunks, the most occurrences first.
+        chunks: The chunks of `mentions`, in the same order.
+        neighbours: Entities that chunks mention together with it.
+        edges: (id, id, weight) among the entity and its neighbours; the weight is the number of
+            chunks that mention both.
     """
 
     entity: Entity
@@ -42,7 +47,7 @@ class EntityView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entities:
-    """Shows the entities of a namespace, which is None, or an error, before it holds anything."""
+    """Entities of a namespace."""
 
     pool: Pool
     find_namespace: Callable[[Connection], store.Namespace | None]

@@ -1,4 +1,4 @@
-"""Keeps entities, mentions and edges in step with the chunks, in the writer's transaction."""
+"""Upkeep of entities, mentions and edges, in the transaction that writes the chunks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,18 +21,29 @@ REBUILD_STEP = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityUpkeep:
-    """Follows the writes of one transaction; `found` is what drafts mention, by content hash."""
+    """Follower of the writes of one transaction; it updates entities as chunks come and go.
 
-    found: Mapping[str, Sequence[Mention]] = field(default_factory=dict[str, Sequence[Mention]])
+    `mentions` are those of the drafts to write, by content hash.
+    """
+
+    mentions: Mapping[str, Sequence[Mention]] = field(default_factory=dict[str, Sequence[Mention]])
 
     @classmethod
     def of(cls, draft: SessionDraft, extractor: EntityExtractor) -> "EntityUpkeep":
-        """For writing a session: its turns are read now, before the transaction begins."""
-        chunks = [chunk for exchange in draft.exchanges for chunk in exchange.chunks]
+        """Make the follower for writing a session."""
+        # The texts are read now, so that the transaction does not hold its locks meanwhile.
         return cls(
-            found={
-                chunk.content_hash: _read_chunk(chunk, extractor, draft.speakers)
-                for chunk in chunks
+            mentions={
+                chunk.content_hash: find_mentions(
+                    extractor,
+                    (
+                        (chunk.own_user_text, chunk.user_speaker),
+                        (chunk.assistant_text, chunk.assistant_speaker),
+                    ),
+                    draft.speakers,
+                )
+                for exchange in draft.exchanges
+                for chunk in exchange.chunks
             }
         )
 
@@ -43,37 +54,27 @@ class EntityUpkeep:
         drafts: Sequence[ChunkDraft],
         chunk_ids: Sequence[int],
     ) -> None:
-        """Add what the turns among the drafts mention."""
+        """Add the mentions of the turn chunks among the drafts."""
         turns = {
-            chunk_id: _as_json(self.found.get(draft.content_hash, ()))
+            chunk_id: _as_json(self.mentions.get(draft.content_hash, ()))
             for draft, chunk_id in zip(drafts, chunk_ids, strict=True)
             if draft.granularity == "turn"
         }
         if turns:
-            execute(connection, _add_mentions("keep_found"), _found_values(scope, turns))
+            execute(connection, _add_mentions("keep_found"), _list_values(scope, turns))
 
     def chunks_withdrawn(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
-        """Take the mentions of the chunks away."""
+        """Remove the mentions of the chunks; `chunk_entities` keeps them for a restore."""
         values = {**_key(scope), "chunk_ids": list(chunk_ids)}
         execute(connection, "remove_mentions", values, FILE)
 
     def chunks_restored(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
-        """Add again what was found in the chunks when they were written."""
+        """Add the mentions again that were found in the chunks when they were written."""
         _add_kept(connection, scope, chunk_ids)
-
-
-def _read_chunk(
-    chunk: ChunkDraft, extractor: EntityExtractor, speakers: Sequence[str]
-) -> Sequence[Mention]:
-    sides = (
-        (chunk.own_user_text, chunk.user_speaker),
-        (chunk.assistant_text, chunk.assistant_speaker),
-    )
-    return find_mentions(extractor, sides, speakers)
 
 
 def _as_json(mentions: Sequence[Mention]) -> Jsonb:
@@ -84,8 +85,8 @@ def _key(scope: Scope) -> dict[str, Any]:
     return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id}
 
 
-def _found_values(scope: Scope, found: Mapping[int, Jsonb]) -> dict[str, Any]:
-    return {**_key(scope), "chunk_ids": list(found), "entities": list(found.values())}
+def _list_values(scope: Scope, entities: Mapping[int, Jsonb]) -> dict[str, Any]:
+    return {**_key(scope), "chunk_ids": list(entities), "entities": list(entities.values())}
 
 
 @cache
@@ -99,36 +100,28 @@ def _add_kept(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) ->
 
 
 def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
-    """Read every turn chunk of a locked scope again; returns how many were read.
+    """Find the entities of every turn chunk of a locked scope again; return the number of chunks.
 
-    All speakers of the scope are known to the extractor meanwhile.
+    The extractor gets all speakers of the scope.
     """
     for name in ("clear_mentions", "clear_edges", "clear_entities"):
         execute(connection, name, _key(scope), FILE)
     speakers = find_value(connection, "fetch_speakers", _key(scope), FILE)
     participants: Sequence[str] = speakers or ()
-    read, after = 0, 0
-    while turns := _fetch_turns(connection, scope, after):
-        _read_again(connection, scope, turns, extractor, participants)
-        read, after = read + len(turns), turns[-1][0]
-    return read
-
-
-def _fetch_turns(connection: Connection, scope: Scope, after: int) -> list[tuple[Any, ...]]:
-    values = {**_key(scope), "after": after, "limit": REBUILD_STEP}
-    return fetch_all(connection, "fetch_unread_turns", values, FILE)
-
-
-def _read_again(
-    connection: Connection,
-    scope: Scope,
-    turns: Sequence[tuple[Any, ...]],
-    extractor: EntityExtractor,
-    participants: Sequence[str],
-) -> None:
-    found = {
-        chunk_id: _as_json(find_mentions(extractor, zip(texts, labels, strict=True), participants))
-        for chunk_id, texts, labels in ((row[0], row[2:4], row[4:6]) for row in turns)
-    }
-    execute(connection, "keep_found", _found_values(scope, found), FILE)
-    _add_kept(connection, scope, [row[0] for row in turns if row[1] == "active"])
+    count, after = 0, 0
+    # In steps by id, so that a large memory is never read into this process as a whole.
+    while True:
+        values = {**_key(scope), "after": after, "limit": REBUILD_STEP}
+        turns = fetch_all(connection, "fetch_unread_turns", values, FILE)
+        if not turns:
+            return count
+        entities = {
+            chunk_id: _as_json(
+                find_mentions(extractor, zip(texts, labels, strict=True), participants)
+            )
+            for chunk_id, texts, labels in ((row[0], row[2:4], row[4:6]) for row in turns)
+        }
+        # Inactive chunks keep what is found, too, for a restore; only active ones count.
+        execute(connection, "keep_found", _list_values(scope, entities), FILE)
+        _add_kept(connection, scope, [row[0] for row in turns if row[1] == "active"])
+        count, after = count + len(turns), turns[-1][0]

@@ -1,4 +1,4 @@
-"""Finds the entities that texts and questions name; pure, without a model or a database."""
+"""Extraction of the entities that texts and questions name; pure, without a model or database."""
 
 from memsense.graph.extraction.model import (
     EntityExtractor,

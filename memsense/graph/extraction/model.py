@@ -1,8 +1,9 @@
-"""What an entity extractor returns, and the mentions that a chunk keeps of it."""
+"""Result of an entity extractor, and the mentions that a chunk keeps of it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from memsense.graph.extraction.naming import entity_key
@@ -11,14 +12,14 @@ from memsense.graph.extraction.words import COMMON
 EntityKind = Literal["speaker", "name", "title", "identifier", "file", "host", "handle", "tag"]
 
 LARGEST_MENTIONS = 24
-"""A chunk keeps its first so many entities: their pairs become edges, 276 at most."""
+"""Entities that a chunk keeps, its first ones. Their pairs become edges, at most 276."""
 
 LONGEST_KEY = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """An entity as one chunk mentions it: `key` is what all its spellings share."""
+    """Entity as one chunk mentions it; all its spellings share the `key`."""
 
     key: str
     name: str
@@ -27,46 +28,52 @@ class Mention:
 
 
 class Found(NamedTuple):
-    """One occurrence of an entity, spelt as the text spells it."""
+    """Occurrence of an entity in a text.
+
+    Attributes:
+        kind: Kind of the entity.
+        name: The name as the text spells it.
+    """
 
     kind: EntityKind
     name: str
 
 
 class EntityExtractor(Protocol):
-    """Finds the entities of an exchange."""
+    """Protocol of an entity extractor."""
 
     @property
     def name(self) -> str:
-        """The extractor's name."""
+        """Name of the extractor."""
         ...
 
     def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:
-        """Every occurrence of an entity in the text, both sides of an exchange, in any order.
+        """Return every occurrence of an entity in the text, in any order.
 
-        `speakers` are the labels of those who take part in the conversation: names that the text
-        may use without further evidence. They need not be returned for having spoken.
+        Args:
+            text: Both sides of an exchange.
+            speakers: Labels of the speakers of the conversation, which are names without further
+                evidence. They need not be returned for having spoken.
         """
         ...
 
 
-def count_mentions(found: Iterable[Found]) -> tuple[Mention, ...]:
-    """One mention an entity, in order of first occurrence, with its most frequent spelling.
+def count_mentions(occurrences: Iterable[Found]) -> tuple[Mention, ...]:
+    """Return a mention for each entity, in order of first occurrence.
 
-    Occurrences of one key are one entity; the kind is that of the first. Keys longer than 80
-    characters and entities after the 24th are left out.
+    Occurrences of one key are one entity, with the kind of the first and the most frequent
+    spelling. Keys longer than 80 characters and entities after the 24th are left out.
     """
     spellings: dict[str, Counter[str]] = {}
     kinds: dict[str, EntityKind] = {}
-    for kind, name in found:
+    for kind, name in occurrences:
         key = entity_key(name)
         if key and len(key) <= LONGEST_KEY:
             kinds.setdefault(key, kind)
             spellings.setdefault(key, Counter())[name] += 1
-    kept = list(spellings.items())[:LARGEST_MENTIONS]
     return tuple(
         Mention(key=key, name=names.most_common(1)[0][0], kind=kinds[key], count=names.total())
-        for key, names in kept
+        for key, names in islice(spellings.items(), LARGEST_MENTIONS)
     )
 
 
@@ -75,17 +82,17 @@ def find_mentions(
     sides: Iterable[tuple[str, str | None]],
     participants: Sequence[str],
 ) -> tuple[Mention, ...]:
-    """What an exchange mentions: who speaks, and what the extractor finds.
+    """Return the mentions of an exchange: its speakers, and the entities that its texts name.
 
-    `sides` are texts, each with its speakers' labels joined by ", "; labels of roles ("user")
-    name nobody.
+    `sides` are texts, each with its speakers' labels joined by ", ".
     """
     spoken = [(text, labels) for text, labels in sides if text]
+    # Logs without names have the labels "user" and "assistant": common words, and no names.
     speakers = [
         Found("speaker", label)
         for _, labels in spoken
         for label in (labels or "").split(", ")
         if entity_key(label) not in COMMON
     ]
-    found = extractor.extract("\n".join(text for text, _ in spoken), participants)
-    return count_mentions([*speakers, *found])
+    named = extractor.extract("\n".join(text for text, _ in spoken), participants)
+    return count_mentions([*speakers, *named])

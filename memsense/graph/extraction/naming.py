@@ -1,7 +1,6 @@
-"""The key that spellings of one name share, and the keys that a question may mean."""
+"""Keys of names, which all spellings share, and the keys that a question may mean."""
 
 import re
-from collections.abc import Iterator
 
 from memsense.graph.extraction.words import COMMON
 from memsense.text.scripts import unify_forms
@@ -21,10 +20,11 @@ _TOKEN = re.compile(r"[@#]?\w[^\s\"\u201c\u201d\u00ab\u00bb?!,;()\[\]{}]*")
 
 
 def entity_key(name: str) -> str:
-    """The name without case, outer punctuation, possessive ending and a leading "the".
+    """Return the name without case, outer punctuation, possessive ending and a leading "the".
 
     Empty for names of fewer than two letters or digits.
     """
+    # Most names are ASCII, and need no Unicode normalisation.
     plain = name if name.isascii() else unify_forms(name).replace("\u2019", "'")
     plain = _EDGES.sub("", _BLANKS.sub(" ", plain.casefold()))
     plain = _POSSESSIVE.sub("", plain).removeprefix("the ")
@@ -32,22 +32,22 @@ def entity_key(name: str) -> str:
 
 
 def question_keys(question: str) -> tuple[str, ...]:
-    """Every key of one to four neighbouring words that may name an entity, at most 120.
+    """Return the keys of one to four neighbouring words that may name an entity, at most 120.
 
-    Grams that begin or end with a function word are left out; words that are names and English
-    words too ("will", "may") count with a capital only.
+    Keys that begin or end with a function word are left out; words that are both a name and an
+    English word ("will", "may") count only with a capital.
     """
     tokens = _TOKEN.findall(question[:LONGEST_QUESTION])
-    keys = dict.fromkeys(key for gram in _grams(tokens) if (key := entity_key(gram)))
-    return tuple(keys)[:LARGEST_KEYS]
-
-
-def _grams(tokens: list[str]) -> Iterator[str]:
+    # Judged once for each word: every word stands in up to ten grams.
     nameable = [_is_nameable(token) for token in tokens]
+    keys: dict[str, None] = {}
     for start in range(len(tokens)):
         for end in range(start, min(start + LONGEST_GRAM, len(tokens))):
             if nameable[start] and nameable[end]:
-                yield " ".join(tokens[start : end + 1])
+                key = entity_key(" ".join(tokens[start : end + 1]))
+                if key:
+                    keys[key] = None
+    return tuple(keys)[:LARGEST_KEYS]
 
 
 def _is_nameable(token: str) -> bool:

@@ -1,4 +1,4 @@
-"""Finds entities by rules: names, quoted titles, identifiers, files, hosts, handles and tags."""
+"""Entity rules: names, quoted titles, identifiers, files, hosts, handles and tags."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,17 @@ LARGEST_TEXT = 20_000
 """Characters of an exchange that are read; what follows is rarely a person's own words."""
 
 MOST_CAPITALS = 0.25
-"""Texts with more different names inside sentences per word are headings, or German; those with
-more words all in capitals are shouted."""
+"""Share of different names, or of words in capitals, among a text's words; above it capitals mean
+nothing. Texts with more names are headings, or German; those with more capitals are shouted."""
 
 FEWEST_WORDS = 12
 LONGEST_NAME = 5
 LONGEST_TITLE = 8
 LONGEST_ACRONYM = 6
 SHORTEST_CAPITAL = 4
-"""Letters from which a word of a title has a capital."""
+"""Letters from which on a word of a title must have a capital."""
 
+# The first alternative that matches wins, so a host goes before the names and numbers inside it.
 _CODES = re.compile(
     rf"""
       (?P<host>https?://(?:www\.)?[\w.-]+\w)[^\s]*
@@ -68,42 +69,42 @@ _ENDING = re.compile(r"['\u2019](?:s|S|ll|d|re|ve|m|t)?$")
 
 
 class RuleExtractor:
-    """Finds names by their capitals and the rest by their shape; deterministic, no model.
+    """Extractor that finds names by their capitals and the rest by their shape, without a model.
 
         found = RuleExtractor().extract("I met Ada in Lisbon.", speakers=())
         assert [item.name for item in found] == ["Ada", "Lisbon"]
 
     Precision goes before completeness: a capitalised word at the beginning of a sentence is a
-    name only if it stands inside a sentence elsewhere in the text, names a speaker, or goes on
-    with another capitalised word. Scripts without capitals yield titles, identifiers and speakers
-    alone; so do shouted text and German, whose capitals say nothing.
+    name only if it stands inside a sentence elsewhere in the text, names a speaker, or another
+    capitalised word follows. Scripts without capitals yield titles, identifiers and speakers
+    alone; so do shouted text and German, where capitals mean nothing.
     """
 
     @property
     def name(self) -> str:
-        """The extractor's name."""
+        """Name of the extractor."""
         return "rules"
 
     def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:
-        """Every occurrence of an entity in the text; names first, then titles and identifiers."""
+        """Return every occurrence of an entity: first names, then titles and identifiers."""
         read = text[:LARGEST_TEXT]
         titles = list(_find_titles(read))
         codes = list(_find_codes(read)) if _CODE_MARK.search(read) else []
         fences = [match.span() for match in _FENCE.finditer(read)] if "```" in read else []
-        taken = [*fences, *(span for span, _ in (*titles, *codes))]
+        # Words of a title are no names of their own, and code in fences has none. Lower-case
+        # letters take their place, so that offsets and the beginnings of sentences stay.
+        spans = [*fences, *(span for span, _ in (*titles, *codes))]
+        prose = read
+        if spans:
+            letters = list(read)
+            for start, end in spans:
+                letters[start:end] = "x" * (end - start)
+            prose = "".join(letters)
         return [
-            *_find_names(_blank_out(read, taken) if taken else read, speakers),
-            *(found for _, found in titles),
-            *(found for _, found in codes),
+            *_find_names(prose, speakers),
+            *(title for _, title in titles),
+            *(code for _, code in codes),
         ]
-
-
-def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text of the same length with a lower-case letter wherever a span stands."""
-    letters = list(text)
-    for start, end in spans:
-        letters[start:end] = "x" * (end - start)
-    return "".join(letters)
 
 
 def _find_codes(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
@@ -111,16 +112,18 @@ def _find_codes(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
         group = match.lastgroup
         assert group is not None
         name = match[group]
+        # "2024.05.07" has the shape of a version.
         if group == "version" and is_date(name):
             continue
-        yield match.span(), Found(_CODE_KINDS[group], _shorten_code(group, name))
-
-
-def _shorten_code(group: str, name: str) -> str:
-    """The host of an address on the web, the last part of a file's path; else all of it."""
-    if group == "host":
-        return name.split("://", 1)[1].removeprefix("www.")
-    return name.rsplit("/", 1)[-1] if group == "file" else name.removesuffix("()")
+        # One entity, wherever it lies and however it is written: a host without its scheme, a
+        # file without its folders, a function without its brackets.
+        if group == "host":
+            name = name.split("://", 1)[1].removeprefix("www.")
+        elif group == "file":
+            name = name.rsplit("/", 1)[-1]
+        else:
+            name = name.removesuffix("()")
+        yield match.span(), Found(_CODE_KINDS[group], name)
 
 
 def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
@@ -131,7 +134,7 @@ def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
 
 
 def _is_title(text: str) -> bool:
-    """Whether most words have capitals, and the whole is no sentence and no word of every day."""
+    """Return whether a quote is a title: longer words with capitals, no sentence, no common word."""
     words = text.rstrip(",").split()
     if len(words) > LONGEST_TITLE or text[-1] in ".!?…:;":
         return False
@@ -145,20 +148,7 @@ def _find_names(text: str, speakers: Sequence[str]) -> Iterator[Found]:
     runs = [(match.start(), match[0]) for match in _CAPITALS.finditer(text)]
     if not runs:
         return
-    known = _speaker_keys(tuple(speakers))
-    inner, opening = _sort_runs(text, runs)
-    seen = {entity_key(name) for name in inner} | known
-    if _says_nothing(text, runs, inner):
-        inner = [name for name in inner if entity_key(name) in known]
-        opening = [name for name in opening if entity_key(name) in known]
-    yield from (Found("name", name) for name in inner)
-    for name in opening:
-        if entity_key(name) in seen or _is_sure(name):
-            yield Found("name", name)
-
-
-def _sort_runs(text: str, runs: Sequence[tuple[int, str]]) -> tuple[list[str], list[str]]:
-    """The names inside sentences, and those that begin one."""
+    # Names inside sentences, and names that begin one.
     inner: list[str] = []
     opening: list[str] = []
     for start, run in runs:
@@ -166,30 +156,40 @@ def _sort_runs(text: str, runs: Sequence[tuple[int, str]]) -> tuple[list[str], l
         name, stripped = _strip_common(run, begins=begins)
         if name:
             (opening if begins and not stripped else inner).append(name)
-    return inner, opening
+
+    speaker_keys = _speaker_keys(tuple(speakers))
+    certain = {entity_key(name) for name in inner} | speaker_keys
+    if _has_idle_capitals(text, runs, inner):
+        inner = [name for name in inner if entity_key(name) in speaker_keys]
+        opening = [name for name in opening if entity_key(name) in speaker_keys]
+    yield from (Found("name", name) for name in inner)
+    for name in opening:
+        words = name.split()
+        # Its shape makes it a name by itself: several words, or capitals inside ("TikTok").
+        has_shape = len(words) > 1 or (name[1:] != name[1:].lower() and name.isalnum())
+        if entity_key(name) in certain or has_shape:
+            yield Found("name", name)
 
 
 def _strip_common(run: str, *, begins: bool) -> tuple[str, bool]:
-    """The run without common words at its ends, and whether one stood in front.
-
-    Inside a sentence an adjective with a capital belongs to the name: "New York", "Little Women".
-    """
+    """Return the run without common words at its ends, and whether one stood in front."""
     words = run.split()
     first, last = 0, len(words)
     while first < last and _is_common(words[first]):
-        if not begins and _goes_on(words[first : min(last, first + 2)]):
+        # Inside a sentence an adjective with a capital belongs to the name: "New York".
+        if not begins and _begins_name(words[first : min(last, first + 2)]):
             break
         first += 1
     while last > first and _is_common(words[last - 1]):
         last -= 1
-    kept = words[first:last]
-    if not kept or len(kept) > LONGEST_NAME or kept[0][0].isdigit():
+    name = words[first:last]
+    if not name or len(name) > LONGEST_NAME or name[0][0].isdigit():
         return "", first > 0
-    return _ENDING.sub("", " ".join(kept)), first > 0
+    return _ENDING.sub("", " ".join(name)), first > 0
 
 
-def _goes_on(words: Sequence[str]) -> bool:
-    """Whether a common word with a capital begins a longer name; `words` are it and the next."""
+def _begins_name(words: Sequence[str]) -> bool:
+    """Return whether a common word with a capital begins a name; `words` are it and the next."""
     if len(words) == 1 or not words[0][0].isupper():
         return False
     return words[0].casefold() in OPENING or words[1] in CONNECTORS
@@ -204,14 +204,9 @@ def _is_common(word: str) -> bool:
     return word.isupper() and len(word) > LONGEST_ACRONYM
 
 
-def _is_sure(name: str) -> bool:
-    """Whether a name at the beginning of a sentence is one by its shape alone."""
-    words = name.split()
-    return len(words) > 1 or (name[1:] != name[1:].lower() and name.isalnum())
-
-
-def _says_nothing(text: str, runs: Sequence[tuple[int, str]], inner: Sequence[str]) -> bool:
-    """Whether capitals are so frequent that they mark no names."""
+def _has_idle_capitals(text: str, runs: Sequence[tuple[int, str]], inner: Sequence[str]) -> bool:
+    """Return whether capitals are so frequent that they mark no names."""
+    # Of few words, one name is a large share already.
     words = text.count(" ") + 1
     names = len(set(inner)) if words >= FEWEST_WORDS else 0
     shouted = sum(len(word) > 1 and word.isupper() for _, run in runs for word in run.split())
@@ -220,6 +215,6 @@ def _says_nothing(text: str, runs: Sequence[tuple[int, str]], inner: Sequence[st
 
 @lru_cache(maxsize=256)
 def _speaker_keys(speakers: tuple[str, ...]) -> frozenset[str]:
-    """The keys of full names and first names."""
+    """Return the keys of the speakers' full names and first names."""
     names = [name for label in speakers for name in (label, label.split(" ", 1)[0]) if name]
     return frozenset(key for name in names if (key := entity_key(name)) and key not in COMMON)

@@ -1,4 +1,4 @@
-"""Capitalised words that name nothing: openers of sentences, interjections, months, weekdays."""
+"""Words that have a capital and name nothing: openers of sentences, interjections, months, days."""
 
 from memsense.text.words import GENERIC, OPENERS, TITLES
 
@@ -71,7 +71,7 @@ OPENING = _words(
 )
 
 COMMON = GENERIC | OPENERS | TITLES | CALENDAR | INTERJECTIONS | OPENING
-"""Words that are no name by themselves, and that no name begins with."""
+"""Words that are no name by themselves, and that begin no name."""
 
 CONNECTORS = _words("of the de del della di da dos das du la le van von der den bin al y e &")
 """Words in lower case that a name may hold between two capitals."""
