@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _results(running: run.Run, machine: dict[str, Any]) -> dict[str, Any]:
-    """What the results file holds, as far as it has got: it is written after every store."""
+    """Return the contents of the results file so far: it is written after every store."""
     found: dict[str, Any] = {
         "machine": machine,
         "corpus": running.corpus.source,
@@ -78,7 +78,7 @@ def _read_options() -> argparse.Namespace:
 
 @contextmanager
 def _server(url: str | None) -> Generator[str]:
-    """The given server, or an embedded one in a directory that is deleted afterwards."""
+    """Yield the server of --url, or an embedded one in a directory that is deleted afterwards."""
     if url is not None:
         yield url
         return

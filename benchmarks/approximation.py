@@ -1,4 +1,4 @@
-"""How much of the exact answer the HNSW indexes of a large scope find."""
+"""Recall of the HNSW indexes of a large scope, against exact search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ HITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The pool, the scope, and the questions that both ways of searching get."""
+    """Pool, scope and questions for both ways of searching."""
 
     pool: Pool
     corpus: Corpus
@@ -32,7 +32,7 @@ class Asked:
 
 
 def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[str, object]]:
-    """Recall@80 of each route with any weight, and the overlap of the ten hits, of all questions.
+    """Measure the recall@80 of each route with a weight, and the overlap of the ten hits.
 
     The scope must be indexed. Both sides run the product's own query, with and without indexes.
     """
@@ -72,7 +72,7 @@ def _route_recall(asked: Asked, route: Route) -> float:
 
 
 def _recalled(asked: Asked, profile: Profile, number: int, *, indexed: bool) -> list[int]:
-    """The DEPTH best of the route, read as deep as searches read it."""
+    """Return the DEPTH best of the route, read as deep as searches read it."""
     namespace = asked.namespace
     model_id, dimension = namespace.model_id or 0, namespace.dimension or 0
     place = Indexed(asked.known.scope_id, model_id, dimension)

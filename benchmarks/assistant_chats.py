@@ -1,4 +1,4 @@
-"""Whether the default profile loses to plain cosine or plain BM25 on chats with an assistant.
+"""Comparison of the default profile with plain cosine and plain BM25 on chats with an assistant.
 
 Nothing was tuned on these questions: 98 about the conversation log that ships with memsense
 (30 of them in tests/data) and, where the shared sample logs are at hand, 15 about those. The gold
@@ -141,7 +141,7 @@ edge_cases#2 Which placeholder text was used to test line wrapping?
 
 
 def build_gold(samples: Path | None) -> list[dict[str, Any]]:
-    """The conversations of the gold set, in the format of `memsense eval jsonl`."""
+    """Return the conversations of the gold set, in the format of `memsense eval jsonl`."""
     bundled = {
         "conversation_id": "bundled",
         "sessions": list(_bundled_sessions()),
@@ -219,7 +219,7 @@ def write_gold(path: Path, samples: Path | None) -> None:
 
 
 def measure(path: Path, database: str | None, profiles: Sequence[Profile]) -> list[ProfileRow]:
-    """Each baseline against the first profile, over all questions of the file."""
+    """Compare each baseline with the first profile, over all questions of the file."""
     conversations = read_gold(path)
     with MemSense.open(database, namespace=gold_namespace(path)) as memory:
         ingest_gold(memory, conversations)

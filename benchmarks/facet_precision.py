@@ -38,7 +38,7 @@ class Label(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A labelled sentence and what the rules make of it."""
+    """Labelled sentence with the facets that the rules find in it."""
 
     text: str
     label: Label

@@ -1,4 +1,4 @@
-"""Which indexes pay for the filters by tags and by metadata.
+"""Indexes for the filters by tags and by metadata, and whether they are worth their cost.
 
     python -m benchmarks.filters --database-url postgresql://...
 
@@ -33,7 +33,7 @@ Connection = psycopg.Connection[TupleRow]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A filter, and the index (if any) that it can be served by."""
+    """Filter, and the index that can serve it, if any."""
 
     query: str
     index: str | None
@@ -50,7 +50,7 @@ WAYS = {
 
 
 def fill(connection: Connection, sizes: Sequence[int]) -> dict[str, int]:
-    """The users to ask about, and their number of chunks."""
+    """Store the users to search; return their number of chunks."""
     open_namespace(connection)
     users = len(sizes) + SMALL_USERS
     connection.execute(statement(FILE, "make_users"), {"users": users})
@@ -65,7 +65,7 @@ def fill(connection: Connection, sizes: Sequence[int]) -> dict[str, int]:
 
 
 def put_index(connection: Connection, index: str | None) -> int:
-    """Leave just this index; returns its bytes."""
+    """Create this index and drop the others; return its bytes."""
     connection.execute(statement(FILE, "drop_indexes"))
     if index is None:
         return 0
@@ -77,7 +77,7 @@ def put_index(connection: Connection, index: str | None) -> int:
 
 
 def time_filter(connection: Connection, way: Way, user_id: str) -> dict[str, float]:
-    """Median milliseconds by the share of chunks that the filter lets through."""
+    """Return the median milliseconds by the share of chunks that the filter lets through."""
     text = statement(FILE, way.query)
 
     def ask(values: Mapping[str, object]) -> None:
@@ -95,7 +95,7 @@ def time_filter(connection: Connection, way: Way, user_id: str) -> dict[str, flo
 
 
 def weigh_writes(connection: Connection) -> dict[str, float]:
-    """Bytes of write-ahead log for each chunk stored, by index: the cost that no noise hides."""
+    """Return the bytes of write-ahead log for each chunk, by index: a cost without noise."""
     indexes = sorted({way.index for way in WAYS.values() if way.index})
     found: dict[str, float] = {}
     for name in ("none", *indexes):
@@ -115,7 +115,7 @@ def _log_bytes(connection: Connection, session_id: str) -> int:
 
 
 def measure(url: str, sizes: Sequence[int]) -> dict[str, object]:
-    """Milliseconds per way, user size and share; bytes per index; log bytes per chunk written."""
+    """Return milliseconds per way, user size and share; bytes per index; log bytes per chunk."""
     with psycopg.connect(url, autocommit=True) as connection:
         users = fill(connection, sizes)
         connection.execute("SET jit = off")

@@ -1,4 +1,4 @@
-"""The floor: the same exact vector search by numpy over float32 in memory, one thread or more."""
+"""Lower bound: the same exact vector search by numpy over float32 in memory, by threads."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ NAMES: dict[Route, str] = {
 
 
 class Floor:
-    """A user's vectors as one matrix a route."""
+    """Vectors of a user, one matrix for each route."""
 
     def __init__(self, url: str, profile: Profile, user_id: str) -> None:
         self._profile = profile
@@ -37,7 +37,7 @@ class Floor:
             }
 
     def search(self, vector: NDArray[np.float32], top_k: int = 8) -> list[int]:
-        """The chunks with the best reciprocal-rank sums over the vector routes."""
+        """Return the chunks with the best reciprocal-rank sums over the vector routes."""
         limit = self._profile.route_limit(top_k)
         scores: dict[int, float] = {}
         for route, (ids, matrix) in self.routes.items():
@@ -50,7 +50,7 @@ class Floor:
 def nearest(
     ids: NDArray[np.int64], matrix: NDArray[np.float32], vector: NDArray[np.float32], limit: int
 ) -> list[int]:
-    """The ids of the `limit` vectors with the largest inner product, best first."""
+    """Return the ids of the `limit` vectors with the largest inner product, best first."""
     scores = matrix @ vector
     best = (
         np.argpartition(-scores, limit)[:limit] if limit < len(scores) else np.arange(len(scores))

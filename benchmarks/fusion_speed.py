@@ -1,4 +1,4 @@
-"""How long memsense.fusion takes for 10 lists of 10,000 ids, beside the obvious implementation."""
+"""Time of memsense.fusion for 10 lists of 10,000 ids, beside the obvious implementation."""
 
 import argparse
 import random
@@ -12,7 +12,7 @@ LISTS, LENGTH, K = 10, 10_000, 60
 
 
 def naive(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
-    """Scores alone: no ids of equal score in order, no contributions, no checks."""
+    """Compute scores alone: no order of equal scores, no contributions, no checks."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for rank, identity in enumerate(ranking, start=1):
@@ -21,7 +21,7 @@ def naive(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
 
 
 def milliseconds(run: Callable[[], object], repeats: int) -> float:
-    """The median time of one run."""
+    """Return the median time of one run."""
     times: list[float] = []
     for _ in range(repeats):
         start = perf_counter()
@@ -31,7 +31,7 @@ def milliseconds(run: Callable[[], object], repeats: int) -> float:
 
 
 def report(universe: int, repeats: int) -> None:
-    """Print one line a function for lists drawn from a universe of so many ids."""
+    """Print a line for each function, for lists drawn from a universe of so many ids."""
     source = random.Random(7)
     rankings = [source.sample(range(universe), LENGTH) for _ in range(LISTS)]
     functions: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""What the graph route is worth on LoCoMo, by category, and what it costs.
+"""Worth of the graph route on LoCoMo, by category, and its cost.
 
     python benchmarks/graph_route.py ../shared/eval/locomo10.json --database-url URL
 
@@ -30,43 +30,43 @@ METRICS = ("session.recall@5", "turn.recall@5", "turn.recall@10", "turn.recall@2
 
 
 def weighted(weight: float) -> Profile:
-    """The default profile with this weight of the graph route."""
+    """Return the default profile with this weight of the graph route."""
     return BALANCED.override(name=f"graph {weight:g}", graph=weight)
 
 
 def select(gold: GoldSet, split: str) -> GoldSet:
-    """The questions of one split."""
+    """Return the questions of one split."""
     questions = [question for question in gold.questions if question.split == split]
     return replace(gold, questions=questions)
 
 
 def by_category(results: Sequence[QuestionResult]) -> Iterator[tuple[str, list[QuestionResult]]]:
-    """All results, then those of each category."""
+    """Return all results, and those of each category."""
     yield "all", list(results)
     for category, name in CATEGORIES.items():
         yield name, [result for result in results if result.category == category]
 
 
 def measure(results: Sequence[QuestionResult]) -> list[float]:
-    """R@5, T@5, T@10 and T@20 in percent."""
+    """Return R@5, T@5, T@10 and T@20 in percent."""
     turns = [fmean(item.turn[f"recall@{k}"] for item in results) for k in (5, 10, 20)]
     return [100 * value for value in (fmean(i.session["recall@5"] for i in results), *turns)]
 
 
 def objective(results: Sequence[QuestionResult]) -> float:
-    """What the weight is chosen by: the mean of the four measures."""
+    """Return the mean of the four measures, by which the weight is chosen."""
     return fmean(measure(results))
 
 
 def print_rows(split: str, weight: float, results: Sequence[QuestionResult]) -> None:
-    """A line of a Markdown table for each category."""
+    """Print a line of a Markdown table for each category."""
     for name, found in by_category(results):
         figures = " | ".join(f"{value:.1f}" for value in measure(found))
         print(f"| {split} | {name} ({len(found)}) | {weight:g} | {figures} |", flush=True)
 
 
 def choose_weight(memory: MemSense, gold: GoldSet) -> float:
-    """The weight with the best objective on the questions; every weight is printed."""
+    """Return the weight with the best objective on the questions; print every weight."""
     reached: dict[float, float] = {}
     for weight in WEIGHTS:
         results = evaluate(memory, gold, profile=weighted(weight))
@@ -76,7 +76,7 @@ def choose_weight(memory: MemSense, gold: GoldSet) -> float:
 
 
 def report(memory: MemSense, gold: GoldSet, weight: float) -> None:
-    """Both profiles on questions that nothing was chosen on, and how sure the difference is."""
+    """Print both profiles on questions that nothing was chosen on, and the interval of the gain."""
     without = evaluate(memory, gold, profile=weighted(0.0))
     using = evaluate(memory, gold, profile=weighted(weight))
     print_rows("5-9", 0.0, without)
@@ -92,7 +92,7 @@ def report(memory: MemSense, gold: GoldSet, weight: float) -> None:
 
 
 def time_recall(memory: MemSense, gold: GoldSet, weight: float) -> None:
-    """Median milliseconds of the recall statement without and with the route, and their ratio."""
+    """Return the median milliseconds of the recall statement without and with the route."""
     profiles = (weighted(0.0), weighted(weight))
     times: dict[str, list[float]] = {profile.name: [] for profile in profiles}
     for question in gold.questions[::TIMED_EVERY]:

@@ -37,7 +37,7 @@ SERVED = "served"
 
 
 class Clients(NamedTuple):
-    """How many clients, for how many seconds, what they ask, and the chunks that they wrote."""
+    """Number of clients, duration, questions, and the chunks that they wrote."""
 
     number: int
     seconds: float
@@ -50,7 +50,7 @@ Call = Callable[[str, str | None], int | None]
 
 
 def main() -> None:
-    """Fill a store, run the clients by turns, print what they got."""
+    """Fill a store, run the clients by turns, and print the result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.http_load", description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60, help="of each way")
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def measure(url: str, questions: list[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Latencies of both ways, errors, lost writes, and the most connections of the server."""
+    """Return the latencies of both ways, errors, lost writes, and the most server connections."""
     settings = load_settings(database_url=url, pool_max_size=options.pool, pool_timeout=60)
     tallies = {"http": Tally(), "python": Tally()}
     written: set[int] = set()
@@ -102,7 +102,7 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
 @contextmanager
 def serving(url: str, pool: int) -> Generator[str]:
-    """The address of a server in a process of its own."""
+    """Start a server in a process of its own; yield its address."""
     named = f"{url}{'&' if '?' in url else '?'}application_name={SERVED}"
     limits = ["--rate", "1e6", "--burst", "1000000"]
     process = subprocess.Popen(
@@ -122,7 +122,7 @@ def serving(url: str, pool: int) -> Generator[str]:
 
 
 def over_http(client: httpx.Client) -> Call:
-    """Calls of the HTTP API."""
+    """Return calls of the HTTP API."""
 
     def call(text: str, session: str | None) -> int | None:
         if session is None:
@@ -137,7 +137,7 @@ def over_http(client: httpx.Client) -> Call:
 
 
 def in_python(memory: MemSense) -> Call:
-    """The same calls of the Python API, in the clients' own process."""
+    """Return the same calls of the Python API, in the clients' own process."""
 
     def call(text: str, session: str | None) -> int | None:
         if session is None:
@@ -150,7 +150,7 @@ def in_python(memory: MemSense) -> Call:
 
 
 def count_served(url: str) -> int:
-    """The connections that the server has to the database."""
+    """Return the number of connections that the server has to the database."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", (SERVED,)
@@ -159,7 +159,7 @@ def count_served(url: str) -> int:
 
 
 def run(call: Call, tally: Tally, url: str, clients: Clients) -> int:
-    """Let the clients call until time is up; the most connections of the server."""
+    """Let the clients call until time is up; return the most connections of the server."""
     until, most = time.perf_counter() + clients.seconds, 0
 
     def work(number: int) -> None:

@@ -1,4 +1,4 @@
-"""Measures reading a large ChatGPT export: peak memory of a fresh process, and the rate.
+"""Reading of a large ChatGPT export: peak memory of a fresh process, and the rate.
 
     python benchmarks/ingest_memory.py [--megabytes 200] [--layout line|pretty]
 
@@ -28,7 +28,7 @@ VOCABULARY = (
 
 
 def make_conversation(number: int, chance: random.Random) -> dict[str, object]:
-    """One conversation of 20 messages, its tree with a hidden head and an abandoned answer."""
+    """Return a conversation of 20 messages, its tree with a hidden head and an abandoned answer."""
     session = f"c{number:06d}"
     mapping: dict[str, object] = {"root": {"id": "root", "message": None, "parent": None}}
     parent = "root"
@@ -67,7 +67,7 @@ def sentence(chance: random.Random, words: int) -> str:
 
 
 def write_export(path: Path, megabytes: int, layout: str) -> int:
-    """Write the array until it is as large as asked; the number of conversations."""
+    """Write the array until it is large enough; return the number of conversations."""
     indent = 1 if layout == "pretty" else None
     chance = random.Random(7)
     with path.open("w") as stream:
@@ -83,7 +83,7 @@ def write_export(path: Path, megabytes: int, layout: str) -> int:
 
 
 def read_export(path: Path) -> dict[str, float]:
-    """Read and pair everything, keeping nothing; counts, seconds and peak memory in MB."""
+    """Read and pair everything, keeping nothing; return counts, seconds and peak memory in MB."""
     started = time.perf_counter()
     report = ReadReport()
     exchanges = sum(len(pair_exchanges(c)) for c in _conversations(path, report))
@@ -104,7 +104,7 @@ def _conversations(path: Path, report: ReadReport) -> Iterator[Conversation]:
 
 
 def measure(path: Path) -> dict[str, float]:
-    """The same in a fresh process, so that making the file does not count."""
+    """Do the same in a fresh process, so that making the file does not count."""
     command = [sys.executable, __file__, "--read", str(path)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(output)

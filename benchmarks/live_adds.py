@@ -1,4 +1,4 @@
-"""Measures what one chat costs that is added turn by turn, and a log that is ingested, by mode.
+"""Cost of a chat that is added turn by turn, and of an ingested log, by mode.
 
     python -m benchmarks.live_adds [--turns 60] [--exchanges 600] [--modes turn hybrid]
 
@@ -36,7 +36,7 @@ SIZE = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """Processor milliseconds of a live turn, and of an ingested exchange with its bytes on disk."""
+    """Processor milliseconds of a live turn and of an ingested exchange, and its bytes on disk."""
 
     mode: str
     turn_ms: float
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def measure(url: str, corpus: Corpus, mode: IngestMode, turns: int, exchanges: int) -> Cost:
-    """What one mode costs, in a database of its own."""
+    """Return the cost of one mode, in a database of its own."""
     from memsense.db.migrate import upgrade
 
     upgrade(url)
@@ -95,7 +95,7 @@ def measure(url: str, corpus: Corpus, mode: IngestMode, turns: int, exchanges: i
 
 
 def time_processors(conn: psycopg.Connection[Any], run: Callable[[], object]) -> float:
-    """Processor seconds of this process and of the server's other connections while it runs."""
+    """Return the processor seconds of this process and of the server's other connections."""
     before, started = _backend_seconds(conn), time.process_time()
     run()
     own = time.process_time() - started

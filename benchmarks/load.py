@@ -32,7 +32,7 @@ USERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """Who does what: `processes` times `threads` clients for `seconds`, on pools of `pool` each."""
+    """Clients: `processes` times `threads` for `seconds`, on pools of `pool` connections each."""
 
     url: str
     processes: int
@@ -44,14 +44,14 @@ class Load:
 
 @dataclass(slots=True)
 class Tally:
-    """What some clients saw: milliseconds by kind of call, and the errors."""
+    """Results of some clients: milliseconds by kind of call, and the errors."""
 
     searches: list[float] = field(default_factory=list[float])
     adds: list[float] = field(default_factory=list[float])
     errors: list[str] = field(default_factory=list[str])
 
     def absorb(self, other: "Tally") -> None:
-        """Add another tally's calls to this one's."""
+        """Add another tally's calls to this one."""
         self.searches += other.searches
         self.adds += other.adds
         self.errors += other.errors
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def run_load(load: Load, corpus: Corpus) -> dict[str, Any]:
-    """Throughput, latencies, errors, and the most connections that were open at once."""
+    """Return throughput, latencies, errors, and the most connections that were open at once."""
     for number in range(USERS):
         stores.fill_user(load.url, corpus, f"user-{number}", load.chunks, seed=number)
     stores.settle(load.url)
@@ -120,7 +120,7 @@ def run_load(load: Load, corpus: Corpus) -> dict[str, Any]:
 
 
 def describe(milliseconds: Sequence[float]) -> dict[str, float]:
-    """Count and latencies of one kind of call."""
+    """Return count and latencies of one kind of call."""
     if not milliseconds:
         return {"calls": 0}
     ordered = sorted(milliseconds)
@@ -130,7 +130,7 @@ def describe(milliseconds: Sequence[float]) -> dict[str, float]:
 
 
 def count_connections(url: str) -> int:
-    """The connections to the database, but for this one."""
+    """Return the number of connections to the database, without this one."""
     with psycopg.connect(url, application_name="benchmark") as connection:
         rows = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
@@ -140,7 +140,7 @@ def count_connections(url: str) -> int:
 
 
 def run_process(load: Load, corpus: Corpus, number: int) -> Tally:
-    """One process: threads that share one memory and its pool."""
+    """Run one process: threads that share one memory and its pool."""
     settings = Settings(
         database_url=load.url,
         tenant=stores.TENANT,
@@ -161,7 +161,7 @@ def run_process(load: Load, corpus: Corpus, number: int) -> Tally:
 
 
 def run_client(memory: MemSense, load: Load, corpus: Corpus, seed: int) -> Tally:
-    """One client: searches, and every fifth call adds an exchange, until time is up."""
+    """Run one client: searches, and every fifth call adds an exchange, until time is up."""
     choose = random.Random(seed)
     tally = Tally()
     until = time.perf_counter() + load.seconds
@@ -184,7 +184,7 @@ def run_client(memory: MemSense, load: Load, corpus: Corpus, seed: int) -> Tally
 
 
 def add_exchange(memory: MemSense, corpus: Corpus, user_id: str, number: int) -> None:
-    """Store one exchange whose vectors are known, in a session that grows by twenty exchanges."""
+    """Store an exchange with prepared vectors, in a session that grows to twenty exchanges."""
     choose = random.Random(number)
     texts = [f"{choose.choice(corpus.questions)} #{number}.{side}" for side in range(2)]
     messages = [

@@ -26,7 +26,7 @@ HERE = Path(__file__).parents[1]
 
 
 def main() -> None:
-    """Fill both, let them take turns, print what each got."""
+    """Fill both, let them take turns, and print the result of each."""
     if "--worker" in sys.argv:
         work(sys.argv[-1])
         return
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def work(given: str) -> None:
-    """Fill a store, say so, and run the clients for each line that comes."""
+    """Fill a store, report that, and run the clients for each line of the input."""
     asked = load.Load(**json.loads(given))
     corpus = load_corpus()
     migrate.upgrade(asked.url)

@@ -1,4 +1,4 @@
-"""How well the best hit's score tells questions about known things from those about unknown ones.
+"""Separation of questions with and without an answer in memory, by the best hit's score.
 
     python -m benchmarks.nothing_known --locomo locomo10.json --beam beam100k.jsonl
 
@@ -39,7 +39,7 @@ KEPT = (0.99, 0.95, 0.90, 0.80)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The best exchange's score of one question; None where nothing at all was found."""
+    """Score of one question's best exchange; None if nothing was found."""
 
     kind: str
     split: str
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """How well best scores tell the questions of one group apart; 0.5 is chance, 1 perfect."""
+    """Area under the ROC curve of one group's best scores; 0.5 is chance, 1 perfect."""
 
     kind: str
     group: str
@@ -61,9 +61,9 @@ class Area:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """A min_score that leaves `wanted` of the known questions their best hit.
+    """A min_score that leaves the share `wanted` of the known questions their best hit.
 
-    `kept` is what it leaves in fact, `emptied` the share of removed questions without a hit.
+    `kept` is the share that it really leaves, `emptied` that of removed questions without a hit.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class Threshold:
 def best_score(
     memory: MemSense, question: GoldQuestion, profile: str, exclude: Sequence[str]
 ) -> float | None:
-    """The score of the first hit, which is the best: so MMR begins.
+    """Return the score of the first hit, which is the best: MMR begins with it.
 
     One hit is as good as eight: the pools of so few are of one size.
     """
@@ -94,7 +94,7 @@ def best_score(
 
 
 def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterator[Asked]:
-    """Each question's best scores, with everything and without its gold."""
+    """Return each question's best scores, with everything and without its gold."""
     for question in gold.questions:
         without = sorted(question.gold_messages)
         yield Asked(
@@ -108,20 +108,20 @@ def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterato
 
 
 def scores_of(asked: Sequence[Asked], side: str) -> NDArray[np.float64]:
-    """The best scores of the known or the removed questions, (n,); nothing found is below all."""
+    """Return the best scores of the known or the removed questions, (n,); no hit is below all."""
     found = [getattr(item, side) for item in asked]
     return np.array([-np.inf if score is None else score for score in found], dtype=np.float64)
 
 
 def area_under_roc(known: NDArray[np.float64], removed: NDArray[np.float64]) -> float:
-    """The share of pairs of which the known one scores higher; ties count half."""
+    """Return the share of pairs in which the known one scores higher; ties count half."""
     below = np.searchsorted(ordered := np.sort(removed), known, side="left")
     not_above = np.searchsorted(ordered, known, side="right")
     return float((below + not_above).mean() / (2 * len(removed)))
 
 
 def groups(asked: Sequence[Asked]) -> Iterator[tuple[str, str, list[Asked]]]:
-    """Kind, name and questions of every group: all of a file, its splits, its categories."""
+    """Yield kind, name and questions of every group: a file, its splits, its categories."""
     for kind in dict.fromkeys(item.kind for item in asked):
         members = [item for item in asked if item.kind == kind]
         yield kind, "all", members
@@ -132,7 +132,7 @@ def groups(asked: Sequence[Asked]) -> Iterator[tuple[str, str, list[Asked]]]:
 
 
 def areas(asked: Sequence[Asked]) -> list[Area]:
-    """The area of every group."""
+    """Return the area of every group."""
     return [
         Area(
             kind=kind,
@@ -147,21 +147,20 @@ def areas(asked: Sequence[Asked]) -> list[Area]:
 def choose_threshold(
     known: NDArray[np.float64], wanted: float, shares: NDArray[np.float64]
 ) -> float:
-    """The largest score that at least `wanted` of the known questions reach, each counting with its
-    share."""
+    """Return the largest score that at least `wanted` of the known questions reach, by weight."""
     order = np.argsort(-known, kind="stable")
     reached = np.cumsum(shares[order]) / shares.sum()
     return float(known[order][np.searchsorted(reached, wanted - 1e-12)])
 
 
 def equal_shares(asked: Sequence[Asked]) -> NDArray[np.float64]:
-    """What each question counts, (n,), so that every file counts alike."""
+    """Return the weight of each question, (n,), so that every file counts alike."""
     kinds = [item.kind for item in asked]
     return np.array([1 / kinds.count(kind) for kind in kinds])
 
 
 def thresholds(asked: Sequence[Asked]) -> list[Threshold]:
-    """Every threshold of each file, and of all files together, with what it does to each group."""
+    """Return the thresholds of each file and of all files, with their effect on each group."""
     found: list[Threshold] = []
     kinds = list(dict.fromkeys(item.kind for item in asked))
     for chosen in [[kind] for kind in kinds] + ([kinds] if len(kinds) > 1 else []):
@@ -175,7 +174,7 @@ def thresholds(asked: Sequence[Asked]) -> list[Threshold]:
 def judge_threshold(
     basis: Sequence[Asked], kind: str, wanted: float, least: float
 ) -> Iterator[Threshold]:
-    """What the threshold does to each file and each split that it was chosen on."""
+    """Return the effect of the threshold on each file and each split that it was chosen on."""
     for of, group, members in groups(basis):
         if group.startswith("category"):
             continue
@@ -190,7 +189,7 @@ def judge_threshold(
 
 
 def read_kind(kind: str, file: Path) -> tuple[GoldSet, Callable[[MemSense], object]]:
-    """The questions of a file, and how to store its conversations."""
+    """Return the questions of a file, and a function that stores its conversations."""
     if kind == "LoCoMo":
         options = ReadOptions(format="locomo")
         return read_locomo(file), lambda memory: memory.ingest(file, options=options)
@@ -199,7 +198,7 @@ def read_kind(kind: str, file: Path) -> tuple[GoldSet, Callable[[MemSense], obje
 
 
 def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Asked]:
-    """The best scores of every n-th question of each file."""
+    """Return the best scores of every n-th question of each file."""
     found: list[Asked] = []
     for kind, file in files.items():
         gold, store = read_kind(kind, file)
@@ -227,7 +226,7 @@ def print_tables(asked: Sequence[Asked]) -> None:
 
 
 def as_dict(asked: Sequence[Asked], profile: str) -> dict[str, Any]:
-    """Everything as plain values, ready for JSON."""
+    """Return everything as plain values, ready for JSON."""
     return {
         "profile": profile,
         "areas": [asdict(area) for area in areas(asked)],

@@ -1,4 +1,4 @@
-"""The original's query on the original's layout, filled from a memsense store."""
+"""Query of the original on the original's layout, filled from a memsense store."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def _text(vector: NDArray[Any]) -> str:
 
 
 class Original:
-    """The original's tables in a schema of their own beside memsense's, on a default connection."""
+    """Tables of the original in a schema beside memsense's, on a default connection."""
 
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
@@ -26,7 +26,7 @@ class Original:
             self._connection.execute(statement(FILE, name))
 
     def search(self, question: str, vector: NDArray[Any], user_id: str) -> list[int]:
-        """The ids of the 32 best chunks."""
+        """Return the ids of the 32 best chunks."""
         values = {
             "tenant": "bench",
             "scope": "bench",
@@ -54,7 +54,7 @@ class Original:
             self._connection.execute(statement(FILE, "backfill"), values)
 
     def size(self) -> int:
-        """Bytes on disk, indexes included."""
+        """Return the bytes on disk, indexes included."""
         return int(self._connection.execute(statement(FILE, "measure_size")).fetchall()[0][0])
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Puts the last results into docs/benchmarks.md, between its two marks."""
+"""Writer of the last results into docs/benchmarks.md, between its two marks."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 def update_page(results: Mapping[str, Any], plot: Path, page: Path) -> None:
-    """Replace what stands between the marks, and put the plot beside the page."""
+    """Replace the text between the marks, and copy the plot beside the page."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
     shutil.copy(plot, page.parent / "benchmarks.png")
@@ -19,7 +19,7 @@ def update_page(results: Mapping[str, Any], plot: Path, page: Path) -> None:
 
 
 def render(results: Mapping[str, Any]) -> str:
-    """The results as Markdown."""
+    """Return the results as Markdown."""
     machine = results["machine"]
     taken = (
         f"Taken on {machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']} GB,"

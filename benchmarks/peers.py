@@ -1,4 +1,4 @@
-"""What users would pick instead, through its own package: LanceDB's hybrid search, and Chroma.
+"""Other in-process stores through their own packages: LanceDB's hybrid search, and Chroma.
 
 Each gets the same chunks with their full-text vectors, in a directory of its own, and is asked with
 vectors at hand. A peer whose package is not installed is left out with a message.
@@ -23,7 +23,7 @@ BATCH = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """The chunks of one user: ids, texts, and one vector each as a row, (n, d) float32."""
+    """Chunks of one user: ids, texts, and a vector each as a row, (n, d) float32."""
 
     ids: Sequence[int]
     texts: Sequence[str]
@@ -31,7 +31,7 @@ class Documents:
 
 
 class Peer(Protocol):
-    """Another in-process memory store."""
+    """Protocol of another in-process memory store."""
 
     name: str
 
@@ -44,12 +44,12 @@ class Peer(Protocol):
         ...
 
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:
-        """The ids of the 8 best documents."""
+        """Return the ids of the 8 best documents."""
         ...
 
 
 def load_documents(url: str, user_id: str) -> Documents:
-    """A user's chunks from a memsense store."""
+    """Read a user's chunks from a memsense store."""
     with psycopg.connect(url) as connection:
         register_vector(connection)
         texts = dict(
@@ -71,7 +71,7 @@ def load_documents(url: str, user_id: str) -> Documents:
 
 
 def _import(name: str) -> Any:
-    """An optional package, which has no types here."""
+    """Import an optional package, which has no types here."""
     return importlib.import_module(name)
 
 
@@ -93,17 +93,17 @@ class LancePeer:
         return self._arrow.table(columns)
 
     def fill(self, documents: Documents) -> None:
-        """One table with a full-text index; its vector index is advised beyond 100,000 rows."""
+        """Make one table with a full-text index; a vector index is advised beyond 100,000 rows."""
         self._table = self._database.create_table("chunks", self._rows(documents))
         self._table.create_fts_index("text")
 
     def add(self, chunk_id: int, text: str, vector: NDArray[np.float32]) -> None:
-        """A row of its own; searched at once, indexed at the next optimisation."""
+        """Add a row, which is searched at once and indexed at the next optimisation."""
         one = Documents(ids=[chunk_id], texts=[text], vectors=vector[np.newaxis, :])
         self._table.add(self._rows(one))
 
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:
-        """Hybrid search with the default reranker."""
+        """Return the best documents of a hybrid search with the default reranker."""
         words = "".join(char if char.isalnum() else " " for char in question)
         found = self._table.search(query_type="hybrid").vector(vector).text(words)
         return found.limit(8).to_arrow()["id"].to_pylist()
@@ -124,7 +124,7 @@ class ChromaPeer:
         )
 
     def fill(self, documents: Documents) -> None:
-        """Everything in batches; the index is built on the way."""
+        """Add everything in batches; the index is built on the way."""
         for start in range(0, len(documents.ids), BATCH):
             part = slice(start, start + BATCH)
             self._collection.add(
@@ -134,11 +134,11 @@ class ChromaPeer:
             )
 
     def add(self, chunk_id: int, text: str, vector: NDArray[np.float32]) -> None:
-        """One more."""
+        """Add one more."""
         self._collection.add(ids=[str(chunk_id)], documents=[text], embeddings=[vector])
 
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:  # noqa: ARG002
-        """The nearest vectors; Chroma's own package has no hybrid search in process."""
+        """Return the nearest documents; Chroma's own package has no hybrid search in process."""
         found = self._collection.query(query_embeddings=[vector], n_results=8)
         return [int(chunk_id) for chunk_id in found["ids"][0]]
 
@@ -147,7 +147,7 @@ PEERS: tuple[type[LancePeer] | type[ChromaPeer], ...] = (LancePeer, ChromaPeer)
 
 
 def open_peers(directory: Path) -> list[Peer]:
-    """The peers that are installed, each empty, in sub-directories; says which are left out."""
+    """Open the installed peers, each empty, in sub-directories; print which are left out."""
     opened: list[Peer] = []
     for peer in PEERS:
         try:
@@ -158,5 +158,5 @@ def open_peers(directory: Path) -> list[Peer]:
 
 
 def size_of(directory: Path) -> int:
-    """Bytes of all files below a directory."""
+    """Return the bytes of all files below a directory."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())

@@ -1,4 +1,4 @@
-"""Draws latency against size."""
+"""Plot of latency against size."""
 
 import importlib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from benchmarks.report import SERIES, fit_exponent
 
 
 def plot_latency(results: Mapping[str, Any], path: Path) -> None:
-    """Search and add over the number of chunks, both axes logarithmic, with fitted exponents."""
+    """Plot search and add over the number of chunks, on logarithmic axes, with fitted exponents."""
     # Loaded only now: a second that a run without a plot needn't spend. It has no full types.
     importlib.import_module("matplotlib").use("agg")
     pyplot: Any = importlib.import_module("matplotlib.pyplot")

@@ -1,4 +1,4 @@
-"""Fits growth, prints the tables and writes the results file."""
+"""Report of a run: growth, tables and the results file."""
 
 import json
 import math
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def describe_machine(server_url: str) -> dict[str, Any]:
-    """What the figures were taken on, the server's settings that matter among it."""
+    """Return the machine that the figures come from, with the server's settings that matter."""
     with psycopg.connect(server_url) as connection:
         row = connection.execute(statement("stores.sql", "describe_server")).fetchone()
     postgresql, shared_buffers, huge_pages = row or (None, None, None)
@@ -43,7 +43,7 @@ def _cpu_name() -> str:
 
 
 def fit_exponent(points: Iterable[tuple[float, float | None]]) -> float | None:
-    """The slope of log y over log x by least squares: y grows as x to that power."""
+    """Return the slope of log y over log x by least squares: y grows as x to that power."""
     logs = [(math.log(x), math.log(y)) for x, y in points if y]
     if len(logs) < 2:
         return None
@@ -54,7 +54,7 @@ def fit_exponent(points: Iterable[tuple[float, float | None]]) -> float | None:
 
 
 def fit_growth(results: Mapping[str, Any]) -> dict[str, float | None]:
-    """The exponents of search, add and disk over the stores of one user."""
+    """Return the exponents of search, add and disk over the stores of one user."""
     alone = [row for row in results["search"] if row["users"] == 1]
     return {
         **{
@@ -77,7 +77,7 @@ SERIES = {
 
 
 def write_results(results: Mapping[str, Any], path: Path) -> None:
-    """The results as JSON, figures rounded to what they are worth."""
+    """Write the results as JSON, figures rounded to their precision."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(_rounded(results), indent=1) + "\n", encoding="utf-8")
 
@@ -93,7 +93,7 @@ def _rounded(value: Any) -> Any:
 
 
 def print_tables(results: Mapping[str, Any], console: Console | None = None) -> None:
-    """Search, add, ingest and disk, each memsense figure with its ratio to the others."""
+    """Print search, add, ingest and disk, each memsense figure with its ratio to the others."""
     console = console or Console(width=160)
     for title, rows in (
         ("Search, ms", search_rows(results)),
@@ -117,7 +117,7 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
 
 
 def format_cell(value: Any) -> str:
-    """A figure as the tables show it."""
+    """Return a figure as the tables show it."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -126,7 +126,7 @@ def format_cell(value: Any) -> str:
 
 
 def search_rows(results: Mapping[str, Any]) -> list[Row]:
-    """A row per store: milliseconds, and how many times faster or slower the others are."""
+    """Return a row per store: milliseconds, and how many times faster or slower the others are."""
     return [
         {
             "chunks": row["chunks"],
@@ -149,7 +149,7 @@ def search_rows(results: Mapping[str, Any]) -> list[Row]:
 
 
 def add_rows(results: Mapping[str, Any]) -> list[Row]:
-    """A row per store, with the backfill of the exchange before apart."""
+    """Return a row per store, with the backfill of the exchange before in its own column."""
     return [
         {
             "chunks": row["chunks"],
@@ -165,7 +165,7 @@ def add_rows(results: Mapping[str, Any]) -> list[Row]:
 
 
 def disk_rows(results: Mapping[str, Any]) -> list[Row]:
-    """A row per store: bytes a chunk."""
+    """Return a row per store: bytes a chunk."""
     return [
         {
             "chunks": row["chunks"],

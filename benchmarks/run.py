@@ -25,7 +25,7 @@ ROUNDS = 3
 
 @dataclass(slots=True)
 class Run:
-    """What a run has measured so far; `rows` become the lists of the results file."""
+    """Measurements of a run so far; `rows` become the lists of the results file."""
 
     server_url: str
     corpus: Corpus
@@ -38,13 +38,13 @@ class Run:
     ingest: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def tell(self, text: str) -> None:
-        """A line of progress with the minutes since the start."""
+        """Print a line of progress with the minutes since the start."""
         self.say(f"{(time.perf_counter() - self.started) / 60:5.1f} min  {text}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Others:
-    """What the others took on one store, and memsense in turn with them."""
+    """Times of the others on one store, and of memsense in turn with them."""
 
     memsense: Timing
     parts: dict[str, float]
@@ -58,7 +58,7 @@ class _Others:
 
 
 def measure_user(run: Run, chunks: int) -> None:
-    """One user with `chunks` chunks: search, add and disk of memsense and of all others."""
+    """Measure one user with `chunks` chunks: search, add and disk of memsense and of the others."""
     with stores.new_database(run.server_url, f"memsense_bench_{chunks}") as url:
         run.tell(f"{chunks:,} chunks: filling")
         filling = stores.fill_user(url, run.corpus, USER, chunks)
@@ -174,12 +174,12 @@ class _Round:
 
 
 def _middle(rounds: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The median of each part over the rounds."""
+    """Return the median of each part over the rounds."""
     return {name: median(one[name] for one in rounds) for name in rounds[0]}
 
 
 def measure_users(run: Run, users: int, chunks: int) -> None:
-    """Many users with `chunks` chunks each: the same user as alone, and a hundred in turn."""
+    """Measure users with `chunks` chunks each: the same user as alone, and a hundred in turn."""
     with stores.new_database(run.server_url, "memsense_bench_users") as url:
         stores.fill_user(url, run.corpus, USER, chunks)
         stores.settle(url)
@@ -218,7 +218,7 @@ def measure_users(run: Run, users: int, chunks: int) -> None:
 
 
 def measure_ingest(run: Run) -> None:
-    """Bulk ingestion of a log with the real embedder, and the facets of an exchange."""
+    """Measure bulk ingestion of a log with the real embedder, and the facets of an exchange."""
     run.ingest |= writing.time_facets(run.corpus)
     with stores.new_database(run.server_url, "memsense_bench_ingest") as url:
         run.ingest |= writing.time_ingest(url, run.corpus)

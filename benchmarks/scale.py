@@ -1,4 +1,4 @@
-"""One large memory, or a great many small ones: what they cost in time, memory and disk.
+"""Cost of one large memory, or of a great many small ones, in time, memory and disk.
 
     python -m benchmarks.scale --chunks 300000
     python -m benchmarks.scale --users 1000
@@ -43,7 +43,7 @@ Figures = dict[str, float]
 
 
 def main() -> None:
-    """Measure one store, print its figures, write them if asked to."""
+    """Measure one store, print its figures, and write them if `--out` is given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--chunks", type=int, help="of one user")
@@ -77,7 +77,7 @@ def _allow_memory(url: str, memory: str) -> None:
 
 
 def measure_one(url: str, corpus: Corpus, chunks: int) -> Figures:
-    """One user's memory of so many chunks, with HNSW indexes."""
+    """Measure one user's memory of so many chunks, with HNSW indexes."""
     times = max(1, round(chunks / WRITTEN))
     written = chunks // times
     seconds = stores.fill_user(url, corpus, USER, written).seconds
@@ -106,7 +106,7 @@ def _approximation(url: str, corpus: Corpus, when: str) -> Figures:
 
 
 def measure_many(url: str, corpus: Corpus, users: int) -> Figures:
-    """So many users' memories of `EACH` chunks: one asked again, and a hundred in turn."""
+    """Measure memories of `EACH` chunks: one searched again and again, and a hundred in turn."""
     seconds = stores.fill_user(url, corpus, USER, EACH).seconds
     stores.settle(url)
     alone = _search(url, corpus, [USER])
@@ -127,7 +127,7 @@ def measure_many(url: str, corpus: Corpus, users: int) -> Figures:
 
 
 def _disk(url: str, chunks: int) -> Figures:
-    """Bytes a chunk of the large kinds of table, and of all."""
+    """Return the bytes a chunk of the large kinds of table, and of all."""
     sizes = stores.sizes(url)
     shown = {name: size for name, size in sizes.items() if size > 0.02 * sum(sizes.values())}
     each = {f"{name}_bytes_a_chunk": size / chunks for name, size in shown.items()}
@@ -135,7 +135,7 @@ def _disk(url: str, chunks: int) -> Figures:
 
 
 def _search(url: str, corpus: Corpus, users: Sequence[str]) -> Figures:
-    """Milliseconds a search, and the blocks that each reads from outside the server's memory.
+    """Return the milliseconds of a search, and the blocks read from outside the server's memory.
 
     First, when nothing of what it reads has been read lately, then again.
     """

@@ -1,4 +1,4 @@
-"""What a search costs: processor time and wall, beside another checkout and LanceDB's hybrid.
+"""Cost of a search: processor time and wall, beside another checkout and LanceDB's hybrid.
 
     git worktree add /tmp/before COMMIT
     python -m benchmarks.search_cost --chunks 1000 10000 --beside /tmp/before --lancedb
@@ -42,7 +42,7 @@ USER = "ada"
 
 @dataclass(slots=True)
 class Side:
-    """One of those that are compared: how it is asked everything once, and what that took."""
+    """One side of the comparison: how every question is searched once, and the times."""
 
     ask: Callable[[], dict[str, Any]]
     ms: list[float] = field(default_factory=list[float])
@@ -50,14 +50,14 @@ class Side:
     server_s: float = 0.0
 
     def take_turn(self) -> None:
-        """Ask every question once more."""
+        """Search every question once more."""
         found = self.ask()
         self.ms += found["ms"]
         self.client_s += found["client_s"]
         self.server_s += found["server_s"]
 
     def describe(self) -> dict[str, float]:
-        """Milliseconds per search, and how many a core does in a second."""
+        """Return milliseconds per search, and how many a core does in a second."""
         timing, count = summarise(self.ms), len(self.ms)
         processor_s = (self.client_s + self.server_s) / count
         return {
@@ -72,7 +72,7 @@ class Side:
 
 
 def main() -> None:
-    """Measure every size, print a table of each, write the results if asked to."""
+    """Measure every size, print a table of each, and write the results if `--out` is given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search_cost", description=__doc__)
     parser.add_argument("--chunks", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--beside", type=Path, help="another checkout of memsense")
@@ -99,7 +99,7 @@ def main() -> None:
 def measure(
     url: str, chunks: int, corpus: Corpus, directory: Path, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Every side's figures on stores of this size."""
+    """Return every side's figures on stores of this size."""
     file = directory / "corpus.pickle"
     file.write_bytes(pickle.dumps(corpus))
     checkouts = {"memsense": HERE, **({"before": options.beside} if options.beside else {})}
@@ -123,7 +123,7 @@ def measure(
 
 
 def take_turns(sides: Sequence[Side], rounds: int) -> None:
-    """Round by round, each time in another order."""
+    """Run the sides round by round, each time in another order."""
     for number in range(rounds):
         for side in sides if number % 2 else reversed(sides):
             side.take_turn()
@@ -131,7 +131,7 @@ def take_turns(sides: Sequence[Side], rounds: int) -> None:
 
 @contextmanager
 def new_database(server_url: str, name: str) -> Generator[str]:
-    """The URL of an empty database, dropped at the end: the checkout that fills it migrates it."""
+    """Yield the URL of an empty database, migrated by the checkout that fills it; drop it after."""
     identifier = sql.Identifier(name)
     drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(identifier)
     with psycopg.connect(server_url, autocommit=True) as connection:
@@ -147,7 +147,7 @@ def new_database(server_url: str, name: str) -> Generator[str]:
 def searching(
     checkout: Path, arguments: Sequence[str], *, program: Path = SEARCHER
 ) -> Generator[Callable[[], dict[str, Any]]]:
-    """A process that searches with a checkout's packages; what is given asks it everything once."""
+    """Start a process that searches with a checkout's packages; yield how to search everything."""
     process = subprocess.Popen(
         [sys.executable, "-P", str(program), *arguments],
         stdin=subprocess.PIPE,
@@ -176,7 +176,7 @@ def searching(
 
 
 def over_lancedb(url: str, corpus: Corpus, directory: Path) -> Callable[[], dict[str, Any]]:
-    """LanceDB's hybrid search of the same chunks, in this process."""
+    """Return LanceDB's hybrid search of the same chunks, in this process."""
     peer = LancePeer(directory)
     peer.fill(load_documents(url, USER))
     asked = list(zip(corpus.questions, corpus.question_vectors, strict=True))
@@ -195,7 +195,7 @@ def over_lancedb(url: str, corpus: Corpus, directory: Path) -> Callable[[], dict
 
 
 def print_row(row: dict[str, Any]) -> None:
-    """A size's figures as a table."""
+    """Print a size's figures as a table."""
     sides: dict[str, dict[str, float]] = row["sides"]
     tokens = f", {row['tokens']} tokens each" if row["tokens"] else ""
     table = Table("per search", *sides, title=f"{row['chunks']:,} chunks{tokens}")

@@ -1,4 +1,4 @@
-"""A process that searches one store whenever it is asked to: see `search_cost`, which starts it.
+"""Process that searches one store on demand: see `search_cost`, which starts it.
 
 It runs by itself with any checkout's packages, so that two of them are compared in one run.
 
@@ -29,7 +29,7 @@ WARM = 20
 
 
 def main() -> None:
-    """Fill the store if it is to be filled, say so, and search until the input ends."""
+    """Fill the store if asked to, report that, and search until the input ends."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("corpus", type=Path)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
-    """A memory that knows its questions' vectors; with random tokens, if some are wanted."""
+    """Open a memory with its questions' vectors prepared; with random tokens, if any."""
     known = dict(zip(corpus.questions, corpus.question_vectors, strict=True))
     embedder: Any = PreparedTokens(known=known, length=tokens) if tokens else None
     embedder = embedder or stores.PreparedEmbedder(known=known)
@@ -67,7 +67,7 @@ def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
 
 
 def ask_all(memory: MemSense, url: str, corpus: Corpus) -> dict[str, Any]:
-    """Milliseconds of each search, and seconds of processor time here and of the server."""
+    """Return milliseconds of each search, and processor seconds here and of the server."""
     server, client = server_seconds(url), time.process_time()
     taken: list[float] = []
     for question in corpus.questions:
@@ -79,7 +79,7 @@ def ask_all(memory: MemSense, url: str, corpus: Corpus) -> dict[str, Any]:
 
 
 def server_seconds(url: str) -> float:
-    """Processor time of the other backends of this database, which run on this machine."""
+    """Return the processor time of the database's other backends, which run on this machine."""
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"

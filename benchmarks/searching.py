@@ -1,4 +1,4 @@
-"""Measures search: memsense beside the original's query, the numpy floor and the peers."""
+"""Time of search: memsense beside the original's query, the numpy floor and the peers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ class SearchRow:
     notes: dict[str, float] = field(default_factory=dict[str, float])
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as the results file has it."""
+        """Return the row as the results file has it."""
         return {
             "chunks": self.chunks,
             "users": self.users,
@@ -66,7 +66,7 @@ def _median(timing: Timing | None) -> float | None:
 
 
 def open_memory(url: str, corpus: Corpus, settings: Settings | None = None) -> MemSense:
-    """A memory that knows the vectors of the corpus's questions."""
+    """Open a memory with the vectors of the corpus's questions prepared."""
     embedder = question_embedder(corpus)
     return MemSense.open(
         url, embedder=embedder, tenant=TENANT, namespace=NAMESPACE, settings=settings
@@ -76,9 +76,9 @@ def open_memory(url: str, corpus: Corpus, settings: Settings | None = None) -> M
 def time_memsense(
     memory: MemSense, corpus: Corpus, users: Sequence[str], profile: Profile | None = None
 ) -> tuple[Timing, dict[str, float]]:
-    """Whole searches, embedding apart, and the median of each of their parts.
+    """Time whole searches, embedding apart; return the median of each of their parts, too.
 
-    The users take turns; each is searched once beforehand, so that what is timed is warm.
+    The users take turns; each is searched once beforehand, so that only warm searches are timed.
     """
     asked = [(question, users[i % len(users)]) for i, question in enumerate(corpus.questions)]
     parts: list[Mapping[str, float]] = []
@@ -93,7 +93,7 @@ def time_memsense(
 
 
 def time_original(original: Original, corpus: Corpus, user_id: str) -> Timing:
-    """The original's query alone, without its server."""
+    """Time the original's query alone, without its server."""
 
     def search(asked: Asked) -> object:
         return original.search(*asked, user_id)
@@ -102,13 +102,13 @@ def time_original(original: Original, corpus: Corpus, user_id: str) -> Timing:
 
 
 def time_floor(url: str, corpus: Corpus, user_id: str, profile: Profile = BALANCED) -> Timing:
-    """The vector routes of the profile by numpy."""
+    """Time the vector routes of the profile by numpy."""
     floor = Floor(url, profile, user_id)
     return time_calls(floor.search, list(corpus.question_vectors), seconds=5)
 
 
 def time_peer(peer: Peer, corpus: Corpus) -> Timing:
-    """The peer's own best search."""
+    """Time the peer's own best search."""
 
     def search(asked: Asked) -> object:
         return peer.search(*asked)
@@ -121,7 +121,7 @@ def _asked(corpus: Corpus) -> list[Asked]:
 
 
 def time_embedding(embedder: Embedder, corpus: Corpus) -> dict[str, float]:
-    """Milliseconds to embed a question, and to find it in the cache of questions."""
+    """Return the milliseconds to embed a question, and to find it in the cache of questions."""
     cached = CachedQueries(embedder)
     questions = corpus.questions[:100]
     return {

@@ -1,4 +1,4 @@
-"""What row-level security costs a search: the server's processor time with and without, in one run.
+"""Cost of row-level security for a search: the server's processor time with and without it.
 
     python -m benchmarks.security --database-url postgresql://postgres@... --chunks 1000 10000
 
@@ -36,18 +36,18 @@ MOST_CHUNKS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """What `drop_policies` asks of Alembic's connection."""
+    """The part of Alembic's connection that `drop_policies` uses."""
 
     driver_connection: psycopg.Connection[Any]
 
     @property
     def connection(self) -> "Bind":
-        """Itself."""
+        """Return itself."""
         return self
 
 
 def unguard(url: str) -> None:
-    """Take policies and roles' rights away, as in a database before there were any."""
+    """Remove policies and roles' rights, as in a database before there were any."""
     with psycopg.connect(url, autocommit=True) as connection:
         drop_policies(Bind(connection))
         if connection.execute("SELECT to_regrole('memsense_app')").fetchone() != (None,):
@@ -55,7 +55,7 @@ def unguard(url: str) -> None:
 
 
 def backend_seconds(url: str) -> float:
-    """Processor time that the other backends of the database have taken so far."""
+    """Return the processor time that the database's other backends have taken so far."""
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
@@ -65,7 +65,7 @@ def backend_seconds(url: str) -> float:
 
 
 def process_seconds(pid: int) -> float:
-    """Processor time of a process; none of one that has just ended."""
+    """Return the processor time of a process; 0 for one that has just ended."""
     try:
         return sum(psutil.Process(pid).cpu_times()[:2])
     except psutil.NoSuchProcess:
@@ -73,7 +73,7 @@ def process_seconds(pid: int) -> float:
 
 
 def time_block(memory: MemSense, url: str, questions: Sequence[str]) -> float:
-    """Milliseconds of the server's processor time per search."""
+    """Return milliseconds of the server's processor time per search."""
     before = backend_seconds(url)
     for question in questions:
         memory.search(question, user_id=USER)
@@ -81,7 +81,7 @@ def time_block(memory: MemSense, url: str, questions: Sequence[str]) -> float:
 
 
 def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str, float]:
-    """Each database's milliseconds per search, and how many times the first's they are."""
+    """Return each database's milliseconds per search, and their ratio to the first's."""
     settings = load_settings(index_threshold=1 if hnsw else MOST_CHUNKS)
     totals = dict.fromkeys(urls, 0.0)
     found: list[list[list[tuple[int, float]]]] = []
@@ -108,13 +108,13 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
 
 
 def look(memory: MemSense, question: str) -> list[tuple[int, float]]:
-    """The hits and their scores."""
+    """Return the hits and their scores."""
     return [(hit.chunk_id, hit.score) for hit in memory.search(question, user_id=USER)]
 
 
 @contextmanager
 def without_superuser(server_url: str) -> Generator[str]:
-    """The name of a role that may make roles, and is no superuser."""
+    """Yield the name of a role that may make roles, and is no superuser."""
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {BOSS} NOSUPERUSER CREATEROLE")
         try:
@@ -147,7 +147,7 @@ def main() -> None:
 
 
 def open_databases(stack: ExitStack, server_url: str) -> dict[str, str]:
-    """The URLs of new databases, the one without policies first."""
+    """Yield the URLs of new databases, the one without policies first."""
     names = ("plain", "leakproof")
     urls = {
         name: stack.enter_context(new_database(server_url, f"memsense_bench_{name}"))

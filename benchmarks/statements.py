@@ -1,4 +1,4 @@
-"""Reads the benchmark's own SQL: named statements, as in the product's files."""
+"""Reader of the benchmark's own SQL: named statements, as in the product's files."""
 
 import re
 from functools import cache
@@ -15,5 +15,5 @@ def _named(file: str) -> dict[str, str]:
 
 
 def statement(file: str, name: str) -> LiteralString:
-    """The text under `-- name: NAME` of a file beside this one."""
+    """Return the text under `-- name: NAME` of a file beside this one."""
     return cast("LiteralString", _named(file)[name])

@@ -1,4 +1,4 @@
-"""Fills databases with generated memories, through the product's own write path where it can."""
+"""Databases with generated memories, filled through the product's own write path if possible."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -27,7 +27,7 @@ STRETCH = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """What a bulk write took, vectors at hand: the exchanges stored and the seconds."""
+    """Result of a bulk write with vectors prepared: the exchanges stored and the seconds."""
 
     chunks: int
     seconds: float
@@ -35,7 +35,7 @@ class Filling:
 
 @contextmanager
 def new_database(server_url: str, name: str, owner: str | None = None) -> Generator[str]:
-    """The URL of an empty, migrated database, dropped at the end.
+    """Yield the URL of an empty, migrated database; drop it at the end.
 
     With an `owner`, the role migrates it, as where nobody is a superuser: it has CREATEROLE.
     """
@@ -58,7 +58,7 @@ def new_database(server_url: str, name: str, owner: str | None = None) -> Genera
 
 
 def acting_as(url: str, role: str) -> str:
-    """The URL whose connections act as a role from their beginning."""
+    """Return the URL whose connections act as a role from their beginning."""
     parts = urlsplit(url)
     query = urlencode([*parse_qsl(parts.query), ("options", f"-c role={role}")], quote_via=quote)
     return urlunsplit(parts._replace(query=query))
@@ -92,7 +92,7 @@ def _write_all(pool: Pool, sessions: Iterable[PreparedSession]) -> Iterator[floa
 
 
 def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
-    """Store one session whose vectors are known, in one transaction."""
+    """Store one session with prepared vectors, in one transaction."""
     vectors = BatchVectors(PreparedEmbedder(known=session.vectors))
     vectors.prepare(list_texts([session.draft]))
     with transaction(pool) as connection:
@@ -104,7 +104,7 @@ def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
 
 
 def open_namespace(connection: Connection) -> store.Namespace:
-    """The benchmark's namespace, made if new."""
+    """Return the benchmark's namespace; create it if it is new."""
     embedder = PreparedEmbedder()
     return store.open_namespace(
         connection,
@@ -124,19 +124,19 @@ def settle(url: str) -> None:
 
 
 def sizes(url: str) -> dict[str, int]:
-    """Bytes on disk by kind of table, indexes included."""
+    """Return the bytes on disk by kind of table, indexes included."""
     with psycopg.connect(url) as connection:
         return dict(connection.execute(statement("stores.sql", "measure_sizes")).fetchall())
 
 
 def index_size(url: str) -> int:
-    """Bytes of the HNSW indexes of all scopes."""
+    """Return the bytes of the HNSW indexes of all scopes."""
     with psycopg.connect(url) as connection:
         return int(connection.execute(statement("stores.sql", "measure_indexes")).fetchall()[0][0])
 
 
 def copy_user(url: str, user_id: str, copies: int) -> Filling:
-    """Give the texts and vectors of the one user there is to `copies` more, inside the database.
+    """Copy the texts and vectors of the only user to `copies` more, inside the database.
 
     Writing a million chunks one session at a time would take longer than the whole benchmark.
     """
@@ -152,7 +152,7 @@ def copy_user(url: str, user_id: str, copies: int) -> Filling:
 
 
 def grow_user(url: str, user_id: str, times: int) -> Filling:
-    """Make the memory of the one user there is so many times as large, inside the database.
+    """Make the memory of the only user so many times as large, inside the database.
 
     Each further share has the same texts in sessions of its own, and vectors between the first's.
     """
@@ -172,7 +172,7 @@ def grow_user(url: str, user_id: str, times: int) -> Filling:
 
 @contextmanager
 def _writing_in_bulk(url: str) -> Generator[psycopg.Connection[TupleRow]]:
-    """A connection that checks no foreign keys, which hold already; the text index comes last."""
+    """Yield a connection that checks no foreign keys, which hold already; index texts last."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET maintenance_work_mem = '512MB'")
@@ -183,7 +183,7 @@ def _writing_in_bulk(url: str) -> Generator[psycopg.Connection[TupleRow]]:
 
 
 def _stretches(connection: psycopg.Connection[Any], copies: int) -> Iterator[dict[str, int]]:
-    """Scopes in groups, so that no statement writes more than a hundred thousand chunks."""
+    """Yield groups of scopes, so that no statement writes more than a hundred thousand chunks."""
     last = connection.execute("SELECT max(scope_id) FROM memsense.scopes").fetchall()[0][0]
     for first in range(last - copies, last + 1, 100):
         yield {"first": first, "last": min(first + 99, last), "stretch": STRETCH}

@@ -1,4 +1,4 @@
-"""Times calls, one after another."""
+"""Times of calls, one after another."""
 
 import gc
 import statistics
@@ -20,12 +20,12 @@ class Timing:
     samples: Sequence[float] = ()
 
     def as_dict(self) -> dict[str, float]:
-        """The timing as plain values."""
+        """Return the timing as plain values."""
         return {"median_ms": self.median, "p95_ms": self.p95, "calls": self.calls}
 
 
 def summarise(milliseconds: Sequence[float]) -> Timing:
-    """The median and the 95th percentile."""
+    """Return the median and the 95th percentile."""
     ordered = sorted(milliseconds)
     last = len(ordered) - 1
     return Timing(
@@ -37,17 +37,17 @@ def summarise(milliseconds: Sequence[float]) -> Timing:
 
 
 def join(timings: Sequence[Timing]) -> Timing:
-    """All calls of several timings as one."""
+    """Join all calls of several timings to one."""
     return summarise([taken for timing in timings for taken in timing.samples])
 
 
 def time_calls(
     call: Callable[[T], object], inputs: Sequence[T], *, warm: int = 5, seconds: float = 20.0
 ) -> Timing:
-    """Call once per input after `warm` untimed calls; stops after `seconds`, never before three.
+    """Call once per input after `warm` untimed calls; stop after `seconds`, never before three.
 
-    The garbage collector does not look at what was there before: the benchmark's own corpus and
-    the peers' stores are no part of what a call costs.
+    The garbage collector ignores objects that exist already: the benchmark's own corpus and the
+    peers' stores are no part of the cost of a call.
     """
     for item in inputs[:warm]:
         call(item)

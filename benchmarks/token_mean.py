@@ -1,4 +1,4 @@
-"""Makes memsense/data/minilm/token_mean.npy, the mean token vector of the shipped embedder.
+"""Maker of memsense/data/minilm/token_mean.npy, the mean token vector of the shipped embedder.
 
     python -m benchmarks.token_mean
 

@@ -1,4 +1,4 @@
-"""What token vectors cost: processor time of a search with and without, bytes, and embedding.
+"""Cost of token vectors: processor time of a search with and without, bytes, and embedding.
 
     python -m benchmarks.tokens --chunks 1000 --chunks 10000 --tokens 70 --tokens 254
 
@@ -46,7 +46,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class PreparedTokens(PreparedEmbedder):
-    """Prepared vectors, and `length` random tokens for every text; ten for a question."""
+    """Embedder with prepared vectors, `length` random tokens a text, and ten a question."""
 
     length: int = 70
     vocabulary: Vocabulary = Vocabulary([f"w{number}" for number in range(30_000)])  # noqa: RUF009
@@ -54,7 +54,7 @@ class PreparedTokens(PreparedEmbedder):
     def embed_with_tokens(
         self, texts: Sequence[str], contexts: Sequence[str]
     ) -> tuple[Vectors, list[Tokens]]:
-        """The prepared vectors, and random tokens."""
+        """Return the prepared vectors, and random tokens."""
         del contexts
         rng = np.random.default_rng(len(texts[0]))
         return self.embed(texts), [
@@ -67,7 +67,7 @@ class PreparedTokens(PreparedEmbedder):
         ]
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """The prepared vector, and ten random tokens."""
+        """Return the prepared vector, and ten random tokens."""
         rng = np.random.default_rng(len(text))
         vectors = rng.standard_normal((10, self.dimension), dtype=np.float32)
         return self.embed_query(text), QuestionTokens(
@@ -79,7 +79,7 @@ class PreparedTokens(PreparedEmbedder):
 
 
 def measure_store(url: str, corpus: Corpus, chunks: int, lengths: Sequence[int]) -> list[Any]:
-    """A row for each length: bytes of an exchange, and milliseconds of processor per search."""
+    """Return a row for each length: bytes of an exchange, and processor milliseconds per search."""
     stores.fill_user(url, corpus, USER, chunks)
     stores.settle(url)
     plain = sum(stores.sizes(url).values())
@@ -122,14 +122,14 @@ def measure(url: str, corpus: Corpus, length: int) -> dict[str, float]:
 
 
 def ask(memory: MemSense, questions: Sequence[str], with_tokens: bool) -> None:
-    """Every question once, for exchanges."""
+    """Search every question once, for exchanges."""
     profile = BALANCED if with_tokens else WITHOUT
     for question in questions:
         memory.search(question, user_id=USER, profile=profile, granularity="turn")
 
 
 def processor_time(url: str) -> float:
-    """Seconds of this process, and of those that the server runs for the database."""
+    """Return the seconds of this process, and of those that the server runs for the database."""
     with psycopg.connect(url) as connection:
         found = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
@@ -144,14 +144,14 @@ def _seconds_of(pid: int) -> float:
 
 
 def token_bytes(url: str) -> int:
-    """What the table of token vectors takes on disk, with its index and what is out of line."""
+    """Return the bytes of the table of token vectors, with its index and TOAST."""
     with psycopg.connect(url) as connection:
         sized = "SELECT pg_total_relation_size('memsense.token_vectors')"
         return int(connection.execute(sized).fetchall()[0][0])
 
 
 def measure_embedding(corpus: Corpus) -> dict[str, float]:
-    """Milliseconds of processor for an exchange's three texts, and with its tokens as well."""
+    """Return processor milliseconds for an exchange's three texts, without and with its tokens."""
     pairs = list(zip(corpus.messages[::2], corpus.messages[1::2], strict=False))[:EXCHANGES]
     whole = ["\n".join(pair) for pair in pairs]
     sides = [side for pair in pairs for side in pair]

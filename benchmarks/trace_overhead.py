@@ -1,4 +1,4 @@
-"""What recording costs a search: the ratio of median latencies with tracing on and off, in one run.
+"""Cost of recording a search: the ratio of median latencies with tracing on and off, in one run.
 
     python -m benchmarks.trace_overhead --database-url postgresql://...
 
@@ -48,7 +48,7 @@ SUSTAINED = Load(2 * LONGEST_QUEUE, LONGEST_QUEUE // 2)
 
 
 def read_words() -> list[str]:
-    """Words of the sample to make questions of."""
+    """Return words of the sample to make questions of."""
     lines = SAMPLE.read_text(encoding="utf-8").splitlines()
     return sorted({word for line in lines for word in line.split() if word.isalpha()})
 
@@ -77,7 +77,7 @@ class Meter:
 
 
 def measure(memory: MemSense, meter: Meter, searches: int, load: Load) -> dict[str, float]:
-    """Medians in milliseconds, their ratios, and the processor time that a trace takes."""
+    """Return medians in milliseconds, their ratios, and the processor time that a trace takes."""
     source, words = random.Random(1), read_words()
     questions = [" ".join(source.sample(words, k=6)) + "?" for _ in range(searches)]
     for question in questions[:WARM]:
@@ -116,7 +116,7 @@ def _p95(blocks: Sequence[Sequence[float]]) -> float:
 
 
 def remove(url: str, tenant: str) -> None:
-    """Delete the benchmark's tenant with all that is in it."""
+    """Delete the benchmark's tenant with everything in it."""
     with connect(url) as connection:
         for table in (
             "packed_candidates",

@@ -1,4 +1,4 @@
-"""Fits the weights of profile `balanced` on two kinds of conversations at once.
+"""Fit of the weights of profile `balanced` on two kinds of conversations at once.
 
     python -m benchmarks.tune_profile locomo10.json beam100k.jsonl [--report]
 
@@ -84,7 +84,7 @@ class Asked:
 def gather(
     pool: Pool, namespace: str, questions: Sequence[GoldQuestion], profile: Profile
 ) -> Iterator[Asked]:
-    """Every question with what its candidates are worth to each route and signal."""
+    """Return every question with the values of each route and signal for its candidates."""
     embedder = open_embedder()
     tenant_id = run_read(pool, lambda it: find_tenant(it, TENANT))
     if tenant_id is None:
@@ -146,7 +146,7 @@ def _read_search(
 
 
 def _beside(search: Search) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of the turns right before and after each candidate, -1 where none is a candidate."""
+    """Return the rows of the turns right before and after each candidate, -1 for none."""
     candidates = search.candidates
     sessions = np.array(candidates.session_numbers)
     order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
@@ -161,7 +161,7 @@ def _beside(search: Search) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def score(asked: Asked, weights: Values) -> tuple[Values, NDArray[np.int64], Values]:
-    """The scores of the candidates; the better turn beside each, and what that is worth."""
+    """Return the candidates' scores, the better turn beside each, and its part of the score."""
     common = asked.signals[:, :COMMON] @ weights[:COMMON]
     previous = np.where(asked.before >= 0, common[asked.before], -np.inf)
     following = np.where(asked.after >= 0, common[asked.after], -np.inf)
@@ -173,7 +173,7 @@ def score(asked: Asked, weights: Values) -> tuple[Values, NDArray[np.int64], Val
 def loss(
     weights: Values, kinds: Sequence[Sequence[Asked]], start: Values, penalty: float
 ) -> tuple[float, Values]:
-    """Mean cross-entropy over the kinds with the penalty, and its gradient."""
+    """Return the mean cross-entropy over the kinds with the penalty, and its gradient."""
     difference = weights - start
     total, gradient = penalty * float(difference @ difference), 2 * penalty * difference
     for asked in kinds:
@@ -200,7 +200,7 @@ def _loss_of(asked: Asked, weights: Values) -> tuple[float, Values]:
 
 
 def measure(asked: Sequence[Asked], weights: Values) -> dict[str, float]:
-    """T@5, T@10 and T@20 in percent, one hit an exchange, without MMR."""
+    """Return T@5, T@10 and T@20 in percent, one hit an exchange, without MMR."""
     found = [_ranked(item, weights) for item in asked]
     return {
         f"T@{depth}": 100
@@ -219,14 +219,14 @@ def _ranked(asked: Asked, weights: Values) -> list[frozenset[str]]:
 
 
 def shipped() -> Values:
-    """The weights of profile `balanced`, in the order of NAMES."""
+    """Return the weights of profile `balanced`, in the order of NAMES."""
     routes = [BALANCED.weights[route] for route in USED]
     others = [getattr(BALANCED, CONSTANTS[name]) for name in (*SHARED, *LATE, "neighbour")]
     return np.array([*routes, *others], dtype=np.float64)
 
 
 def fit(kinds: Sequence[Sequence[Asked]], penalty: float) -> Values:
-    """The weights of the least loss."""
+    """Return the weights of the least loss."""
     start = shipped()
     bounds = [BOUNDS.get(name, (0.0, 5.0)) for name in NAMES]
     minimize: Any = optimize.minimize  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
@@ -237,7 +237,7 @@ def fit(kinds: Sequence[Sequence[Asked]], penalty: float) -> Values:
 
 
 def main() -> None:
-    """Gather, fit, and print what each kind gains."""
+    """Gather, fit, and print the gain on each kind."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)

@@ -1,4 +1,4 @@
-"""Measures what one `add` costs in processor time, by the memory's size, statement by statement.
+"""Processor time of one `add`, by the memory's size, statement by statement.
 
     python -m benchmarks.write_cost [--sizes 1000 100000] [--adds 100] [--rounds 3]
     python -m benchmarks.write_cost --urls URL URL      # stores that are there already
@@ -38,7 +38,7 @@ FIRST = 200_000
 
 @dataclass(slots=True)
 class Cost:
-    """Milliseconds of processor time: of the server by statement, of this process, of each add."""
+    """Processor milliseconds: of the server by statement, of this process, of each add."""
 
     chunks: int
     server: defaultdict[str, list[float]] = field(
@@ -47,7 +47,7 @@ class Cost:
     adds: list[tuple[float, float, float]] = field(default_factory=list[tuple[float, float, float]])
 
     def as_dict(self) -> dict[str, Any]:
-        """Medians over all adds; by statement the mean of an add."""
+        """Return medians over all adds; by statement the mean of an add."""
         server, client, wall = zip(*self.adds, strict=True)
         means = {name: sum(taken) / len(self.adds) for name, taken in self.server.items()}
         return {
@@ -61,7 +61,7 @@ class Cost:
 
 
 class Writer:
-    """Adds one exchange after another to a store, and knows what each took."""
+    """Client that adds one exchange after another to a store, and times each."""
 
     def __init__(self, url: str, corpus: Corpus) -> None:
         self._url = url
@@ -79,7 +79,7 @@ class Writer:
         self._pool.close()
 
     def add(self, count: int) -> None:
-        """Sessions of two exchanges, each exchange in a transaction; the first two untimed."""
+        """Add sessions of two exchanges, each exchange in a transaction; the first two untimed."""
         for number in range(-1, count // 2):
             [session] = generate_sessions(self._corpus, USER, 2, seed=self._next, first=self._next)
             self._next += 1
@@ -118,7 +118,7 @@ class Writer:
 
 @contextmanager
 def _by_statement(process: int, taken: dict[str, float]) -> Generator[None]:
-    """Note meanwhile what each statement takes of the server, by its first words."""
+    """Measure the server's time for each statement meanwhile, by its first words."""
     execute, many = psycopg.Cursor.execute, psycopg.Cursor.executemany
 
     def timed(run: Any) -> Any:
@@ -141,7 +141,7 @@ def _by_statement(process: int, taken: dict[str, float]) -> Generator[None]:
 
 
 def _name(text: str) -> str:
-    """The statement by the table that it writes first, else by its beginning."""
+    """Return a statement's name: the table that it writes first, else its beginning."""
     for word in ("INSERT INTO memsense.", "UPDATE memsense."):
         if word in text:
             return word + text.partition(word)[2].split()[0]
@@ -149,12 +149,12 @@ def _name(text: str) -> str:
 
 
 def _seconds(process: int) -> float:
-    """Processor time of a process, to the microsecond."""
+    """Return the processor time of a process, to the microsecond."""
     return int(Path(f"/proc/{process}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
 
 
 def measure(urls: Sequence[str], corpus: Corpus, adds: int, rounds: int) -> list[dict[str, Any]]:
-    """Each store's cost; they take turns."""
+    """Return each store's cost; they take turns."""
     with ExitStack() as stack:
         writers = [Writer(url, corpus) for url in urls]
         for writer in writers:
@@ -167,7 +167,7 @@ def measure(urls: Sequence[str], corpus: Corpus, adds: int, rounds: int) -> list
 
 @contextmanager
 def filled(server: EmbeddedServer, corpus: Corpus, sizes: Sequence[int]) -> Generator[list[str]]:
-    """Stores of these sizes, indexed where they are large enough."""
+    """Yield stores of these sizes, indexed if they are large enough."""
     with ExitStack() as stack:
         yield [stack.enter_context(_store(server.url, corpus, size)) for size in sizes]
 

@@ -1,4 +1,4 @@
-"""Measures writes: one exchange added, its link backfilled, and bulk ingestion."""
+"""Time of writes: one exchange added, its link backfilled, and bulk ingestion."""
 
 import json
 import tempfile
@@ -27,7 +27,7 @@ INGESTED = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddRow:
-    """Milliseconds to store one exchange in a store of `chunks`, its vectors at hand.
+    """Milliseconds to store one exchange in a store of `chunks`, with vectors prepared.
 
     `first` has no exchange before it; `following` also completes the one before: its context, its
     next-user text and vector. The difference is the backfill.
@@ -40,7 +40,7 @@ class AddRow:
     peers: dict[str, Timing] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as the results file has it."""
+        """Return the row as the results file has it."""
         return {
             "chunks": self.chunks,
             "memsense_ms": self.following.median,
@@ -53,7 +53,7 @@ class AddRow:
 
 
 def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Timing, Timing]:
-    """Sessions of two exchanges each: milliseconds of the first one and of the second."""
+    """Time sessions of two exchanges each: milliseconds of the first one and of the second."""
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
     taken: dict[int, list[float]] = {0: [], 1: []}
     try:
@@ -71,7 +71,7 @@ def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Tim
 
 
 def time_facets(corpus: Corpus) -> dict[str, float]:
-    """Milliseconds to find the facets of an exchange, two messages of the corpus."""
+    """Return the milliseconds to find the facets of an exchange, two messages of the corpus."""
     tagger = RuleTagger()
     exchanges = list(zip(corpus.messages[::2], corpus.messages[1::2], strict=False))
 
@@ -82,7 +82,7 @@ def time_facets(corpus: Corpus) -> dict[str, float]:
 
 
 def time_original_adds(original: Original, corpus: Corpus) -> Timing:
-    """The original's three statements for an exchange that follows another."""
+    """Time the original's three statements for an exchange that follows another."""
     taken: list[float] = []
     for number in range(ADDED):
         chunk_id = 10**12 + number
@@ -98,7 +98,7 @@ def time_original_adds(original: Original, corpus: Corpus) -> Timing:
 
 
 def time_peer_adds(peer: Peer, corpus: Corpus) -> Timing:
-    """One document at a time."""
+    """Time adds of one document at a time."""
     taken: list[float] = []
     for number in range(ADDED):
         started = time.perf_counter()
@@ -108,9 +108,10 @@ def time_peer_adds(peer: Peer, corpus: Corpus) -> Timing:
 
 
 def time_ingest(url: str, corpus: Corpus) -> dict[str, float]:
-    """`MemSense.ingest` of a log with the real embedder, and what the embedder alone takes.
+    """Time `MemSense.ingest` of a log with the real embedder, and the embedder alone.
 
-    Both run in one thread pool over the same texts, so their difference is what memsense adds.
+    Both run in one thread pool over the same texts, so that their difference is the cost of
+    everything else.
     """
     embedder = _CountingEmbedder(OnnxEmbedder())
     with tempfile.TemporaryDirectory() as directory:
@@ -133,7 +134,7 @@ def time_ingest(url: str, corpus: Corpus) -> dict[str, float]:
 
 
 class _CountingEmbedder:
-    """An embedder that keeps what it was asked."""
+    """Embedder that records the texts that it gets."""
 
     def __init__(self, inner: Embedder) -> None:
         self.inner = inner
@@ -156,7 +157,7 @@ class _CountingEmbedder:
 
 
 def write_log(path: Path, corpus: Corpus, exchanges: int = INGESTED) -> Path:
-    """A log of so many exchanges in sessions of twenty, each text distinct."""
+    """Write a log of so many exchanges in sessions of twenty, each text distinct."""
     picks = np.random.default_rng(7).integers(len(corpus.messages), size=2 * exchanges).tolist()
     with path.open("w", encoding="utf-8") as file:
         for number, pick in enumerate(picks):
@@ -172,7 +173,7 @@ def write_log(path: Path, corpus: Corpus, exchanges: int = INGESTED) -> Path:
 
 
 def bulk_as_dict(filling: Filling) -> dict[str, float]:
-    """Chunks per second of a bulk write with vectors at hand."""
+    """Return the chunks per second of a bulk write with vectors prepared."""
     return {
         "chunks": filling.chunks,
         "chunks_per_second": filling.chunks / filling.seconds,

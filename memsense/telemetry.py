@@ -50,7 +50,7 @@ class Span:
 
     @property
     def is_recording(self) -> bool:
-        """Whether the span is recorded, so that attributes are worth computing."""
+        """True if the span is recorded, so that attributes are worth computing."""
         return self._span is not None and self._span.is_recording()
 
     def set(self, name: str, value: Value | None) -> None:

@@ -129,14 +129,14 @@ class OpenAIEmbedder:
         """Return the vectors of each batch; several requests are under way at a time."""
         # The first batch goes alone while the dimension is unknown: of several first responses,
         # each would set it.
-        done = [self._embed_batch(batches[0])] if batches and self._dimension is None else []
-        rest = batches[len(done) :]
+        first = [self._embed_batch(batches[0])] if batches and self._dimension is None else []
+        rest = batches[len(first) :]
         if len(rest) < 2 or self._requests == 1:  # noqa: PLR2004
-            return done + [self._embed_batch(batch) for batch in rest]
+            return first + [self._embed_batch(batch) for batch in rest]
         with ThreadPoolExecutor(self._requests, thread_name_prefix="memsense-embed") as pool:
             under_way = [pool.submit(self._embed_batch, batch) for batch in rest]
             try:
-                return done + [batch.result() for batch in under_way]
+                return first + [batch.result() for batch in under_way]
             except BaseException:
                 # A batch has failed in every attempt, so that the others need not be begun.
                 pool.shutdown(wait=False, cancel_futures=True)

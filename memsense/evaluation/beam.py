@@ -95,7 +95,7 @@ def read_beam(path: Path, categories: Collection[str] = RETRIEVAL) -> list[GoldC
             f"{path} has no question of {', '.join(unknown)};"
             f" there are {', '.join(sorted(present))}"
         )
-    chosen: list[GoldConversation] = []
+    selection: list[GoldConversation] = []
     for place, conversation in enumerate(conversations):
         split = f"1-{TUNING}" if place < TUNING else f"{TUNING + 1}-{len(conversations)}"
         questions = [
@@ -103,8 +103,8 @@ def read_beam(path: Path, categories: Collection[str] = RETRIEVAL) -> list[GoldC
             for item in conversation.questions
             if item.category in categories
         ]
-        chosen.append(conversation.model_copy(update={"questions": questions}))
-    return chosen
+        selection.append(conversation.model_copy(update={"questions": questions}))
+    return selection
 
 
 def _parse(line: str) -> GoldConversation:

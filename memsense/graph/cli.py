@@ -50,15 +50,15 @@ def entities(
         return
     check_user_scope(user, all_users=all_users)
     with target_of(ctx).open() as memory:
-        listed = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
+        results = memory.entities.list(user_id=user, all_users=all_users, kind=kind, limit=limit)
     if output != "table":
-        print_data(output, [_entity_fields(entity) for entity in listed])
+        print_data(output, [_entity_fields(entity) for entity in results])
         return
-    if not listed:
+    if not results:
         console().print("No entities are stored here; 'memsense entities rebuild' looks again.")
         return
     rows = table("entity", "kind", "mentions", "chunks", "user", right=("mentions", "chunks"))
-    for entity in listed:
+    for entity in results:
         add_row(
             rows,
             plain(entity.name),

@@ -61,8 +61,8 @@ def draw_neighbourhood(path: Path, view: "EntityView") -> None:
 
 def _label(name: str) -> str:
     # A dollar sign would begin a formula of matplotlib's.
-    shown = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
-    return shown.replace("$", r"\$")
+    label = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 1]}…"
+    return label.replace("$", r"\$")
 
 
 def _draw(networkx: Any, graph: Any, axes: Any, view: "EntityView") -> None:

@@ -127,7 +127,7 @@ class ExportedChunk(Input):
 
     @property
     def key(self) -> str:
-        """The key of the content within a memory."""
+        """Key of the content within a memory."""
         return f"{self.content_hash}@{self.dedup_window}"
 
     def as_forgotten(self) -> "ExportedChunk":

@@ -62,7 +62,7 @@ class IngestReport:
 
     @property
     def usable(self) -> bool:
-        """Whether anything is stored now: by this run or before it."""
+        """True if anything is stored now, by this run or before it."""
         return self.exchanges > self.refused
 
     def fail(self, reason: str) -> None:
@@ -229,8 +229,9 @@ def _draft_sources(
 
 
 def _describe_failure(source: str | None, session_id: str, error: Exception) -> str:
-    shown = session_id if len(session_id) <= LONGEST_SHOWN else f"{session_id[:LONGEST_SHOWN]}…"
-    return f"{source or 'a log'}, session {shown!r}: {error}"
+    if len(session_id) > LONGEST_SHOWN:
+        session_id = f"{session_id[:LONGEST_SHOWN]}…"
+    return f"{source or 'a log'}, session {session_id!r}: {error}"
 
 
 def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:

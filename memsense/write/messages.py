@@ -55,13 +55,13 @@ def read_form(value: object) -> dict[str, object]:
 
     Raises ValueError if the value has no role, no content, or unknown keys.
     """
-    given = _as_mapping(value)
-    if "role" not in given and given.get("type") in _WORDLESS:
+    item = _as_mapping(value)
+    if "role" not in item and item.get("type") in _WORDLESS:
         return {"role": "tool", "content": ""}
     # LangChain serialises a message inside an envelope: {"type": "human", "data": {...}}.
-    fields = given
-    if "content" not in given:
-        fields = dict(cast("Mapping[str, object]", message_fields(cast("Any", given))))
+    fields = item
+    if "content" not in item:
+        fields = dict(cast("Mapping[str, object]", message_fields(cast("Any", item))))
     if unknown := [key for key in fields if key not in {*OWN, *TIMES} and key not in _IGNORED]:
         names = ", ".join(shorten(key) for key in unknown)
         raise ValueError(f"has unknown keys {names}; known are {', '.join((*OWN, *TIMES))}")
@@ -70,7 +70,7 @@ def read_form(value: object) -> dict[str, object]:
     # The role may be a library's own word: "human", "ai", "model". A word that is unknown stays as
     # it is, so that the error names it.
     role = fields.get("role")
-    kind = message_type(cast("Any", given))
+    kind = message_type(cast("Any", item))
     word = kind if role is None and kind != "message" else role
     if isinstance(word, str):
         word = role_of(word) or word or None

@@ -155,7 +155,7 @@ class BatchVectors:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether exchanges get token vectors, so that `tokens` may be called."""
+        """True if exchanges get token vectors, so that `tokens` may be called."""
         return self._token_embedder is not None
 
     def add_vectors(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:

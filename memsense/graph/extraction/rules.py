@@ -134,7 +134,7 @@ def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether a quote is a title: longer words with capitals, no sentence, no common word."""
+    """Return whether a quote is a title: capitals on longer words, no sentence, no common word."""
     words = text.rstrip(",").split()
     if len(words) > LONGEST_TITLE or text[-1] in ".!?…:;":
         return False
