@@ -263,7 +263,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
             "url": server.url,
             "data_dir": server.data_dir,
             "pid": server.pid,
-            "kept": server.kept,
+            "kept": server.is_kept,
             # A stopped server's schema can't be read, but its version is in its files.
             **(_server_fields(server.url) if server.url else {"postgresql": server.version}),
         }

@@ -58,7 +58,7 @@ logger = logging.getLogger("memsense.server")
 class ServerStatus:
     """The status that `memsense db status` shows; `pid` and `url` are None while nothing runs.
 
-    `kept` is true if the server stays when its last client leaves. `version` is the running
+    `is_kept` is true if the server stays when its last client leaves. `version` is the running
     server's ("18.4"), or else the cluster's major version, or None before the first start.
     """
 
@@ -66,7 +66,7 @@ class ServerStatus:
     pid: int | None
     url: str | None
     data_dir: Path
-    kept: bool
+    is_kept: bool
     version: str | None
 
 
@@ -200,7 +200,7 @@ class EmbeddedServer:
             pid=postmaster.pid if postmaster else None,
             url=postmaster.url(DATABASE) if postmaster else None,
             data_dir=self.data_dir,
-            kept=self._keep_file.exists(),
+            is_kept=self._keep_file.exists(),
             version=version,
         )
 
