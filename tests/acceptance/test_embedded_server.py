@@ -157,9 +157,9 @@ def test_a_kept_server_outlives_its_users_until_it_is_stopped(data_dir: Path):
     keeper.leave()
     with EmbeddedServer(data_dir) as server:
         assert server.status().pid == pid
-    assert (server.status().running, server.status().kept) == (True, True)
+    assert (server.status().running, server.status().is_kept) == (True, True)
     server.stop()
-    assert (server.status().running, server.status().kept) == (False, False)
+    assert (server.status().running, server.status().is_kept) == (False, False)
 
 
 def test_a_killed_client_does_not_keep_the_server(data_dir: Path):

@@ -33,7 +33,7 @@ def fail(url: str, statement: str, *values: object) -> str:
     return str(caught.value)
 
 
-def test_what_a_failing_statement_holds_is_told_to_its_caller_and_not_logged(
+def test_the_text_of_a_failing_statement_is_in_the_error_and_not_in_the_log(
     cluster_dir: Path,
 ) -> None:
     with EmbeddedServer(cluster_dir) as server:

@@ -59,7 +59,7 @@ def test_a_closed_home_stays_closed_and_the_error_names_both_remedies(home: Path
     assert mode_of(home) == 0o700
 
 
-def test_a_store_in_a_closed_home_is_told_to_be_moved(home: Path) -> None:
+def test_the_error_for_a_store_in_a_closed_home_says_to_move_it(home: Path) -> None:
     data_dir = home / "memsense"
     (data_dir / "cluster").mkdir(parents=True)
     (data_dir / "cluster" / "PG_VERSION").write_text("18\n")

@@ -52,7 +52,7 @@ def write_log(path: Path, sessions: int) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
 
 
-def test_what_is_killed_and_run_again_is_what_ran_through(
+def test_work_that_is_killed_and_run_again_ends_as_work_that_ran_through(
     open_memory: OpenMemory, data_dir: Path, tmp_path: Path, chance: random.Random
 ) -> None:
     open_memory()  # so that the server outlives the clients

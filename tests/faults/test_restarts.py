@@ -46,7 +46,7 @@ def connect(data_dir: Path) -> psycopg.Connection[Any]:
 
 
 @pytest.mark.parametrize("end", [stop_server, kill_server])
-def test_a_server_that_ends_is_started_by_whoever_notices_and_no_call_fails(
+def test_a_call_that_finds_the_server_ended_starts_it_and_no_call_fails(
     open_memory: OpenMemory,
     data_dir: Path,
     caplog: pytest.LogCaptureFixture,

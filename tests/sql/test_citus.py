@@ -94,7 +94,7 @@ def test_no_write_calls_a_volatile_function(name: str, volatile: set[str]) -> No
 
 
 @pytest.mark.parametrize("name", sorted(WRITING))
-def test_no_row_is_inserted_with_what_a_subquery_finds(name: str) -> None:
+def test_no_insert_has_a_subquery_among_its_values(name: str) -> None:
     """Citus fails otherwise: "subqueries are not supported within INSERT queries"."""
     for values in re.findall(r"\bVALUES\b(.*)", WRITING[name], re.DOTALL):
         assert "SELECT" not in values.split("ON CONFLICT")[0]
@@ -193,7 +193,7 @@ def test_every_table_of_the_catalogue_is_spread(
     assert known | {"token_vectors", "write_keys"} <= set(spread_tables)
 
 
-def test_every_spread_table_has_what_spreading_by_tenant_takes(
+def test_every_distributed_tables_keys_begin_with_the_tenant(
     conn: psycopg.Connection[Any], spread_tables: list[str]
 ) -> None:
     """The tenant is not null, and a part of every unique index and of every reference to another
@@ -240,7 +240,7 @@ def has_citus(url: str) -> bool:
         return connection.execute(statement).fetchone() is not None
 
 
-def test_without_citus_the_command_says_how_to_get_it(database_url: str) -> None:
+def test_without_citus_the_error_says_how_to_install_it(database_url: str) -> None:
     if has_citus(database_url):
         pytest.skip("there is a Citus")
     result = CliRunner().invoke(root, ["--database-url", database_url, "init", "--citus"])

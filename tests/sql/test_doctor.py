@@ -233,7 +233,7 @@ def test_an_old_revision_is_found(store: psycopg.Connection[Any]) -> None:
     assert "memsense db upgrade" in finding.remedy
 
 
-def test_a_newer_revision_and_a_missing_schema_are_told_apart(
+def test_doctor_distinguishes_a_newer_revision_from_a_missing_schema(
     store: psycopg.Connection[Any],
 ) -> None:
     store.execute("UPDATE memsense.alembic_version SET version_num = '9999'")

@@ -161,7 +161,7 @@ def test_expiry_between_two_searches_makes_only_the_next_one_look_again(
 
 
 @pytest.mark.parametrize("mode", ["turn", "hybrid", "session"])
-def test_a_sweep_erases_what_has_expired_as_if_it_had_never_been_said(
+def test_a_sweep_leaves_the_store_as_if_the_expired_text_had_never_been_added(
     open_memory: OpenMemory, conn: psycopg.Connection[Any], mode: IngestMode
 ) -> None:
     memory = open_memory(embedder=TokenHashingEmbedder())
@@ -345,7 +345,7 @@ def test_an_expired_exchange_that_is_said_again_is_stored_again(
     assert tell(memory, "say it again", 0, mode=mode).chunk_id == again.chunk_id
 
 
-def test_a_session_chunk_never_holds_both_what_expires_and_what_does_not(
+def test_expiring_and_lasting_exchanges_never_share_a_session_chunk(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     tell_all(memory, mode="session")

@@ -123,7 +123,7 @@ def test_a_connection_that_ends_every_time_is_an_error_in_the_end(database_url: 
             run_read(opened, work)
 
 
-def test_a_long_unused_connection_is_asked_whether_it_lives(
+def test_a_connection_that_was_idle_for_long_is_checked_before_use(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -137,7 +137,7 @@ def test_a_long_unused_connection_is_asked_whether_it_lives(
             assert asked == [""]
 
 
-def test_a_server_that_does_not_answer_is_told_from_a_busy_pool(tmp_path: Path) -> None:
+def test_an_error_distinguishes_an_unreachable_server_from_a_busy_pool(tmp_path: Path) -> None:
     nobody = f"postgresql://ada@/memsense?host={tmp_path}"
     with Pool(nobody, min_size=0, max_size=2, timeout=1.5) as opened:
         with pytest.raises(ConnectionFailedError, match="did not answer for 1.5 s") as failed:

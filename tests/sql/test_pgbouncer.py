@@ -158,7 +158,7 @@ def findings(url: str, prepares: bool | None) -> list[Finding]:
     return [found for found in report.findings if found.check == "pooler"]
 
 
-def test_doctor_says_that_a_pooler_stands_between_and_what_it_does_not_allow(
+def test_doctor_reports_a_pooler_and_whether_it_allows_prepared_statements(
     open_through: OpenThrough, database_url: str, pooled_url: str
 ) -> None:
     open_through().add(say("I drink tea."), user_id="ada", session_id="s")

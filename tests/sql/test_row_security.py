@@ -295,7 +295,7 @@ def security_findings(url: str) -> list[str]:
     return [item.text for item in report.problems() if item.check == "security"]
 
 
-def test_the_doctor_names_what_does_not_keep_tenants_apart(database_url: str) -> None:
+def test_doctor_names_missing_policies_and_functions_without_an_index(database_url: str) -> None:
     fill(database_url, "a")
     assert security_findings(database_url) == []
     with psycopg.connect(database_url, autocommit=True) as connection:

@@ -267,7 +267,7 @@ def test_forgotten_and_erased_chunks_with_fresh_vectors_are_not_found(
     assert memory.jobs.run().done == 1
 
 
-def test_without_indexes_what_was_fresh_is_found_and_its_job_ends(
+def test_after_dropping_the_indexes_fresh_vectors_are_found_and_their_job_ends(
     memory: MemSense,
     connection: Connection,
     open_memory: OpenMemory,

@@ -174,7 +174,7 @@ def test_vectors_in_an_export_spare_the_embedder(open_memory: OpenMemory) -> Non
     assert stranger.embedded
 
 
-def test_an_import_over_what_it_was_exported_from_changes_nothing(
+def test_an_import_into_the_exported_memory_changes_nothing(
     memory: MemSense, conn: psycopg.Connection[Any]
 ) -> None:
     fill(memory)
@@ -212,7 +212,7 @@ def test_forgotten_exchanges_are_exported_without_text_and_stay_forgotten(
     assert_counted(conn)
 
 
-def test_an_import_into_a_session_that_has_grown_stands_behind_it(
+def test_an_import_into_a_grown_session_goes_behind_its_last_exchange(
     open_memory: OpenMemory, conn: psycopg.Connection[Any]
 ) -> None:
     memory = open_memory()

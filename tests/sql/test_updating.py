@@ -108,7 +108,7 @@ def test_an_updated_exchange_is_as_if_it_had_been_said_so(
     assert memory.versions(ids[which]) == []
 
 
-def test_only_what_is_given_changes(memory: MemSense) -> None:
+def test_an_update_changes_only_its_arguments(memory: MemSense) -> None:
     ids = tell(memory, "ada", {1: {"facets": {"personal_info": "of Lisbon"}}})
     before = memory.get(ids[1])
     later = MAY + timedelta(days=9)
@@ -199,7 +199,9 @@ def test_impossible_updates_are_refused_with_the_reason(memory: MemSense) -> Non
     assert memory.update(long[1].chunk_id, tags=["x"]).tags == ["x"]
 
 
-def test_an_update_of_what_has_changed_meanwhile_is_refused(open_memory: OpenMemory) -> None:
+def test_an_update_of_a_chunk_that_has_changed_meanwhile_is_refused(
+    open_memory: OpenMemory,
+) -> None:
     other = open_memory()
     ids = tell(other, "ada", {})
 

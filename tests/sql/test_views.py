@@ -97,7 +97,7 @@ def test_every_view_and_column_has_a_comment(conn: psycopg.Connection[Any]) -> N
     assert [view for view, _, _, comment in found if not comment] == []
 
 
-def test_recall_routes_equal_what_the_chunks_texts_call_for(
+def test_recall_routes_equal_the_routes_of_the_chunks_texts(
     filled: MemSense, database_url: str
 ) -> None:
     found = {

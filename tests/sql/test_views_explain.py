@@ -84,7 +84,7 @@ def test_recall_candidates_holds_every_candidate(
     assert all(row["session_id"] for row in found)
 
 
-def test_route_contribution_counts_what_each_route_brought(
+def test_route_contribution_counts_the_hits_of_each_route(
     store: psycopg.Connection[Any], traced: list[Trace]
 ) -> None:
     found = rows(store, "SELECT * FROM memsense.route_contribution")
@@ -202,7 +202,7 @@ def test_embedding_versions_count_vectors_by_model(
     assert wrong["wrong_width"] == 5
 
 
-def test_index_health_lists_what_the_catalogue_lists(store: psycopg.Connection[Any]) -> None:
+def test_index_health_lists_the_indexes_of_the_catalogue(store: psycopg.Connection[Any]) -> None:
     found = rows(store, "SELECT * FROM memsense.index_health")
     names = rows(store, "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'memsense'")
     assert {row["index_name"]: row["definition"] for row in found} == {
@@ -316,7 +316,7 @@ def test_recall_lexical_keeps_tenants_apart_and_limits(
     assert rows(store, query, "nobody") == []
 
 
-def test_every_column_says_what_it_is(store: psycopg.Connection[Any]) -> None:
+def test_every_column_has_a_comment(store: psycopg.Connection[Any]) -> None:
     silent = rows(
         store,
         "SELECT c.relname, a.attname FROM pg_class AS c"

@@ -116,13 +116,13 @@ def test_keys_are_dropped_after_a_week_and_are_not_readable(
     assert len(fetch(database_url, stored)) == 1
 
 
-def test_an_error_says_whether_the_write_was_committed() -> None:
+def test_an_error_has_the_field_committed() -> None:
     assert ConnectionFailedError("x").committed is False
     assert OutcomeUnknownError("x", key="k").committed is None
     assert OutcomeUnknownError("x", key="k").key == "k"
 
 
-def test_a_write_that_found_no_server_says_that_nothing_was_written(
+def test_the_error_of_a_write_without_a_server_says_that_nothing_was_written(
     open_memory: OpenMemory, database_url: str
 ) -> None:
     from memsense.config import Settings
