@@ -46,7 +46,7 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words format
+.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words lint-generated generate format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, nothing from npm
@@ -95,7 +95,7 @@ test-browser: npm-page  ## test the page in Chromium; needs `apt-get install chr
 test-leaks: setup-dev  ## compare random scopes and filters with a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py
 
-lint: lint-ruff lint-format lint-types lint-layers lint-words  ## check with ruff, pyright, import-linter and tools/words.py
+lint: lint-ruff lint-format lint-words lint-generated lint-layers lint-types  ## check with ruff, pyright, import-linter and tools/
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -108,6 +108,12 @@ lint-types: setup-dev
 
 lint-layers: setup-dev
 	$(BIN)/lint-imports
+
+lint-generated: setup-dev
+	$(BIN)/python tools/generate.py --check
+
+generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes
+	$(BIN)/python tools/generate.py
 
 lint-words: setup-dev
 	$(BIN)/python tools/words.py

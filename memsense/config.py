@@ -243,7 +243,7 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         variables = setting_variables()
         problems = [
-            f"{name if name in given else variables.get(name, name)}: {tell_fault(item['msg'])}"
+            f"{name if name in given else variables.get(name, name)}: {describe_fault(item['msg'])}"
             for item in error.errors()
             for name in [".".join(map(str, item["loc"]))]
         ]
@@ -272,7 +272,7 @@ def _explain(
     )
 
 
-def tell_fault(message: str) -> str:
+def describe_fault(message: str) -> str:
     """Pydantic's message in the style of ours."""
     text = message.removeprefix("Value error, ")
     return text[:1].lower() + text[1:]

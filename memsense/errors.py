@@ -92,6 +92,13 @@ class InvalidInputError(MemSenseError):
     """What the caller gave can't be used: empty question, message without text, bad range."""
 
 
+class UnknownArgumentError(InvalidInputError, TypeError):
+    """A call passed an argument that the method does not have; the text names the nearest one.
+
+    It is a TypeError too, because that is what Python raises for an unknown keyword.
+    """
+
+
 class NotFoundError(MemSenseError):
     """No chunk, trace, profile or project of that name in the caller's scope."""
 

@@ -1,7 +1,8 @@
-"""The gate for what callers hand over: types that check and clean, and errors that tell.
+"""Argument types that check and clean what callers pass in, with errors that say what to do.
 
-An error names the argument, what came, and what is taken. Ids and names that PostgreSQL can't hold
-are refused, since cleaning would make one of two; in texts such characters become U+FFFD.
+An error names the argument, the value, and what is accepted. Ids and names that PostgreSQL cannot
+store are refused, because cleaning could turn two ids into one; in texts such characters become
+U+FFFD. `memsense.declaration` applies these types to the public methods.
 """
 
 import inspect
@@ -9,27 +10,33 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import wraps
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Annotated, Any, ParamSpec, Self, TypeVar, cast
+from typing import Annotated, Any, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, core_schema
 
-from memsense.config import tell_fault
+from memsense.config import describe_fault
 from memsense.errors import InvalidInputError
 from memsense.text.sanitising import sanitise
 from memsense.types import JsonValue
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 LONGEST_SHOWN = 60
 """Characters of a refused value that an error shows."""
 
 LONGEST_ID = 500
-"""Characters of an id or a name: what an index of PostgreSQL can hold of any script."""
+"""Characters of an id or a name: PostgreSQL can index that many of any script."""
 
 LONGEST_NOTE = 10_000
 LARGEST_LIMIT = 1_000_000
@@ -37,19 +44,50 @@ LARGEST_BIGINT = 2**63 - 1
 
 EARLIEST = datetime(100, 1, 1, tzinfo=UTC)
 END = datetime(9900, 1, 1, tzinfo=UTC)
-"""Times leave a century to either side of what Python and PostgreSQL hold: for zones, and for what
-a question counts back and forth."""
+"""Times stay a century away from what Python and PostgreSQL can hold: time zones and questions
+such as "three weeks before" move them."""
 
 DEEPEST_JSON = 32
 LARGEST_JSON = 1_000_000
-"""Characters and values that a metadata may hold in all."""
+"""Characters and values that a metadata object may hold in all."""
 
 
-# Reading a call's arguments ----------------------------------------------------------------------
+def about(text: str) -> Any:
+    """Return the annotation that gives a parameter's type its text for `Args:` and the faces."""
+    return Field(description=text)
+
+
+# Checking values ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # hashed by identity: unions hash their members
+class Check:
+    """Annotation of a type: `read` checks and cleans a value before pydantic sees it.
+
+    `read` raises ValueError with a text that continues the argument's name ("must be a text").
+    `schema` is the JSON schema of what HTTP and MCP accept; without it, the type's own. Where
+    `is_whole`, the value is checked by `read` alone: pydantic needs no schema of its type.
+    """
+
+    read: Callable[[Any], Any]
+    schema: Mapping[str, Any] | None = None
+    is_whole: bool = False
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        if self.is_whole:
+            return core_schema.no_info_plain_validator_function(self.read)
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return dict(self.schema) if self.schema is not None else handler(schema)
 
 
 class Input(BaseModel):
-    """Checked values from outside; making one raises InvalidInputError for the first bad value."""
+    """Object of checked values; creating one raises InvalidInputError for the first bad value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
@@ -57,57 +95,19 @@ class Input(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            raise InvalidInputError(_tell(error)) from None
+            raise InvalidInputError(_describe(error)) from None
 
     @classmethod
     def read(cls, **values: Any) -> Self:
-        """As the constructor, of values that may still have to be read, such as ISO 8601 times."""
+        """Return an object of values that may still need reading, such as ISO 8601 times.
+
+        Same as the constructor, for callers whose values don't have the fields' types yet.
+        """
         return cls(**values)
 
 
-def takes(**types: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Checks and cleans the arguments of these names before the function sees them.
-
-        @takes(chunk_id=ChunkId, reason=Note | None)
-        def forget(self, chunk_id: int, *, reason: str | None = None) -> list[int]: ...
-
-    Calling it raises InvalidInputError for the first bad argument.
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = inspect.signature(function).parameters
-        if unknown := types.keys() - parameters.keys():
-            raise TypeError(f"{function.__qualname__} has no parameter {', '.join(unknown)}")
-        gates = {name: Gate(kind, name) for name, kind in types.items()}
-        places = {place: gates[name] for place, name in enumerate(parameters) if name in gates}
-        kinds = [parameter.kind for parameter in parameters.values()]
-        rest = next((n for n in places if kinds[n] is inspect.Parameter.VAR_POSITIONAL), None)
-        if any(kinds[place] is inspect.Parameter.VAR_KEYWORD for place in places):
-            raise TypeError(f"{function.__qualname__} takes keywords of any name")
-        unchecked: Callable[..., R] = function
-
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            # Signature.bind would cost a search more than all that is checked here.
-            given = [
-                places[place](value) if place in places else value
-                for place, value in enumerate(args[:rest])
-            ]
-            if rest is not None:
-                given += places[rest](args[rest:])
-            named = {
-                name: gates[name](value) if name in gates else value
-                for name, value in kwargs.items()
-            }
-            return unchecked(*given, **named)
-
-        return checked
-
-    return decorate
-
-
-class Gate:
-    """Reads values of one type; a value that is none raises InvalidInputError under the name."""
+class Checker:
+    """Checker of values of one type; a bad value raises InvalidInputError with the name."""
 
     def __init__(self, kind: Any, name: str) -> None:
         self._kind = kind
@@ -115,41 +115,40 @@ class Gate:
         self._adapter: TypeAdapter[Any] | None = None
 
     def __call__(self, value: object) -> Any:
-        """The value, checked and cleaned."""
-        if self._adapter is None:  # made at first use: most processes use few
-            self._adapter = TypeAdapter(self._kind, config=_config_for(self._kind))
+        """Return the value, checked and cleaned."""
+        if self._adapter is None:
+            # Built at first use: an adapter takes a millisecond, and most processes use few.
+            # A pydantic model brings its own configuration and accepts no other.
+            kind = self._kind
+            is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
+            config = None if is_model else ConfigDict(arbitrary_types_allowed=True)
+            self._adapter = TypeAdapter(cast("Any", kind), config=config)
         try:
             return self._adapter.validate_python(value)
         except ValidationError as error:
-            raise InvalidInputError(_tell(error, self._name)) from None
+            raise InvalidInputError(_describe(error, self._name)) from None
 
 
-def _config_for(kind: Any) -> ConfigDict | None:
-    """A model brings its own configuration, and pydantic lets nobody give it another."""
-    is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
-    return None if is_model else ConfigDict(arbitrary_types_allowed=True)
+_PHRASES = {"missing": "is missing", "extra_forbidden": "is unknown"}
 
 
-_WORDS = {"missing": "is missing", "extra_forbidden": "is unknown"}
-
-
-def _tell(error: ValidationError, name: str = "") -> str:
-    found = error.errors(include_url=False)[0]
-    places = (name, *found["loc"]) if name else found["loc"]
-    told = ".".join(str(place) for place in places) or "value"
-    message = tell_fault(found["msg"])
-    if found["type"] == "value_error":
-        return f"{told} {message}"
-    if found["type"] in _WORDS:
-        return f"{told} {_WORDS[found['type']]}"
-    return f"{told}: {message}, not {shorten(found['input'])}"
+def _describe(error: ValidationError, name: str = "") -> str:
+    fault = error.errors(include_url=False)[0]
+    path = (name, *fault["loc"]) if name else fault["loc"]
+    place = ".".join(str(part) for part in path) or "value"
+    message = describe_fault(fault["msg"])
+    if fault["type"] == "value_error":
+        return f"{place} {message}"
+    if fault["type"] in _PHRASES:
+        return f"{place} {_PHRASES[fault['type']]}"
+    return f"{place}: {message}, not {shorten(fault['input'])}"
 
 
 class _Short(Repr):
-    """Shows any value in bounded time: no number's thousands of digits, no depths of a nest."""
+    """Repr in bounded time: no number of thousands of digits, no deeply nested list."""
 
     def repr_int(self, x: int, level: int) -> str:  # noqa: ARG002 (reprlib's signature)
-        """The number, or how large it is."""
+        """Return the number's digits, or its size in bits if it is very large."""
         bits = x.bit_length()
         return repr(x) if bits <= 4 * LONGEST_SHOWN else f"a number of {bits:,} bits"
 
@@ -160,26 +159,26 @@ _SHORT.maxstring = _SHORT.maxother = 2 * LONGEST_SHOWN
 
 
 def shorten(value: object) -> str:
-    """The value as an error shows it."""
-    told = _SHORT.repr(value)
-    return told if len(told) <= LONGEST_SHOWN else told[: LONGEST_SHOWN - 1] + "…"
+    """Return the value as an error message shows it, at most 60 characters."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
 
 
-def refused(wanted: str, value: object) -> ValueError:
-    """The error of a validator that wants something else."""
-    return ValueError(f"{wanted}, not {shorten(value)}")
+def wrong_value(expected: str, value: object) -> ValueError:
+    """Return the error of a check: what it expects ("must be a text"), and what came instead."""
+    return ValueError(f"{expected}, not {shorten(value)}")
 
 
 # Texts, ids and names ----------------------------------------------------------------------------
 
 
 def clean_text(text: str) -> str:
-    """The text as PostgreSQL can hold it: NUL and lone surrogates become U+FFFD."""
+    """Return the text as PostgreSQL can store it: NUL and lone surrogates become U+FFFD."""
     return sanitise(text)[0]
 
 
 def find_id_fault(text: str) -> str | None:
-    """Why the text can't be an id or a name; None if it can."""
+    """Return why the text can't be an id or a name, or None if it can."""
     if not text.strip():
         return "is empty"
     if len(text) > LONGEST_ID:
@@ -191,26 +190,26 @@ def find_id_fault(text: str) -> str | None:
 
 def _read_name(value: object) -> str:
     if not isinstance(value, str):
-        raise refused("must be a text", value)
+        raise wrong_value("must be a text", value)
     if fault := find_id_fault(value):
         raise ValueError(f"{fault}: {shorten(value)}")
     return str.__str__(value)
 
 
 def _read_id(value: object) -> str:
-    whole = _as_whole(value)
-    if whole is not None and abs(whole) <= LARGEST_BIGINT:
-        return str(whole)
-    if whole is not None:
-        raise refused("must be a text or a whole number of 64 bits", whole)
+    number = _as_integer(value)
+    if number is not None and abs(number) <= LARGEST_BIGINT:
+        return str(number)
+    if number is not None:
+        raise wrong_value("must be a text or a whole number of 64 bits", number)
     if not isinstance(value, str):
-        raise refused("must be a text or a whole number", value)
+        raise wrong_value("must be a text or a whole number", value)
     return _read_name(value)
 
 
 def _read_text(value: object) -> str:
     if not isinstance(value, str):
-        raise refused("must be a text", value)
+        raise wrong_value("must be a text", value)
     return clean_text(value)
 
 
@@ -221,32 +220,36 @@ def _read_note(value: object) -> str:
     return text
 
 
-Id = Annotated[str, BeforeValidator(_read_id)]
-"""A text of 1 to 500 characters, not all blank; a whole number is taken as its digits."""
+VISIBLE = r"[^\s\x00-\x20]"
+"""Pattern of the character that an id must hold at least one of."""
 
-Name = Annotated[str, BeforeValidator(_read_name)]
-"""As `Id`, of texts alone."""
+_NAME_SCHEMA = {"type": "string", "minLength": 1, "maxLength": LONGEST_ID, "pattern": VISIBLE}
+
+Id = Annotated[str, Check(_read_id, _NAME_SCHEMA)]
+"""Text of 1 to 500 characters, not all blank; a whole number is accepted as its digits."""
+
+Name = Annotated[str, Check(_read_name, _NAME_SCHEMA)]
+"""As `Id`, but texts only."""
+
+Text = Annotated[str, Check(_read_text, {"type": "string", "maxLength": 1_000_000})]
+"""Any text, cleaned."""
+
+Note = Annotated[str, Check(_read_note, {"type": "string", "maxLength": LONGEST_NOTE})]
+"""Text of at most 10,000 characters, cleaned."""
 
 
-def say_whose(user_id: str | None, all_users: bool) -> str | None:
-    """Whose memory a call means: a user's, or None for everybody's.
+def require_user(user_id: str | None, all_users: bool) -> str | None:
+    """Return the user that a call is about, or None for all users.
 
-    Raises InvalidInputError for a call that says neither, or both.
+    Raises InvalidInputError if the call names neither, or both.
     """
     if user_id is None and not all_users:
         raise InvalidInputError(
-            "user_id is missing: say whose memory is meant, or all_users=True for everybody's"
+            "user_id is missing: pass user_id='…', or all_users=True to read everybody's memory"
         )
     if user_id is not None and all_users:
-        raise InvalidInputError("all_users and user_id exclude each other: give one of them")
+        raise InvalidInputError("user_id and all_users exclude each other: pass one of them")
     return user_id
-
-
-Text = Annotated[str, BeforeValidator(_read_text)]
-"""Any text, cleaned."""
-
-Note = Annotated[str, BeforeValidator(_read_note)]
-"""A text of at most 10,000 characters, cleaned."""
 
 
 # Lists and mappings ------------------------------------------------------------------------------
@@ -255,36 +258,51 @@ Note = Annotated[str, BeforeValidator(_read_note)]
 def _read_list(value: object) -> object:
     if isinstance(value, Sequence | AbstractSet) and not isinstance(value, str | bytes | bytearray):
         return tuple(cast("Sequence[object]", value))
-    raise refused("must be a list", value)
+    raise wrong_value("must be a list", value)
 
 
 def _read_chunk_or_message(value: object) -> int | str:
     if isinstance(value, str):
         return _read_name(value)
-    return _read_bigint(value)
+    return _read_chunk_id(value)
 
 
 def _read_mapping(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[object, object]", value))
-    raise refused("must be a mapping", value)
+    raise wrong_value("must be a mapping", value)
 
 
-AsMapping = BeforeValidator(_read_mapping)
-"""Any mapping, as a dict."""
+AsMapping = Check(_read_mapping)
+"""Accepts any mapping, as a dict."""
 
-AsList = BeforeValidator(_read_list)
-"""A list, tuple or set; one text is none."""
+AsList = Check(_read_list)
+"""Accepts a list, tuple or set, as a tuple; a text is no list."""
 
 Ids = Annotated[Sequence[Id], AsList]
 Names = Annotated[Sequence[Name], AsList]
 
 
+def mapping_of(*names: str) -> Check:
+    """Return a check of mappings whose keys are all among `names`."""
+
+    def read(value: object) -> object:
+        if not isinstance(value, Mapping):
+            raise wrong_value("must be a mapping", value)
+        fields = dict(cast("Mapping[object, object]", value))
+        if unknown := [key for key in fields if key not in names]:
+            keys = ", ".join(map(shorten, unknown))
+            raise ValueError(f"has no {keys}; there are {', '.join(names)}")
+        return fields
+
+    return Check(read)
+
+
 # Numbers and switches ----------------------------------------------------------------------------
 
 
-def _as_whole(value: object) -> int | None:
-    """The whole number of whichever library; None for what is none, and for True and False."""
+def _as_integer(value: object) -> int | None:
+    """Return the value as an int if it is a whole number of any library, bool excepted."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         return None
     return int(value)
@@ -299,82 +317,91 @@ def _as_number(value: object) -> float | None:
         return math.inf
 
 
-def whole_number(low: int, high: int) -> BeforeValidator:
-    """Takes whole numbers from `low` to `high`, of whichever library; no fractions, no bool."""
+def whole_number(low: int, high: int) -> Check:
+    """Return a check of whole numbers from `low` to `high`, of any library; no bool."""
 
     def read(value: object) -> int:
-        whole = _as_whole(value)
-        if whole is None or not low <= whole <= high:
-            raise refused(f"must be a whole number from {low:,} to {high:,}", value)
-        return whole
+        number = _as_integer(value)
+        if number is None or not low <= number <= high:
+            raise wrong_value(f"must be a whole number from {low:,} to {high:,}", value)
+        return number
 
-    return BeforeValidator(read)
+    return Check(read, {"type": "integer", "minimum": low, "maximum": high})
 
 
-def number(low: float, high: float) -> BeforeValidator:
-    """Takes finite numbers from `low` to `high`; no bool."""
+def number(low: float, high: float) -> Check:
+    """Return a check of finite numbers from `low` to `high`; no bool."""
 
     def read(value: object) -> float:
-        found = _as_number(value)
-        if found is None or not low <= found <= high:
-            raise refused(f"must be a number from {low:,} to {high:,}", value)
-        return found
+        number = _as_number(value)
+        if number is None or not low <= number <= high:
+            raise wrong_value(f"must be a number from {low:,} to {high:,}", value)
+        return number
 
-    return BeforeValidator(read)
+    return Check(read, {"type": "number", "minimum": low, "maximum": high})
 
 
 def _read_finite(value: object) -> float:
-    found = _as_number(value)
-    if found is None or not math.isfinite(found):
-        raise refused("must be a finite number", value)
-    return found
+    number = _as_number(value)
+    if number is None or not math.isfinite(number):
+        raise wrong_value("must be a finite number", value)
+    return number
 
 
-_bigint = whole_number(1, LARGEST_BIGINT)
-_read_bigint = cast("Callable[[object], int]", _bigint.func)
+_chunk_id = whole_number(1, LARGEST_BIGINT)
+_read_chunk_id = _chunk_id.read
 
-ChunkId = Annotated[int, _bigint]
+ChunkId = Annotated[int, _chunk_id]
 Limit = Annotated[int, whole_number(1, LARGEST_LIMIT)]
 Share = Annotated[float, number(0, 1)]
-FiniteNumber = Annotated[float, BeforeValidator(_read_finite)]
+FiniteNumber = Annotated[float, Check(_read_finite, {"type": "number"})]
 Switch = Annotated[bool, Field(strict=True)]
 Callback = Callable[..., object]
 
 ChunksAndMessages = Annotated[
-    Sequence[Annotated[int | str, BeforeValidator(_read_chunk_or_message)]], AsList
+    Sequence[
+        Annotated[
+            int | str,
+            Check(
+                _read_chunk_or_message,
+                {"anyOf": [dict(_chunk_id.schema or {}), dict(_NAME_SCHEMA)]},
+            ),
+        ]
+    ],
+    AsList,
 ]
-"""A list of chunk ids (int) and message ids (str)."""
+"""List of chunk ids (int) and message ids (str)."""
 
 
 # Times -------------------------------------------------------------------------------------------
 
 
 def read_local_time(value: object) -> datetime:
-    """A datetime or an ISO 8601 text as an aware datetime in its own zone; no zone means UTC.
+    """Return a datetime or an ISO 8601 text as an aware datetime in its own zone; no zone is UTC.
 
-    Raises ValueError, also for what no database holds.
+    Raises ValueError, also for times that no database can store.
     """
-    given = value
-    if isinstance(value, str):
+    moment = value
+    if isinstance(moment, str):
         try:
-            value = datetime.fromisoformat(value)
+            moment = datetime.fromisoformat(moment)
         except ValueError:
-            raise refused("must be an ISO 8601 time", value) from None
-    if not isinstance(value, datetime):
-        raise refused("must be a datetime or an ISO 8601 text", value)
+            raise wrong_value("must be an ISO 8601 time", moment) from None
+    if not isinstance(moment, datetime):
+        raise wrong_value("must be a datetime or an ISO 8601 text", moment)
     try:
-        local = value if is_zoned(value) else value.replace(tzinfo=UTC)
-        usable = EARLIEST <= local.astimezone(UTC) < END
+        local = moment if has_zone(moment) else moment.replace(tzinfo=UTC)
+        is_usable = EARLIEST <= local.astimezone(UTC) < END
     except (OverflowError, ValueError, NotImplementedError):
-        usable = False
-    if not usable:
+        is_usable = False
+    if not is_usable:
         years = f"{EARLIEST.year} to {END.year - 1}"
-        raise refused(f"must lie in the years {years}", given)
+        raise wrong_value(f"must lie in the years {years}", value)
     return local  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
-def is_zoned(moment: datetime) -> bool:
-    """Whether the datetime says how far it is from UTC."""
+def has_zone(moment: datetime) -> bool:
+    """Return whether the datetime has an offset from UTC."""
     return moment.utcoffset() is not None
 
 
@@ -382,11 +409,17 @@ def _read_time(value: object) -> datetime:
     return read_local_time(value).astimezone(UTC)
 
 
-Time = Annotated[datetime, BeforeValidator(_read_time)]
-"""A datetime, or an ISO 8601 text, in UTC; without a zone it is UTC."""
+_TIME_SCHEMA = {"type": "string", "format": "date-time"}
 
-LocalTime = Annotated[datetime, BeforeValidator(read_local_time)]
-"""As `Time`, in its own zone, whose days a question means."""
+Time = Annotated[datetime, Check(_read_time, _TIME_SCHEMA)]
+"""Datetime or ISO 8601 text, converted to UTC; without a zone it is UTC."""
+
+LocalTime = Annotated[datetime, Check(read_local_time, _TIME_SCHEMA)]
+"""As `Time`, but in its own zone: a question's "today" is a day of that zone."""
+
+AnyTime = Annotated[datetime | str, Check(_read_time, _TIME_SCHEMA)]
+AnyLocalTime = Annotated[datetime | str, Check(read_local_time, _TIME_SCHEMA)]
+"""`Time` and `LocalTime` as public signatures have them: callers may pass texts."""
 
 
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhdw])")
@@ -405,22 +438,27 @@ def _read_ttl(value: object) -> timedelta | str:
 
 
 def _read_duration(value: object, otherwise: str = "") -> timedelta:
-    given = value
-    if isinstance(value, str) and (found := _DURATION.fullmatch(value.strip())):
-        number, unit = found.groups()
-        value = timedelta(**{_UNITS[unit]: int(number)})
-    if not isinstance(value, timedelta):
-        wanted = f"must be a timedelta, or a text such as 45s, 90m, 12h, 30d or 4w{otherwise}"
-        raise refused(wanted, given)
-    if not timedelta(0) < value <= LONGEST_TTL:
-        raise refused("must be longer than nothing and at most 100 years", given)
-    return value
+    duration = value
+    if isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        count, unit = match.groups()
+        duration = timedelta(**{_UNITS[unit]: int(count)})
+    if not isinstance(duration, timedelta):
+        expected = f"must be a timedelta, or a text such as 45s, 90m, 12h, 30d or 4w{otherwise}"
+        raise wrong_value(expected, value)
+    if not timedelta(0) < duration <= LONGEST_TTL:
+        raise wrong_value("must be longer than nothing and at most 100 years", value)
+    return duration
 
 
-Duration = Annotated[timedelta, BeforeValidator(_read_duration)]
-"""A timedelta, or a text such as `30d`, of at most 100 years."""
+_DURATION_SCHEMA = {"type": "string", "maxLength": 50, "examples": ["30d"]}
 
-Ttl = Annotated[timedelta | str, BeforeValidator(_read_ttl)]
+Duration = Annotated[timedelta, Check(_read_duration, _DURATION_SCHEMA)]
+"""Timedelta or a text such as `30d`, of at most 100 years."""
+
+AnyDuration = Annotated[timedelta | str, Check(_read_duration, _DURATION_SCHEMA)]
+"""`Duration` as public signatures have it: callers may pass texts."""
+
+Ttl = Annotated[timedelta | str, Check(_read_ttl, _DURATION_SCHEMA)]
 """As `Duration`, or NEVER."""
 
 
@@ -428,22 +466,22 @@ Ttl = Annotated[timedelta | str, BeforeValidator(_read_ttl)]
 
 
 class _JsonCopy:
-    """Copies a value that JSON can hold, its texts cleaned, within the limits of depth and size."""
+    """Copier of JSON values: cleans texts and enforces the limits of depth and size."""
 
     def __init__(self) -> None:
-        self._left = LARGEST_JSON
+        self._budget = LARGEST_JSON
 
-    def mapping(self, given: Mapping[Any, Any], depth: int = 1) -> dict[str, JsonValue]:
-        """The copy of an object."""
-        return {self._key(key): self._value(value, depth) for key, value in given.items()}
+    def copy_object(self, fields: Mapping[Any, Any], depth: int = 1) -> dict[str, JsonValue]:
+        """Return the copy of an object."""
+        copy: dict[str, JsonValue] = {}
+        for key, value in fields.items():
+            if not isinstance(key, str) or sanitise(key)[1]:
+                raise ValueError(f"holds the key {shorten(key)}; a key is a text without NUL")
+            self._spend(len(key))
+            copy[str.__str__(key)] = self._copy_value(value, depth)
+        return copy
 
-    def _key(self, key: object) -> str:
-        if not isinstance(key, str) or sanitise(key)[1]:
-            raise ValueError(f"holds the key {shorten(key)}; a key is a text without NUL")
-        self._spend(len(key))
-        return str.__str__(key)
-
-    def _value(self, value: object, depth: int) -> JsonValue:
+    def _copy_value(self, value: object, depth: int) -> JsonValue:
         self._spend(1)
         if value is None or isinstance(value, bool):
             return value
@@ -451,44 +489,42 @@ class _JsonCopy:
             self._spend(len(value))
             return clean_text(value)
         if isinstance(value, Real):
-            return _read_json_number(value)
+            number = _as_number(value)
+            if number is None or not math.isfinite(number):
+                raise ValueError(f"holds {shorten(value)}, which is no number of JSON")
+            integer = _as_integer(value)
+            return number if integer is None else integer
         if not isinstance(value, Mapping | list | tuple):
-            raise refused("takes texts, numbers, True, False, None, lists and mappings", value)
+            raise wrong_value("takes texts, numbers, True, False, None, lists and mappings", value)
         if depth == DEEPEST_JSON:
             raise ValueError(f"is nested more than {DEEPEST_JSON} levels deep")
         if isinstance(value, Mapping):
-            return self.mapping(cast("Mapping[Any, Any]", value), depth + 1)
-        return [self._value(item, depth + 1) for item in cast("Sequence[object]", value)]
+            return self.copy_object(cast("Mapping[Any, Any]", value), depth + 1)
+        return [self._copy_value(item, depth + 1) for item in cast("Sequence[object]", value)]
 
     def _spend(self, size: int) -> None:
-        self._left -= size
-        if self._left < 0:
+        self._budget -= size
+        if self._budget < 0:
             raise ValueError(f"is too large: at most {LARGEST_JSON:,} characters and values")
-
-
-def _read_json_number(value: Real) -> int | float:
-    number = _as_number(value)
-    if number is None or not math.isfinite(number):
-        raise ValueError(f"holds {shorten(value)}, which is no number of JSON")
-    whole = _as_whole(value)
-    return number if whole is None else whole
 
 
 def _read_metadata(value: object) -> dict[str, JsonValue]:
     if not isinstance(value, Mapping):
-        raise refused("must be a mapping", value)
-    return _JsonCopy().mapping(cast("Mapping[Any, Any]", value))
+        raise wrong_value("must be a mapping", value)
+    return _JsonCopy().copy_object(cast("Mapping[Any, Any]", value))
 
 
-Metadata = Annotated[Mapping[str, Any], BeforeValidator(_read_metadata)]
-"""What JSON can hold, at most 32 levels deep and 1,000,000 characters and values in all."""
+_METADATA_SCHEMA = {"type": "object", "additionalProperties": True}
+
+Metadata = Annotated[Mapping[str, Any], Check(_read_metadata, _METADATA_SCHEMA)]
+"""Object that JSON can hold: at most 32 levels deep, 1,000,000 characters and values in all."""
 
 
-# What has methods --------------------------------------------------------------------------------
+# Objects with methods ----------------------------------------------------------------------------
 
 
-def having(*names: str) -> BeforeValidator:
-    """Takes objects that have these attributes, none of which is asked for its value."""
+def with_attributes(*names: str) -> Check:
+    """Return a check of objects that have these attributes; none is asked for its value."""
 
     def read(value: object) -> object:
         absent = object()
@@ -498,4 +534,4 @@ def having(*names: str) -> BeforeValidator:
             raise ValueError(f"must be an object with {', '.join(names)}, not {shorten(value)}")
         return value
 
-    return BeforeValidator(read)
+    return Check(read, is_whole=True)

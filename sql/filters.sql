@@ -1,14 +1,20 @@
--- What a chunk must satisfy to take part in a search: one condition a filter, under the filter's
--- own name. Recall joins those in use with AND over all chunks; why-not asks each of one chunk.
+-- Conditions that a chunk must satisfy to take part in a search: one a filter, under the filter's
+-- name. Recall joins those in use with AND over all chunks; why-not asks each of one chunk, and
+-- gives the text behind `because:` as the reason.
+--
+-- A filter is a condition here and a parameter of the same name in the signatures of `search` and
+-- `why_not`; nothing else names it. Lists arrive as arrays and mappings as jsonb; `exclude` arrives
+-- in two parameters, exclude_chunks and exclude_messages.
 --
 -- c is the chunk; the CTE scope holds the memories searched, with their language and namespace; the
--- CTE quoted the words of what the question quotes. Each parameter has its filter's name; what is
--- excluded comes apart, as chunks and as messages.
+-- CTE quoted the words inside the question's quotation marks.
 
 -- name: session_ids
+-- because: its session is not one of those asked for
 c.session_id = ANY (%(session_ids)s::text[])
 
 -- name: project
+-- because: its session is not in the project asked for
 c.session_id = ANY (ARRAY(
     SELECT p.session_id
     FROM memsense.project_sessions AS p
@@ -17,26 +23,33 @@ c.session_id = ANY (ARRAY(
       AND p.project = %(project)s))
 
 -- name: agent_id
+-- because: it is not of the agent asked for
 c.agent_id = %(agent_id)s
 
 -- name: since
+-- because: it happened before the time asked for
 c.occurred_at >= %(since)s
 
 -- name: until
+-- because: it happened after the time asked for
 c.occurred_at < %(until)s
 
 -- name: tags
+-- because: it has none of the tags asked for
 c.tags <> '{}'
 AND memsense.scope_tags(c.scope_id, c.tags)
     && ARRAY(SELECT scope_id || ':' || tag FROM scope CROSS JOIN unnest(%(tags)s::text[]) AS tag)
 
 -- name: kinds
+-- because: it is not of the kinds asked for
 c.memory_kind = ANY (%(kinds)s::text[])
 
 -- name: metadata
+-- because: its metadata does not contain what is asked for
 c.metadata @> %(metadata)s::jsonb
 
 -- name: exclude
+-- because: it is among what the search excludes, or part of it
 -- An excluded session takes its exchanges along, an excluded part of an exchange the other parts.
 c.chunk_id <> ALL (%(exclude_chunks)s::bigint[])
 AND NOT EXISTS (
@@ -52,6 +65,7 @@ AND NOT EXISTS (
 AND NOT c.message_ids && %(exclude_messages)s::text[]
 
 -- name: quoted
+-- because: it does not hold all that the question quotes
 -- The words are looked at before the text, which lies out of line.
 CASE
     WHEN c.tsv @@ (SELECT string_agg(query::text, ' & ')::tsquery FROM quoted) IS NOT FALSE

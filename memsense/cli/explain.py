@@ -170,7 +170,9 @@ def replay(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open(for_few=True) as memory:
         check_profile(memory, profile)
-        result = memory.traces.replay(trace_id, profile=profile, as_of_then=as_of_then, **overrides)
+        result = memory.traces.replay(
+            trace_id, profile=profile, overrides=overrides, as_of_then=as_of_then
+        )
     if output != "table":
         fields = result.as_dict()
         print_data(output, fields, fields["moves"])
@@ -222,7 +224,9 @@ def compare(
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
         check_profile(memory, profile)
-        comparison = memory.traces.compare(count, profile=profile, user_id=user, **overrides)
+        comparison = memory.traces.compare(
+            count, profile=profile, user_id=user, overrides=overrides
+        )
     if output != "table":
         fields = comparison.as_dict()
         print_data(output, fields, fields["replays"])

@@ -11,7 +11,7 @@ from memsense.cli.exits import INTERRUPTED, SIGNALLED, one_line
 from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.errors import ConfigurationError, InvalidInputError, MemSenseError
-from memsense.inputs import Gate, Id
+from memsense.inputs import Checker, Id
 
 if TYPE_CHECKING:
     from memsense.mcp.scope import OneScope
@@ -107,7 +107,7 @@ def mcp(
 
 def _read_id(value: str, option: str) -> str:
     try:
-        return Gate(Id, option)(value)
+        return Checker(Id, option)(value)
     except InvalidInputError as error:
         raise ConfigurationError(str(error)) from error
 

@@ -8,7 +8,7 @@ from memsense.cli.app import new_app
 from memsense.cli.values import read_choices
 from memsense.search.profiles import VECTOR_ROUTES
 from memsense.search.recall.optional import OPTIONAL_ROUTES
-from memsense.search.recall.statement import FILTER_NAMES, Indexed, Shape, Whose, recall_text
+from memsense.search.recall.statement import CONDITIONS, Indexed, Shape, Whose, recall_text
 
 app = new_app(help="Print the SQL that memsense runs.", no_args_is_help=True)
 
@@ -41,7 +41,7 @@ def recall(
         typer.Option(
             "--filter",
             metavar="NAME",
-            help=f"Add a filter. Repeatable. There are {', '.join(FILTER_NAMES)}.",
+            help=f"Add a filter. Repeatable. There are {', '.join(CONDITIONS)}.",
         ),
     ] = None,
     filtered: Annotated[bool, typer.Option("--filtered", help="Add every filter.")] = False,
@@ -105,9 +105,9 @@ def recall(
     shape = Shape(
         whose=whose if indexed is None else Indexed(*indexed),
         lexical=lexical,
-        filters=FILTER_NAMES
+        filters=CONDITIONS
         if filtered
-        else tuple(read_choices(filters or (), FILTER_NAMES, "filter", option="--filter")),
+        else tuple(read_choices(filters or (), CONDITIONS, "filter", option="--filter")),
         optional=tuple(
             read_choices(routes or (), tuple(OPTIONAL_ROUTES), "route", option="--route")
         ),

@@ -11,8 +11,10 @@ from memsense.client.context import Context
 from memsense.client.settings import user_name
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import AsList, Id, Name, Time, shorten, takes
+from memsense.inputs import AnyTime, AsList, Id, Name, about, shorten
+from memsense.parameters import Actor
 from memsense.store import access
 from memsense.store.access import AccessKey, KeyScope, NewKey
 
@@ -25,24 +27,39 @@ class AccessKeysResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(scopes=_Scopes, name=Name, user_id=Id | None, expires_at=Time | None, by=Name | None)
+    @takes
     def create(
         self,
-        scopes: Sequence[KeyScope] = ("read",),
+        scopes: Annotated[
+            _Scopes,
+            about(
+                'What the key allows: "read" to search and list, "write" to add, rate and give'
+                ' feedback, "forget" to forget and restore, "admin" to erase and to see jobs and'
+                " health."
+            ),
+        ] = ("read",),
         *,
-        name: str = "unnamed",
-        user_id: str | None = None,
-        expires_at: datetime | str | None = None,
-        by: str | None = None,
+        name: Annotated[Name, about("Label, so that you recognise the key in lists.")] = "unnamed",
+        user_id: Annotated[
+            Id, about("Limit the key to this user's memory; it can't have \"admin\" then.")
+        ]
+        | None = None,
+        expires_at: Annotated[AnyTime, about("When it expires; default: never.")] | None = None,
+        by: Actor | None = None,
     ) -> NewKey:
-        """Make a key; its `text` is shown now and never again.
+        """Create a key; its `text` is returned now and never again.
 
-            key = memory.access_keys.create(["read", "write"], name="chat", expires_at="2027-01-01")
-            print(key.text)
+        key = memory.access_keys.create(["read", "write"], name="chat", expires_at="2027-01-01")
+        print(key.text)
 
-        It opens all of the tenant's memory, or with a `user_id` that user's alone: "read" to search
-        and look, "write" to add, rate and give feedback, "forget" to forget and restore, "admin" to
-        erase, and for jobs and health; a key of one user's can't have "admin".
+        Args:
+            scopes: What the key allows: "read" to search and list, "write" to add, rate and give
+                feedback, "forget" to forget and restore, "admin" to erase and to see jobs and
+                health.
+            name: Label, so that you recognise the key in lists.
+            user_id: Limit the key to this user's memory; it can't have "admin" then.
+            expires_at: When it expires; default: never.
+            by: Who does it, for the receipt or history; default: the operating system's user.
         """
         if user_id is not None and "admin" in scopes:
             raise InvalidInputError(
@@ -67,15 +84,24 @@ class AccessKeysResource:
         return run_transaction(self._context.pool, insert)
 
     def list(self) -> Sequence[AccessKey]:
-        """The tenant's keys, the oldest first, with those that were revoked or have expired."""
+        """Return the tenant's keys, the oldest first, revoked and expired ones included."""
         tenant_id = run_read(self._context.pool, self._find_tenant)
         if tenant_id is None:
             return []
         return run_read(self._context.pool, lambda it: access.list_keys(it, tenant_id))
 
-    @takes(key_id=Name)
-    def revoke(self, key_id: str) -> AccessKey:
-        """Let a key open nothing from now on, for good; raises NotFoundError."""
+    @takes
+    def revoke(
+        self, key_id: Annotated[Name, about("Id of the key, as `list` shows it.")]
+    ) -> AccessKey:
+        """Revoke a key for good, and return it.
+
+        Args:
+            key_id: Id of the key, as `list` shows it.
+
+        Raises:
+            NotFoundError: For an id that no key has.
+        """
 
         def revoke(connection: Connection) -> AccessKey:
             tenant_id = self._find_tenant(connection)

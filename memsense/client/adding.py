@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from memsense.client.context import Context
 from memsense.client.writes import Given
 from memsense.errors import InvalidInputError
-from memsense.inputs import AsList, Gate, Id, shorten
+from memsense.inputs import AsList, Checker, Id, shorten
 from memsense.types import IngestMode
 from memsense.write.drafting import Annotations, Drafter
 from memsense.write.messages import read_messages
@@ -22,10 +22,10 @@ class _Item(Annotations):
     mode: IngestMode = "turn"
 
 
-_read_items = Gate(Annotated[list[Mapping[str, Any]], AsList], "sessions")
+_read_items = Checker(Annotated[list[Mapping[str, Any]], AsList], "sessions")
 
 
-def give(
+def read_session(
     context: Context,
     messages: Iterable[object],
     *,
@@ -40,7 +40,7 @@ def give(
     return Given(conversation, drafter, user_id)
 
 
-def give_each(
+def read_sessions(
     context: Context, sessions: Iterable[Mapping[str, object]], user_id: str | None
 ) -> list[Given]:
     """Several sessions; `user_id` is whose those are that don't say. Raises InvalidInputError."""
@@ -66,7 +66,7 @@ def _give_item(context: Context, item: _Item, user_id: str | None) -> Given:
     owner = item.user_id or user_id
     if owner is None:
         raise InvalidInputError("user_id is missing, here and in the call")
-    return give(
+    return read_session(
         context,
         item.messages,
         user_id=owner,

@@ -1,15 +1,14 @@
 """AsyncMemSense: MemSense for asyncio and trio, each method awaited.
 
-Written from the classes that block, and held equal to them: tests/unit/test_async_source.py.
+DO NOT EDIT: `make generate` writes this file from the blocking classes.
 """
 
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from memsense.client.facade import Facade, OpenFacade
-from memsense.client.memory import DEFAULT_PAGE, MemSense
-from memsense.graph.resource import DEFAULT_LISTED, DEFAULT_SHOWN
-from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
+from memsense.client.memory import MemSense
+from memsense.declaration import knows_arguments
 
 if TYPE_CHECKING:
     import threading
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Self
     from uuid import UUID
 
-    import psycopg
+    from psycopg import AsyncConnection, Connection
 
     from memsense import store
     from memsense.client.embedding_models import ModelComparison, ModelStatus
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
     from memsense.client.ttl import TtlRule
     from memsense.client.worker import JobsDone
     from memsense.config import Settings
-    from memsense.embed import Embedder
+    from memsense.embed.base import Embedder
     from memsense.explain.replay import Comparison, Replay
     from memsense.explain.why_not import Verdict
-    from memsense.graph.extraction import EntityExtractor, EntityKind
+    from memsense.graph.extraction.model import EntityExtractor
     from memsense.graph.reading import Entity
     from memsense.graph.resource import EntityView
     from memsense.ingest import ReadOptions
@@ -40,46 +39,32 @@ if TYPE_CHECKING:
     from memsense.search.profiles import Profile
     from memsense.search.rank.reranker import Reranker
     from memsense.search.settings import SettingsInForce
-    from memsense.store import projects
     from memsense.store import settings as stored
     from memsense.store import traces as recorded
-    from memsense.store.access import AccessKey, KeyScope, NewKey
+    from memsense.store.access import AccessKey, NewKey
     from memsense.store.erasing import Receipt
     from memsense.store.expiring import Swept
-    from memsense.store.items import Item, ItemOperation, VectorModel
-    from memsense.store.jobs import Job, JobCounts, JobStatus
-    from memsense.store.listing import Order
+    from memsense.store.indexes import IndexChange
+    from memsense.store.items import GetItem, Item, ListPaths, PutItem, SearchItems, VectorModel
+    from memsense.store.jobs import Job, JobCounts
     from memsense.store.projects import Project
     from memsense.store.reindexing import Reindexing
-    from memsense.store.traces import Trace, TraceStatistics, TraceSummary
     from memsense.store.versions import Version
-    from memsense.types import (
-        Added,
-        Chunk,
-        DayCount,
-        EmbedWhen,
-        Event,
-        Granularity,
-        IngestMode,
-        JsonValue,
-        MemoryKind,
-        Page,
-        ScopeStatistics,
-        SessionSummary,
-        Status,
-    )
+    from memsense.types import Added, Chunk, DayCount, Event, Page, ScopeStatistics, SessionSummary
     from memsense.write.drafting import Annotations
-    from memsense.write.facets import FacetTagger
+    from memsense.write.facets.model import FacetTagger
     from memsense.write.ingest_run import IngestReport
 
 
 class AsyncSettingsResource(Facade):
-    """As SettingsResource, each method awaited."""
+    """SettingsResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def show(self) -> "SettingsInForce":
-        """Every setting as the next search of this object uses it, and where it comes from."""
+        """Return every setting as the next search uses it, and where it comes from."""
         return await self._threads.run(self._sync.show)
 
+    @knows_arguments
     async def set(
         self, *, by: "str | None" = None, expected_version: "int | None" = None, **changes: "object"
     ) -> "SettingsInForce":
@@ -87,45 +72,72 @@ class AsyncSettingsResource(Facade):
 
             memory.settings.set(profile="vector_heavy", lexical=1.5)
 
-        `profile` is the name of a shipped or stored profile; a route's weight (0 to 5) or any
-        constant of `Profile` applies on top of it; `embedder_failure` ("error" or "lexical")
-        says what a search does whose question can't be embedded, `history` ("off" or "on") whether
-        what an update replaces is kept, `on_expiry` ("erase" or "forget") what becomes of what has
-        expired. `by` goes into the history
-        (default: the user of the operating system). All or nothing. Raises ConfigurationError,
-        or ConflictError if the settings are no longer those of `expected_version`.
+        All or nothing.
+
+        Args:
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            expected_version: Version that the settings must still have, as `show` reports it;
+                default: any.
+            changes: Settings by name. `profile`: a shipped or stored profile. A route's weight (0
+                to 5) or a constant of `Profile`: replaces the profile's. `embedder_failure`:
+                "error" or "lexical", for questions that can't be embedded. `history`: "on" keeps
+                what an update replaces. `on_expiry`: "erase" or "forget".
+
+        Raises:
+            ConfigurationError: For an unknown setting, or a value that it can't have.
+            ConflictError: If the settings are no longer those of `expected_version`.
         """
         return await self._threads.run(
             self._sync.set, by=by, expected_version=expected_version, **changes
         )
 
+    @knows_arguments
     async def reset(
         self, *names: "str", by: "str | None" = None, expected_version: "int | None" = None
     ) -> "SettingsInForce":
-        """Take back what was set, by name or, without names, all of it."""
+        """Return settings to their defaults.
+
+        Args:
+            names: Names of settings; none for all of them.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            expected_version: Version that the settings must still have, as `show` reports it;
+                default: any.
+        """
         return await self._threads.run(
             self._sync.reset, *names, by=by, expected_version=expected_version
         )
 
+    @knows_arguments
     async def history(self, *, limit: "int" = 100) -> "Sequence[stored.RecordedChange]":
-        """The latest changes of settings and stored profiles, newest first: who, when and what."""
+        """Return the latest changes of settings and stored profiles: who, when and what.
+
+        Args:
+            limit: Maximum number of items.
+        """
         return await self._threads.run(self._sync.history, limit=limit)
 
 
 class AsyncProfilesResource(Facade):
-    """As ProfilesResource, each method awaited."""
+    """ProfilesResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def list(self) -> "Sequence[KnownProfile]":
-        """The profiles that a search may name: the shipped ones, then the namespace's own."""
+        """Return the profiles that a search may name: shipped ones, then the namespace's own."""
         return await self._threads.run(self._sync.list)
 
+    @knows_arguments
     async def get(self, name: "str | None" = None) -> "Profile":
-        """The shipped or stored profile of that name, without a name the one in force.
+        """Return a profile, by default the one that searches use.
 
-        Raises NotFoundError.
+        Args:
+            name: Name of a shipped or stored profile; default: in force.
+
+        Raises:
+            NotFoundError: For an unknown profile.
         """
         return await self._threads.run(self._sync.get, name)
 
+    @knows_arguments
     async def create(
         self,
         name: "str",
@@ -134,94 +146,171 @@ class AsyncProfilesResource(Facade):
         by: "str | None" = None,
         **changes: "object",
     ) -> "Profile":
-        """Store a profile under a name of its own: `base` with some weights and constants changed.
+        """Store a profile under a name: another profile with some constants changed.
 
             memory.profiles.create("mine", base="vector_heavy", lexical=1.5, mmr_lambda=1.0)
 
-        All of its constants are kept, so that it ranks alike under a later release. Raises
-        ConfigurationError, NotFoundError for an unknown base, or InvalidInputError for a name
-        that is taken.
+        All its constants are stored, so that it ranks the same under a later release.
+
+        Args:
+            name: Name of the new profile.
+            base: Profile to start from.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            changes: Weights of routes (0 to 5) and constants of `Profile` by name.
+
+        Raises:
+            ConfigurationError: For an unknown constant, or a value out of its range.
+            NotFoundError: For an unknown base.
+            InvalidInputError: If the name is taken.
         """
         return await self._threads.run(self._sync.create, name, base, by=by, **changes)
 
+    @knows_arguments
     async def delete(self, name: "str", *, by: "str | None" = None) -> "None":
-        """Delete a stored profile; raises InvalidInputError while the setting `profile` names it.
+        """Delete a stored profile.
 
-        NotFoundError for an unknown one.
+        Args:
+            name: Name of a stored profile.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Raises:
+            InvalidInputError: While the setting `profile` names it.
+            NotFoundError: For an unknown profile.
         """
         return await self._threads.run(self._sync.delete, name, by=by)
 
 
 class AsyncProjectsResource(Facade):
-    """As ProjectsResource, each method awaited."""
+    """ProjectsResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def create(self, name: "str", session_ids: "Sequence[str]" = ()) -> "Project":
-        """A new project of these sessions, which needn't hold anything yet.
+        """Create a project of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])
             memory.search("Which colour?", user_id="ada", project="kitchen")
 
-        Raises InvalidInputError if the name is taken.
+        Args:
+            name: Name of the new project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            InvalidInputError: If the name is taken.
         """
         return await self._threads.run(self._sync.create, name, session_ids)
 
+    @knows_arguments
     async def add(self, name: "str", session_ids: "Sequence[str]") -> "Project":
-        """Put sessions into a project; returns it as it is then. Raises NotFoundError."""
+        """Put sessions into a project, and return the changed project.
+
+        Args:
+            name: Name of the project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         return await self._threads.run(self._sync.add, name, session_ids)
 
+    @knows_arguments
     async def remove(self, name: "str", session_ids: "Sequence[str]") -> "Project":
-        """Take sessions out of a project; returns it as it is then. Raises NotFoundError."""
+        """Take sessions out of a project, and return the changed project.
+
+        Args:
+            name: Name of the project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         return await self._threads.run(self._sync.remove, name, session_ids)
 
+    @knows_arguments
     async def delete(self, name: "str") -> "None":
-        """Dissolve a project; its sessions stay. Raises NotFoundError."""
+        """Delete a project; its sessions stay.
+
+        Args:
+            name: Name of the project.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         return await self._threads.run(self._sync.delete, name)
 
+    @knows_arguments
     async def list(self) -> "Sequence[Project]":
-        """The namespace's projects, by name."""
+        """Return the namespace's projects by name."""
         return await self._threads.run(self._sync.list)
 
+    @knows_arguments
     async def get(self, name: "str") -> "Project":
-        """The project of that name; raises NotFoundError."""
+        """Return the project of that name.
+
+        Args:
+            name: Name of the project.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         return await self._threads.run(self._sync.get, name)
 
 
 class AsyncTracesResource(Facade):
-    """As TracesResource, each method awaited."""
+    """TracesResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def replay(
         self,
         trace_id: "UUID | str",
         *,
         profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
         as_of_then: "bool" = False,
-        **overrides: "object",
     ) -> "Replay":
-        """A recorded search run again: its own constants, or `profile`'s, with `overrides` on top.
+        """Run a recorded search again, as it was or with other constants.
 
-            memory.traces.replay(result.trace_id, lexical=1.5, mmr_lambda=1.0).moves
+            memory.traces.replay(result.trace_id, overrides={"lexical": 1.5}).moves
 
-        Over an unchanged store and with nothing changed, the list is the recorded one exactly;
-        `as_of_then` searches memory as it stood when the trace was recorded, whatever was written
-        since, where the setting `history` has kept that.
+        Over an unchanged store and with nothing changed, the list is the recorded one exactly.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            as_of_then: Search memory as it stood when the trace was recorded, where the setting
+                `history` has kept that.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
         """
         return await self._threads.run(
-            self._sync.replay, trace_id, profile=profile, as_of_then=as_of_then, **overrides
+            self._sync.replay, trace_id, profile=profile, overrides=overrides, as_of_then=as_of_then
         )
 
+    @knows_arguments
     async def compare(
         self,
         count: "int" = 20,
         *,
         profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
         user_id: "str | None" = None,
-        **overrides: "object",
     ) -> "Comparison":
-        """The last `count` recorded searches run again with other constants, newest first."""
+        """Run the latest recorded searches again with other constants.
+
+        Args:
+            count: Number of recorded searches, the latest first.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            user_id: Only this user's; default: all users'.
+        """
         return await self._threads.run(
-            self._sync.compare, count, profile=profile, user_id=user_id, **overrides
+            self._sync.compare, count, profile=profile, overrides=overrides, user_id=user_id
         )
 
+    @knows_arguments
     async def list(
         self,
         *,
@@ -231,9 +320,14 @@ class AsyncTracesResource(Facade):
         slower_than: "float | None" = None,
         cursor: "str | None" = None,
     ) -> "Page[recorded.TraceSummary]":
-        """A page of the recorded searches, newest first; its `next_cursor` asks for the next.
+        """Return a page of the recorded searches, the latest first.
 
-        Only those without hits if `empty`, or that took more milliseconds than `slower_than`.
+        Args:
+            limit: Maximum number of items.
+            user_id: Only this user's; default: all users'.
+            empty: Only searches without hits.
+            slower_than: Only searches that took more milliseconds than this.
+            cursor: `next_cursor` of the page before; default: the first page.
         """
         return await self._threads.run(
             self._sync.list,
@@ -244,16 +338,34 @@ class AsyncTracesResource(Facade):
             cursor=cursor,
         )
 
+    @knows_arguments
     async def statistics(self, *, user_id: "str | None" = None) -> "recorded.TraceStatistics":
-        """How many searches are recorded, how many found nothing, and how long they took."""
+        """Return how many searches are recorded, how many found nothing, and their times.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+        """
         return await self._threads.run(self._sync.statistics, user_id=user_id)
 
+    @knows_arguments
     async def get(self, trace_id: "UUID | str") -> "recorded.Trace":
-        """A recorded search with all of its candidates; raises NotFoundError."""
+        """Return a recorded search with all of its candidates.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
+        """
         return await self._threads.run(self._sync.get, trace_id)
 
+    @knows_arguments
     async def prune(self, days: "float | None" = None) -> "int":
-        """Delete traces older than `days` (default: the setting trace_days); how many went."""
+        """Delete old traces, and return how many there were.
+
+        Args:
+            days: Age in days above which traces go; default: the setting `trace_days`.
+        """
         return await self._threads.run(self._sync.prune, days)
 
     @property
@@ -261,120 +373,181 @@ class AsyncTracesResource(Facade):
         """How many of this object's searches were to be recorded and could not be."""
         return self._sync.failures
 
+    @knows_arguments
     async def flush(self) -> "None":
-        """Wait until the searches recorded so far are written (or have failed to be)."""
+        """Wait until the searches recorded so far are written, or have failed to be."""
         return await self._threads.run(self._sync.flush)
 
 
 class AsyncEntities(Facade):
-    """As Entities, each method awaited."""
+    """Entities for asyncio, each method awaited."""
 
+    @knows_arguments
     async def list(
         self,
         *,
         user_id: "str | None" = None,
         all_users: "bool" = False,
-        kind: "EntityKind | None" = None,
-        limit: "int" = DEFAULT_LISTED,
+        kind: "Literal['speaker', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
+        limit: "int" = 50,
     ) -> "list[Entity]":
-        """What a user's memory mentions most often; with `all_users`, each user's own entities."""
+        """Return what a user's memory mentions most often; of all users, each one's own.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            kind: Only entities of this kind, such as "name".
+            limit: Maximum number of items.
+        """
         return await self._threads.run(
             self._sync.list, user_id=user_id, all_users=all_users, kind=kind, limit=limit
         )
 
+    @knows_arguments
     async def get(
         self,
         name: "str",
         *,
         user_id: "str | None" = None,
         all_users: "bool" = False,
-        limit: "int" = DEFAULT_SHOWN,
+        limit: "int" = 10,
     ) -> "EntityView":
-        """The entity of that name, in any spelling of its key: a user's, or with `all_users` that
-        of the user who mentions it most.
+        """Return an entity with its mentions and neighbours.
 
-        Raises NotFoundError, which lists similar names.
+        With `all_users` it is that of the user who mentions it most.
+
+        Args:
+            name: Name of the entity, in any spelling.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            limit: Maximum number of mentions and of neighbours.
+
+        Raises:
+            NotFoundError: For an unknown name; lists similar ones.
         """
         return await self._threads.run(
             self._sync.get, name, user_id=user_id, all_users=all_users, limit=limit
         )
 
+    @knows_arguments
     async def rebuild(
         self,
         *,
         user_id: "str | None" = None,
         on_user: "Callable[[str, int], object]" = lambda _user, _chunks: None,
     ) -> "int":
-        """Find the entities of everything stored again; returns the number of chunks read.
+        """Find the entities of everything stored again.
 
-        For stores older than entities, and after a change of extractor. One transaction a user,
-        whose writes wait meanwhile; `on_user` gets the user and the number of their chunks.
+        For stores older than entities, and after a change of extractor. Each user is one
+        transaction, for which that user's writes wait.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+            on_user: Called after each user with the id and the number of their chunks.
+
+        Returns:
+            The number of chunks that were read.
         """
         return await self._threads.run(self._sync.rebuild, user_id=user_id, on_user=on_user)
 
 
 class AsyncIndexesResource(Facade):
-    """As IndexesResource, each method awaited."""
+    """IndexesResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def make_sessions(self, user_id: "str | None" = None) -> "int":
-        """Make the session chunks that writes in mode "hybrid" left open; of how many sessions.
+        """Make the session chunks that writes in mode "hybrid" left for later.
 
-        A search of sessions makes those it needs by itself, the first time.
+        A search for sessions makes those that it needs by itself.
+
+        Args:
+            user_id: Only this user's sessions; default: all users'.
+
+        Returns:
+            The number of sessions.
         """
         return await self._threads.run(self._sync.make_sessions, user_id)
 
+    @knows_arguments
     async def optimise(
-        self, on_change: "Callable[[store.IndexChange], object]" = lambda _: None
+        self, on_change: "Callable[[IndexChange], object]" = lambda _: None
     ) -> "list[store.IndexChange]":
-        """Give large users' memories HNSW indexes of their own, and take them from shrunken ones.
+        """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `store.should_index` with the setting `index_threshold`. Takes minutes for
-        100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
+        The rule is `store.should_index` with the setting `index_threshold`. It takes minutes for
+        100,000 chunks; searches and writes go on meanwhile.
+
+        Args:
+            on_change: Called after each index is built or dropped.
+
+        Returns:
+            The changes.
         """
         return await self._threads.run(self._sync.optimise, on_change)
 
+    @knows_arguments
     async def fill_tokens(self, *, on_chunks: "Callable[[int], object]" = lambda _: None) -> "int":
-        """Give the exchanges that were stored without token vectors theirs; returns how many.
+        """Compute token vectors for exchanges that were stored without them.
 
-        Searches and writes go on meanwhile, and a broken-off run is completed by the next one.
-        `on_chunks` gets the size of each batch. Raises ConfigurationError if the embedder has no
-        token vectors, or the settings leave them out.
+        Searches and writes go on meanwhile; an interrupted run is completed by the next one.
+
+        Args:
+            on_chunks: Called after each batch with its number of exchanges.
+
+        Returns:
+            The number of exchanges.
+
+        Raises:
+            ConfigurationError: If the embedder has no token vectors, or the settings turn them off.
         """
         return await self._threads.run(self._sync.fill_tokens, on_chunks=on_chunks)
 
+    @knows_arguments
     async def rebuild(
         self,
         language: "str | None" = None,
         *,
         on_chunks: "Callable[[int], object]" = lambda _: None,
     ) -> "Reindexing":
-        """Make the text index of all memories anew, in the text-search configuration `language`
-        if one is given, which the namespace then keeps.
+        """Rebuild the text index of all memories, for example in another language.
 
         One transaction: searches use the old index until it is done, and keep it if it fails;
-        writes wait. `on_chunks` gets the number of chunks of each batch. Raises InvalidInputError
-        for a language that the server doesn't know, NotFoundError before anything is stored.
+        writes wait.
+
+        Args:
+            language: Text-search configuration to use from now on; default: the present one.
+            on_chunks: Called after each batch with its number of chunks.
+
+        Raises:
+            InvalidInputError: For a language that the server doesn't know.
+            NotFoundError: Before anything is stored.
         """
         return await self._threads.run(self._sync.rebuild, language, on_chunks=on_chunks)
 
 
 class AsyncErasuresResource(Facade):
-    """As ErasuresResource, each method awaited."""
+    """ErasuresResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def list(self, *, limit: "int" = 100, about: "str | None" = None) -> "Sequence[Receipt]":
-        """The latest receipts of the namespace, the latest first.
+        """Return the receipts of the namespace, the latest first.
 
-            memory.erasures.list(about="ada")
+        memory.erasures.list(about="ada")
 
-        `about` leaves those that are about this user, session, message or chunk: a receipt holds
-        no id, but knows its own again. That takes some 0.1 s a receipt.
+        Args:
+            limit: Maximum number of items.
+            about: Only receipts about this user, session, message or chunk. A receipt holds no id
+                but recognises its own, in about 0.1 s.
         """
         return await self._threads.run(self._sync.list, limit=limit, about=about)
 
 
 class AsyncHistoriesResource(Facade):
-    """As HistoriesResource, each method awaited."""
+    """HistoriesResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def append(
         self,
         collection: "str",
@@ -384,7 +557,15 @@ class AsyncHistoriesResource(Facade):
         session_id: "str",
         agent_id: "str | None" = None,
     ) -> "None":
-        """Add items at the end, in one transaction with the memories of what they say."""
+        """Append items to a session, in one transaction with the memories of what they say.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            said: Items to append, made by `Said.of`.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            agent_id: The agent that the conversation was with.
+        """
         return await self._threads.run(
             self._sync.append,
             collection,
@@ -394,160 +575,261 @@ class AsyncHistoriesResource(Facade):
             agent_id=agent_id,
         )
 
+    @knows_arguments
     async def read(
         self, collection: "str", *, user_id: "str", session_id: "str", limit: "int | None" = None
     ) -> "list[dict[str, Any]]":
-        """The session's items in order, or the latest so many of them."""
+        """Return the session's items in order.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            limit: Only the latest so many items; default: all.
+        """
         return await self._threads.run(
             self._sync.read, collection, user_id=user_id, session_id=session_id, limit=limit
         )
 
+    @knows_arguments
     async def pop(
         self, collection: "str", *, user_id: "str", session_id: "str"
     ) -> "dict[str, Any] | None":
-        """Take the latest item away, out of memory too, and return it; None where there is none."""
+        """Remove the session's latest item, from memory too, and return it; None if it is empty.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+        """
         return await self._threads.run(
             self._sync.pop, collection, user_id=user_id, session_id=session_id
         )
 
+    @knows_arguments
     async def clear(self, collection: "str", *, user_id: "str", session_id: "str") -> "None":
-        """Erase the session, in memory too; a receipt is kept."""
+        """Erase the session, in memory too; a receipt stays.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+        """
         return await self._threads.run(
             self._sync.clear, collection, user_id=user_id, session_id=session_id
         )
 
 
 class AsyncItemsResource(Facade):
-    """As ItemsResource, each method awaited."""
+    """ItemsResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def run(
         self,
         collection: "str",
-        operations: "Sequence[ItemOperation]",
+        operations: "Sequence[PutItem | GetItem | SearchItems | ListPaths]",
         *,
         model: "VectorModel | None" = None,
         omit_expired: "bool" = False,
     ) -> "list[Any]":
-        """Do all of it in one transaction; returns what each operation found, in order.
+        """Run operations in one transaction.
 
             memory.items.run("app", [PutItem(path=["users"], key="ada", value={"age": 36})])
 
-        Reads see what was there before the writes, and of several writes of one key the last
-        counts. `model` names what made the vectors; those of another one are not compared.
+        Reads see what was there before the writes; of several writes of one key the last counts.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            operations: Reads and writes, such as `PutItem`.
+            model: Model of the vectors; vectors of another model are not compared.
+            omit_expired: Leave out items that have expired.
+
+        Returns:
+            The result of each operation, in order.
         """
         return await self._threads.run(
             self._sync.run, collection, operations, model=model, omit_expired=omit_expired
         )
 
+    @knows_arguments
     async def tail(
         self, collection: "str", path: "Sequence[str]", *, limit: "int | None" = None
     ) -> "list[Item]":
-        """The latest so many items at a path, oldest first; without a limit all of them."""
+        """Return the items at a path, oldest first.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+            limit: Only the latest so many items; default: all.
+        """
         return await self._threads.run(self._sync.tail, collection, path, limit=limit)
 
+    @knows_arguments
     async def pop(self, collection: "str", path: "Sequence[str]") -> "Item | None":
-        """Take away the latest item at a path, and return it; None where there is none."""
+        """Remove the latest item at a path, and return it; None if there is none.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+        """
         return await self._threads.run(self._sync.pop, collection, path)
 
+    @knows_arguments
     async def clear(self, collection: "str", path: "Sequence[str]") -> "int":
-        """Delete all items at a path; returns how many."""
+        """Delete all items at a path, and return how many there were.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+        """
         return await self._threads.run(self._sync.clear, collection, path)
 
+    @knows_arguments
     async def sweep(self, collection: "str") -> "int":
-        """Delete the collection's items that have expired; returns how many."""
+        """Delete the collection's expired items, and return how many there were.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+        """
         return await self._threads.run(self._sync.sweep, collection)
 
 
 class AsyncJobsResource(Facade):
-    """As JobsResource, each method awaited."""
+    """JobsResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def list(
-        self, status: "JobStatus | None" = None, *, kind: "str | None" = None, limit: "int" = 100
+        self,
+        status: "Literal['waiting', 'running', 'dead'] | None" = None,
+        *,
+        kind: "str | None" = None,
+        limit: "int" = 100,
     ) -> "list[Job]":
-        """The jobs, those that are due next first, the dead ones last.
+        """Return the jobs, those due next first, dead ones last.
 
-        "waiting", "running" or "dead" ones alone, or of one `kind`. A dead job names its chunk and
-        says what each of its attempts met.
+        A dead job names its chunk and the error of each of its attempts.
+
+        Args:
+            status: Only jobs that are "waiting", "running" or "dead".
+            kind: Only jobs of this kind, such as "embed".
+            limit: Maximum number of items.
         """
         return await self._threads.run(self._sync.list, status, kind=kind, limit=limit)
 
+    @knows_arguments
     async def count(self) -> "JobCounts":
-        """How many jobs wait, run and are dead, and since when the oldest waits."""
+        """Return how many jobs wait, run and are dead, and since when the oldest waits."""
         return await self._threads.run(self._sync.count)
 
+    @knows_arguments
     async def retry(self, job_ids: "Sequence[int] | None" = None) -> "list[int]":
-        """Let these jobs be done now, without ids all dead ones; returns the ids.
+        """Make jobs due now, and return their ids. A dead job gets all its attempts again.
 
-        A dead one has all its attempts again. Raises NotFoundError for a job that is none.
+        Args:
+            job_ids: Ids of jobs; default: all dead ones.
+
+        Raises:
+            NotFoundError: For an id that no job has.
         """
         return await self._threads.run(self._sync.retry, job_ids)
 
+    @knows_arguments
     async def drop(self, job_ids: "Sequence[int] | None" = None) -> "list[int]":
-        """Give these jobs up, without ids all dead ones; returns the ids.
+        """Delete jobs, and return their ids. Their chunks stay and are found by words.
 
-        Their chunks stay as they are: words find them. Raises NotFoundError for a job that is none.
+        Args:
+            job_ids: Ids of jobs; default: all dead ones.
+
+        Raises:
+            NotFoundError: For an id that no job has.
         """
         return await self._threads.run(self._sync.drop, job_ids)
 
+    @knows_arguments
     async def run(self, *, limit: "int | None" = None) -> "JobsDone":
-        """Do what is due, here and now, `limit` jobs at most.
+        """Do the jobs that are due, in this thread.
 
-        A text that can't be embedded fails and waits longer each time; after its last attempt it
-        is dead. While the embedder is down nothing fails: the result says why it stopped.
+        A text that can't be embedded fails and waits longer each time; after its last attempt the
+        job is dead. While the embedder is down no job fails: the result says why it stopped.
+
+        Args:
+            limit: Maximum number of jobs; default: all.
         """
         return await self._threads.run(self._sync.run, limit=limit)
 
+    @knows_arguments
     async def work(self, stop: "threading.Event") -> "None":
-        """Do jobs as they come until `stop` is set, or an exception such as KeyboardInterrupt
-        comes: then the leases at hand are given back.
+        """Do jobs as they come until `stop` is set.
+
+        After an exception such as KeyboardInterrupt, jobs in hand are given back.
+
+        Args:
+            stop: Event that ends it.
         """
         return await self._threads.run(self._sync.work, stop)
 
+    @knows_arguments
     async def start(self) -> "None":
         """Do jobs in a thread of this process until the memory is closed.
 
-        The embedded use does so by itself when something is left for later.
+        With the embedded server this happens by itself when a write leaves a job.
         """
         return await self._threads.run(self._sync.start)
 
 
 class AsyncAccessKeysResource(Facade):
-    """As AccessKeysResource, each method awaited."""
+    """AccessKeysResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def create(
         self,
-        scopes: "Sequence[KeyScope]" = ("read",),
+        scopes: "Sequence[Literal['read', 'write', 'forget', 'admin']]" = ("read",),
         *,
         name: "str" = "unnamed",
         user_id: "str | None" = None,
         expires_at: "datetime | str | None" = None,
         by: "str | None" = None,
     ) -> "NewKey":
-        """Make a key; its `text` is shown now and never again.
+        """Create a key; its `text` is returned now and never again.
 
-            key = memory.access_keys.create(["read", "write"], name="chat", expires_at="2027-01-01")
-            print(key.text)
+        key = memory.access_keys.create(["read", "write"], name="chat", expires_at="2027-01-01")
+        print(key.text)
 
-        It opens all of the tenant's memory, or with a `user_id` that user's alone: "read" to search
-        and look, "write" to add, rate and give feedback, "forget" to forget and restore, "admin" to
-        erase, and for jobs and health; a key of one user's can't have "admin".
+        Args:
+            scopes: What the key allows: "read" to search and list, "write" to add, rate and give
+                feedback, "forget" to forget and restore, "admin" to erase and to see jobs and
+                health.
+            name: Label, so that you recognise the key in lists.
+            user_id: Limit the key to this user's memory; it can't have "admin" then.
+            expires_at: When it expires; default: never.
+            by: Who does it, for the receipt or history; default: the operating system's user.
         """
         return await self._threads.run(
             self._sync.create, scopes, name=name, user_id=user_id, expires_at=expires_at, by=by
         )
 
+    @knows_arguments
     async def list(self) -> "Sequence[AccessKey]":
-        """The tenant's keys, the oldest first, with those that were revoked or have expired."""
+        """Return the tenant's keys, the oldest first, revoked and expired ones included."""
         return await self._threads.run(self._sync.list)
 
+    @knows_arguments
     async def revoke(self, key_id: "str") -> "AccessKey":
-        """Let a key open nothing from now on, for good; raises NotFoundError."""
+        """Revoke a key for good, and return it.
+
+        Args:
+            key_id: Id of the key, as `list` shows it.
+
+        Raises:
+            NotFoundError: For an id that no key has.
+        """
         return await self._threads.run(self._sync.revoke, key_id)
 
 
 class AsyncTtlResource(Facade):
-    """As TtlResource, each method awaited."""
+    """TtlResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def set(
         self,
         ttl: "timedelta | str",
@@ -556,38 +838,58 @@ class AsyncTtlResource(Facade):
         existing: "bool" = False,
         by: "str | None" = None,
     ) -> "int":
-        """Keep what is stored from now on so long: a timedelta, or a text such as "45s", "90m",
-        "12h", "30d" or "4w".
+        """Set how long memories are stored.
 
-        With `existing` what is stored already, too, counted from when it was stored: what is older
-        has expired at once. What expires sooner anyway stays as it is. Returns how many chunks that
-        dated.
+        A memory that expires sooner by its own `ttl` or another tag stays as it is.
+
+        Args:
+            ttl: Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".
+            tag: The rule for memories with this tag; default: for all that have no rule.
+            existing: Apply it to what is stored already, counted from when it was stored; what is
+                older expires at once.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The number of stored chunks that `existing` has dated.
         """
         return await self._threads.run(self._sync.set, ttl, tag=tag, existing=existing, by=by)
 
+    @knows_arguments
     async def unset(self, *, tag: "str | None" = None, by: "str | None" = None) -> "None":
-        """Take a rule away; what is dated already still expires. Raises NotFoundError."""
+        """Delete a rule. Memories that it has dated still expire.
+
+        Args:
+            tag: The rule for memories with this tag; default: for all that have no rule.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Raises:
+            NotFoundError: If there is no such rule.
+        """
         return await self._threads.run(self._sync.unset, tag=tag, by=by)
 
+    @knows_arguments
     async def list(self) -> "Sequence[TtlRule]":
-        """The rules, that of the namespace first."""
+        """Return the rules, that of the namespace first."""
         return await self._threads.run(self._sync.list)
 
+    @knows_arguments
     async def sweep(self) -> "Swept":
-        """Sweep what has expired of the whole namespace now, as the worker does by itself.
+        """Delete what has expired in the whole namespace now, as the worker does by itself.
 
-        Erases it, or forgets it where the setting `on_expiry` is "forget".
+        It is erased, or forgotten where the setting `on_expiry` is "forget".
         """
         return await self._threads.run(self._sync.sweep)
 
 
 class AsyncModelsResource(Facade):
-    """As ModelsResource, each method awaited."""
+    """ModelsResource for asyncio, each method awaited."""
 
+    @knows_arguments
     async def status(self) -> "Sequence[ModelStatus]":
-        """The namespace's models, the one that searches use first; counts all that is stored."""
+        """Return the namespace's models, the one in use first; counts everything stored."""
         return await self._threads.run(self._sync.status)
 
+    @knows_arguments
     async def add(
         self,
         embedder: "Literal['onnx', 'openai'] | Embedder | None" = None,
@@ -598,17 +900,25 @@ class AsyncModelsResource(Facade):
         later: "bool" = False,
         on_texts: "Callable[[int], object]" = lambda _: None,
     ) -> "ModelStatus":
-        """Give all that is stored vectors of another model, and each write from now on too.
+        """Compute vectors of another model for everything stored, and for each write from now on.
 
-        "openai" and "onnx" name an embedder that every process can open by itself, as the database
-        tells it; a server's key is MEMSENSE_EMBEDDING_API_KEY at MEMSENSE_EMBEDDING_URL, and what
-        MEMSENSE_EMBEDDING_API_KEYS says elsewhere. An embedder of your own must be given to every
-        process as one of `other_embedders`. Without either it is the one this was opened with.
+        It takes as long as ingesting did; searches and writes go on, and an interrupted run is
+        completed by the next one.
 
-        Takes as long as ingesting did; searches and writes go on, and a broken-off run is completed
-        by the next one. With `later` it is left to jobs: a worker does them, and `status` tells how
-        far it is. `on_texts` gets the size of each batch. Raises NotFoundError before
-        anything is stored, EmbeddingError if the model fails.
+        Args:
+            embedder: "openai" or "onnx", which every process can open by itself, or an embedder of
+                your own, which every process must pass in `other_embedders`; default: the one that
+                this memory was opened with.
+            model: Name of the model, for "openai" and "onnx".
+            url: Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at
+                MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
+            dimension: Dimension of its vectors; default: the model's.
+            later: Leave the work to jobs; `status` shows their progress.
+            on_texts: Called after each batch with its number of texts.
+
+        Raises:
+            NotFoundError: Before anything is stored.
+            EmbeddingError: If the model fails.
         """
         return await self._threads.run(
             self._sync.add,
@@ -620,109 +930,221 @@ class AsyncModelsResource(Facade):
             on_texts=on_texts,
         )
 
+    @knows_arguments
     async def switch(
         self, name: "str", *, dimension: "int | None" = None, incomplete: "bool" = False
     ) -> "ModelStatus":
         """Let searches use this model from now on, in every process, by one update.
 
-        The model before goes on to get its vectors, for `back`, until it is dropped. Raises
-        InvalidInputError while texts lack vectors of the model or large memories its indexes,
-        unless `incomplete` says so; NotFoundError for a model that was never added.
+        The model used before still gets vectors of new writes, for `back`, until it is dropped.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            dimension: Dimension, where the namespace has two models of that name.
+            incomplete: Switch even while texts lack vectors or large memories lack indexes.
+
+        Raises:
+            InvalidInputError: If vectors or indexes are missing and `incomplete` is false.
+            NotFoundError: For a model that was never added.
         """
         return await self._threads.run(
             self._sync.switch, name, dimension=dimension, incomplete=incomplete
         )
 
+    @knows_arguments
     async def back(self) -> "ModelStatus":
         """Let searches use the model that they used before; its vectors are there.
 
-        Raises NotFoundError if there is none, or it was dropped.
+        Raises:
+            NotFoundError: If there is none, or it was dropped.
         """
         return await self._threads.run(self._sync.back)
 
+    @knows_arguments
     async def drop(self, name: "str", *, dimension: "int | None" = None) -> "int":
-        """Delete the vectors of a model that searches don't use; returns how many there were.
+        """Delete the vectors of a model that searches don't use, and return how many there were.
 
-        Searches and writes go on, and a broken-off run is completed by the next one. Raises
-        InvalidInputError for the model in use, NotFoundError for one that was never added.
+        Searches and writes go on; an interrupted run is completed by the next one.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            dimension: Dimension, where the namespace has two models of that name.
+
+        Raises:
+            InvalidInputError: For the model in use.
+            NotFoundError: For a model that was never added.
         """
         return await self._threads.run(self._sync.drop, name, dimension=dimension)
 
+    @knows_arguments
     async def compare(
         self, name: "str", count: "int" = 20, *, dimension: "int | None" = None
     ) -> "ModelComparison":
-        """The last `count` recorded searches run again with the model in use and with this one.
+        """Run recorded searches again with the model in use and with this one.
 
-        `trial` gives both to `memsense.evaluation`, for questions whose answers are known.
+        For questions whose answers are known, `trial` gives both to `memsense.evaluation`.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            count: Number of recorded searches, the latest first.
+            dimension: Dimension, where the namespace has two models of that name.
         """
         return await self._threads.run(self._sync.compare, name, count, dimension=dimension)
 
 
+class AsyncUserProjects(Facade):
+    """UserProjects for asyncio, each method awaited."""
+
+    @knows_arguments
+    async def list(self) -> "Sequence[Project]":
+        """Return the projects by name."""
+        return await self._threads.run(self._sync.list)
+
+    @knows_arguments
+    async def get(self, name: "str") -> "Project":
+        """Return the project of that name.
+
+        Args:
+            name: Name of the project.
+
+        Raises:
+            NotFoundError: If it holds no session of the user.
+        """
+        return await self._threads.run(self._sync.get, name)
+
+
 class AsyncUserTraces(Facade):
-    """As UserTraces, each method awaited."""
+    """UserTraces for asyncio, each method awaited."""
 
-    async def list(self, **options: "Any") -> "Page[TraceSummary]":
-        """As `MemSense.traces.list`, with its options."""
-        return await self._threads.run(self._sync.list, **options)
-
-    async def statistics(self) -> "TraceStatistics":
-        """As `MemSense.traces.statistics`."""
-        return await self._threads.run(self._sync.statistics)
-
-    async def get(self, trace_id: "UUID | str") -> "Trace":
-        """As `MemSense.traces.get`."""
-        return await self._threads.run(self._sync.get, trace_id)
-
+    @knows_arguments
     async def replay(
         self,
         trace_id: "UUID | str",
         *,
         profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
         as_of_then: "bool" = False,
-        **overrides: "object",
     ) -> "Replay":
-        """As `MemSense.traces.replay`."""
+        """Run a recorded search again, as it was or with other constants.
+
+            memory.traces.replay(result.trace_id, overrides={"lexical": 1.5}).moves
+
+        Over an unchanged store and with nothing changed, the list is the recorded one exactly.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            as_of_then: Search memory as it stood when the trace was recorded, where the setting
+                `history` has kept that.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
+        """
         return await self._threads.run(
-            self._sync.replay, trace_id, profile=profile, as_of_then=as_of_then, **overrides
+            self._sync.replay, trace_id, profile=profile, overrides=overrides, as_of_then=as_of_then
         )
 
+    @knows_arguments
     async def compare(
-        self, count: "int" = 20, *, profile: "str | Profile | None" = None, **overrides: "object"
+        self,
+        count: "int" = 20,
+        *,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
     ) -> "Comparison":
-        """As `MemSense.traces.compare`."""
-        return await self._threads.run(self._sync.compare, count, profile=profile, **overrides)
+        """Run the latest recorded searches again with other constants.
+
+        Args:
+            count: Number of recorded searches, the latest first.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+        """
+        return await self._threads.run(
+            self._sync.compare, count, profile=profile, overrides=overrides
+        )
+
+    @knows_arguments
+    async def list(
+        self,
+        *,
+        limit: "int" = 20,
+        empty: "bool" = False,
+        slower_than: "float | None" = None,
+        cursor: "str | None" = None,
+    ) -> "Page[recorded.TraceSummary]":
+        """Return a page of the recorded searches, the latest first.
+
+        Args:
+            limit: Maximum number of items.
+            empty: Only searches without hits.
+            slower_than: Only searches that took more milliseconds than this.
+            cursor: `next_cursor` of the page before; default: the first page.
+        """
+        return await self._threads.run(
+            self._sync.list, limit=limit, empty=empty, slower_than=slower_than, cursor=cursor
+        )
+
+    @knows_arguments
+    async def statistics(self) -> "recorded.TraceStatistics":
+        """Return how many searches are recorded, how many found nothing, and their times."""
+        return await self._threads.run(self._sync.statistics)
+
+    @knows_arguments
+    async def get(self, trace_id: "UUID | str") -> "recorded.Trace":
+        """Return a recorded search with all of its candidates.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
+        """
+        return await self._threads.run(self._sync.get, trace_id)
 
 
 class AsyncUserEntities(Facade):
-    """As UserEntities, each method awaited."""
+    """UserEntities for asyncio, each method awaited."""
 
-    async def list(self, **options: "Any") -> "list[Entity]":
-        """As `MemSense.entities.list`, with its options."""
-        return await self._threads.run(self._sync.list, **options)
+    @knows_arguments
+    async def list(
+        self,
+        *,
+        kind: "Literal['speaker', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
+        limit: "int" = 50,
+    ) -> "list[Entity]":
+        """Return what a user's memory mentions most often; of all users, each one's own.
 
-    async def get(self, name: "str", **options: "Any") -> "EntityView":
-        """As `MemSense.entities.get`, with its options."""
-        return await self._threads.run(self._sync.get, name, **options)
+        Args:
+            kind: Only entities of this kind, such as "name".
+            limit: Maximum number of items.
+        """
+        return await self._threads.run(self._sync.list, kind=kind, limit=limit)
 
+    @knows_arguments
+    async def get(self, name: "str", *, limit: "int" = 10) -> "EntityView":
+        """Return an entity with its mentions and neighbours.
 
-class AsyncUserProjects(Facade):
-    """As UserProjects, each method awaited."""
+        With `all_users` it is that of the user who mentions it most.
 
-    async def list(self) -> "Sequence[projects.Project]":
-        """As `MemSense.projects.list`."""
-        return await self._threads.run(self._sync.list)
+        Args:
+            name: Name of the entity, in any spelling.
+            limit: Maximum number of mentions and of neighbours.
 
-    async def get(self, name: "str") -> "projects.Project":
-        """As `MemSense.projects.get`."""
-        return await self._threads.run(self._sync.get, name)
+        Raises:
+            NotFoundError: For an unknown name; lists similar ones.
+        """
+        return await self._threads.run(self._sync.get, name, limit=limit)
 
 
 class AsyncUserMemory(Facade):
-    """As UserMemory, each method awaited."""
+    """UserMemory for asyncio, each method awaited."""
 
     @property
     def user_id(self) -> str:
-        """Whose memory it is."""
+        """Id of the user whose memory it is."""
         return self._sync.user_id
 
     @cached_property
@@ -732,108 +1154,748 @@ class AsyncUserMemory(Facade):
 
     @cached_property
     def entities(self) -> "AsyncUserEntities":
-        """What the user's memory mentions."""
+        """People, places and things that the user's memory mentions."""
         return AsyncUserEntities(self._threads, self._sync.entities)
 
     @cached_property
     def projects(self) -> "AsyncUserProjects":
-        """The namespace's pools of sessions, as far as they hold the user's."""
+        """The namespace's projects, as far as they hold sessions of the user."""
         return AsyncUserProjects(self._threads, self._sync.projects)
 
+    @knows_arguments
     async def add(
-        self, messages: "Iterable[object]", *, session_id: "str", **options: "Any"
+        self,
+        messages: "Iterable[object]",
+        *,
+        session_id: "str",
+        agent_id: "str | None" = None,
+        mode: "Literal['turn', 'session', 'hybrid']" = "turn",
+        task_tag: "str | None" = None,
+        tags: "Sequence[str]" = (),
+        facets: "Mapping[str, str] | None" = None,
+        memory_kind: "Literal['stable', 'preference', 'episodic', 'ephemeral'] | None" = None,
+        confidence: "float" = 1.0,
+        metadata: "Mapping[str, Any] | None" = None,
+        expires_at: "datetime | str | None" = None,
+        ttl: "timedelta | str | None" = None,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
+        key: "str | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
-        """As `MemSense.add`, with its options."""
-        return await self._threads.run(self._sync.add, messages, session_id=session_id, **options)
+        """Store the messages of one session as exchanges, in order.
 
+            memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+                       user_id="ada", session_id="monday")
+
+        All or nothing: one transaction. The same exchange within ten minutes of event time is
+        stored once, and its first chunk is returned, unless that was forgotten. An answer to the
+        question with which the call before ended completes that exchange.
+
+        Args:
+            messages: Dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`;
+                messages of OpenAI, Anthropic and LangChain are accepted too.
+            session_id: The conversation that it belongs to: an id of your own.
+            agent_id: The agent that the conversation was with.
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            task_tag: Label of the task; it replaces the one that the rules find.
+            tags: Labels to store with it; they replace those of the rules.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral";
+                default: by rules.
+            confidence: How certain it is, from 0 to 1.
+            metadata: A JSON object of your own, returned with hits and usable as a filter.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours: the write then joins its transaction, in a
+                savepoint, and is visible when you commit.
+
+        Returns:
+            The stored chunks. `notes` say what else there is to know, such as vectors that a job
+            will compute later; `deferred` counts those.
+
+        Raises:
+            InvalidInputError: If a message or an argument can't be used.
+            ConflictError: If another write was done under the same `key`.
+            EmbeddingError: If `embed` is "strict" and the embedder fails.
+        """
+        return await self._threads.run(
+            self._sync.add,
+            messages,
+            session_id=session_id,
+            agent_id=agent_id,
+            mode=mode,
+            task_tag=task_tag,
+            tags=tags,
+            facets=facets,
+            memory_kind=memory_kind,
+            confidence=confidence,
+            metadata=metadata,
+            expires_at=expires_at,
+            ttl=ttl,
+            embed=embed,
+            key=key,
+            connection=connection,
+        )
+
+    @knows_arguments
     async def add_many(
-        self, sessions: "Iterable[Mapping[str, object]]", **options: "Any"
+        self,
+        sessions: "Iterable[Mapping[str, object]]",
+        *,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
+        key: "str | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "list[Added]":
-        """As `MemSense.add_many`, with its options."""
-        return await self._threads.run(self._sync.add_many, sessions, **options)
+        """Store several sessions in one transaction, embedded in one batch.
 
-    async def ingest(self, *paths: "str | Path", **options: "Any") -> "IngestReport":
-        """As `MemSense.ingest`, with its options: all becomes this user's, whoever a log names."""
-        return await self._threads.run(self._sync.ingest, *paths, **options)
+            memory.add_many([{"session_id": "mon", "messages": [...]},
+                             {"session_id": "tue", "messages": [...], "tags": ["work"]}],
+                            user_id="ada")
 
-    async def search(self, query: "str", **options: "Any") -> "SearchResult":
-        """As `MemSense.search`, with its options."""
-        return await self._threads.run(self._sync.search, query, **options)
+        Args:
+            sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
+                belongs to a session.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours, as in `add`.
 
-    async def search_many(self, queries: "Sequence[str]", **options: "Any") -> "list[SearchResult]":
-        """As `MemSense.search_many`, with its options."""
-        return await self._threads.run(self._sync.search_many, queries, **options)
+        Returns:
+            The result of each session, in order.
 
-    async def why_not(self, query: "str", chunk_id: "int", **options: "Any") -> "Verdict":
-        """As `MemSense.why_not`, with its options."""
-        return await self._threads.run(self._sync.why_not, query, chunk_id, **options)
+        Raises:
+            InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+        """
+        return await self._threads.run(
+            self._sync.add_many, sessions, embed=embed, key=key, connection=connection
+        )
 
-    async def matching_words(self, words: "Sequence[str]", lexemes: "Sequence[str]") -> "set[str]":
-        """As `MemSense.matching_words`: it reads the words that it is given, and no memory."""
-        return await self._threads.run(self._sync.matching_words, words, lexemes)
+    @knows_arguments
+    async def ingest(
+        self,
+        *paths: "str | Path",
+        mode: "Literal['turn', 'session', 'hybrid']" = "turn",
+        options: "ReadOptions | None" = None,
+        annotations: "Annotations | None" = None,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
+        dry_run: "bool" = False,
+        on_start: "Callable[[int], object]" = lambda _: None,
+        on_bytes: "Callable[[int], object]" = lambda _: None,
+        on_session: "Callable[[IngestReport], object]" = lambda _: None,
+    ) -> "IngestReport":
+        """Read conversation logs of any known format into memory, each exchange once.
 
-    async def recent(self, **options: "Any") -> "list[Chunk]":
-        """As `MemSense.recent`, with its options."""
-        return await self._threads.run(self._sync.recent, **options)
+        What was ingested before is left alone, logs that grew are completed, and edited messages
+        are replaced. Every session is a transaction, so an interrupted run is resumed by running
+        it again. What can't be used, such as a message without an id, is left out and counted.
 
-    async def sessions(self, **options: "Any") -> "Page[SessionSummary]":
-        """As `MemSense.sessions`, with its options."""
-        return await self._threads.run(self._sync.sessions, **options)
+        Args:
+            paths: Files, folders, globs and archives.
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            options: How to read: format, time zone, speakers.
+            annotations: What to store with everything that is read, such as tags or a ttl.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            dry_run: Read and count, but store nothing.
+            on_start: Called once with the number of bytes to read.
+            on_bytes: Called with the number of bytes read since the last call.
+            on_session: Called after each session with the report so far.
 
-    async def stats(self) -> "list[ScopeStatistics]":
-        """As `MemSense.stats`."""
-        return await self._threads.run(self._sync.stats)
+        Returns:
+            What was stored, left out and refused, with reasons.
 
+        Raises:
+            IngestError: If nothing of the paths can be read.
+        """
+        return await self._threads.run(
+            self._sync.ingest,
+            *paths,
+            mode=mode,
+            options=options,
+            annotations=annotations,
+            embed=embed,
+            dry_run=dry_run,
+            on_start=on_start,
+            on_bytes=on_bytes,
+            on_session=on_session,
+        )
+
+    @knows_arguments
+    async def search(
+        self,
+        query: "str",
+        *,
+        top_k: "int" = 8,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
+        min_score: "float | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        content_budget: "int" = 5000,
+        trace: "bool | None" = None,
+    ) -> "SearchResult":
+        """Return the memories that best answer a question, best first.
+
+            result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
+
+        Filters apply inside every route, before ranking, so they never leave fewer hits than
+        there are.
+
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            top_k: Maximum number of hits, up to 1,000.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            Hits whose scores add up from their explanations, and notes about the answer as a
+            whole. Empty if nothing passes the filters and `min_score`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile or project.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
+        """
+        return await self._threads.run(
+            self._sync.search,
+            query,
+            top_k=top_k,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
+            granularity=granularity,
+            min_score=min_score,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+            content_budget=content_budget,
+            trace=trace,
+        )
+
+    @knows_arguments
+    async def search_many(
+        self,
+        queries: "Sequence[str]",
+        *,
+        top_k: "int" = 8,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
+        min_score: "float | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        content_budget: "int" = 5000,
+        trace: "bool | None" = None,
+    ) -> "list[SearchResult]":
+        """Answer several questions about the same memory, with the options of `search`.
+
+        All questions are recalled in one round trip to the server, and all texts are fetched in
+        another.
+
+        Args:
+            queries: The questions, each as `search` takes it.
+            top_k: Maximum number of hits, up to 1,000.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The result of each question, in order.
+        """
+        return await self._threads.run(
+            self._sync.search_many,
+            queries,
+            top_k=top_k,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
+            granularity=granularity,
+            min_score=min_score,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+            content_budget=content_budget,
+            trace=trace,
+        )
+
+    @knows_arguments
+    async def why_not(
+        self,
+        query: "str",
+        chunk_id: "int",
+        *,
+        top_k: "int" = 8,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
+        min_score: "float | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+    ) -> "Verdict":
+        """Explain why a search with these options does not return a memory, or as which hit.
+
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            top_k: Maximum number of hits, up to 1,000.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+
+        Returns:
+            The first step of the search that lost the memory, in words and numbers.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return await self._threads.run(
+            self._sync.why_not,
+            query,
+            chunk_id,
+            top_k=top_k,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
+            granularity=granularity,
+            min_score=min_score,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+        )
+
+    @knows_arguments
     async def export_to(self, path: "Place", *, vectors: "bool" = False) -> "ExportReport":
-        """As `MemSense.export_to`."""
+        """Write a user's memory, or everybody's, to a file.
+
+        The file holds status, score, history and what logs brought, the namespace's settings and
+        its stored profiles; of forgotten memories only the place. docs/data.md describes it.
+
+        Args:
+            path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
+                .parquet (needs `memsense[parquet]`).
+            vectors: Write the vectors too, so that an import need not embed the texts again.
+        """
         return await self._threads.run(self._sync.export_to, path, vectors=vectors)
 
-    async def erase(self, **options: "Any") -> "Receipt":
-        """As `MemSense.erase`, with its options: without any, all of the user's memory."""
-        return await self._threads.run(self._sync.erase, **options)
+    @knows_arguments
+    async def recent(
+        self,
+        *,
+        limit: "int" = 10,
+        agent_id: "str | None" = None,
+        session_id: "str | None" = None,
+        granularity: "Literal['turn', 'session']" = "turn",
+    ) -> "list[Chunk]":
+        """Return a user's latest memories by event time, newest first.
 
+        Args:
+            limit: Maximum number of items.
+            agent_id: Only memories of conversations with this agent.
+            session_id: Only memories of this session.
+            granularity: "turn" for exchanges, "session" for sessions.
+        """
+        return await self._threads.run(
+            self._sync.recent,
+            limit=limit,
+            agent_id=agent_id,
+            session_id=session_id,
+            granularity=granularity,
+        )
+
+    @knows_arguments
+    async def sessions(
+        self,
+        *,
+        agent_id: "str | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        limit: "int" = 50,
+        cursor: "str | None" = None,
+    ) -> "Page[SessionSummary]":
+        """Return a page of a user's sessions, the one with the latest exchange first.
+
+        A session counts the exchanges that pass the filters, and is listed if there are any.
+
+        Args:
+            agent_id: Only memories of conversations with this agent.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+        """
+        return await self._threads.run(
+            self._sync.sessions,
+            agent_id=agent_id,
+            project=project,
+            since=since,
+            until=until,
+            tags=tags,
+            kinds=kinds,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    @knows_arguments
+    async def matching_words(self, words: "Sequence[str]", lexemes: "Sequence[str]") -> "set[str]":
+        """Return the words that a text search for the lexemes matches, to highlight them.
+
+        memory.matching_words(hit.content.split(), result.question["lexemes"])
+
+        Args:
+            words: Words of a text.
+            lexemes: Lexemes, as `result.question["lexemes"]` has them.
+        """
+        return await self._threads.run(self._sync.matching_words, words, lexemes)
+
+    @knows_arguments
     async def get(self, chunk_id: "int") -> "Chunk":
-        """As `MemSense.get`."""
+        """Return one memory, whatever its status.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.get, chunk_id)
 
+    @knows_arguments
+    async def stats(self) -> "list[ScopeStatistics]":
+        """Return what each user's memory in this namespace holds."""
+        return await self._threads.run(self._sync.stats)
+
+    @knows_arguments
     async def forget(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """As `MemSense.forget`."""
+        """Take a memory out of every search and out of its neighbours' context.
+
+        `restore` undoes it. A session takes its exchanges along, a part of an exchange the other
+        parts. What is said again later is stored again.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.forget, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
     async def archive(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """As `MemSense.archive`."""
+        """Take an outdated memory out of every search; the same as `forget`, with its own status.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.archive, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
+    async def erase(
+        self,
+        *,
+        session_id: "str | None" = None,
+        message_id: "str | None" = None,
+        by: "str | None" = None,
+    ) -> "Receipt":
+        """Erase for good: a user's whole memory in this namespace, a session or a message.
+
+            receipt = memory.erase(user_id="ada", by="data protection")
+
+        Everything that holds the text or was made from it goes, recorded searches and history
+        included, in one transaction that checks that nothing is left. What is said again later is
+        stored again.
+
+        Args:
+            session_id: Erase this session only.
+            message_id: Erase only the exchange that holds this message.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If there is nothing to erase.
+        """
+        return await self._threads.run(
+            self._sync.erase, session_id=session_id, message_id=message_id, by=by
+        )
+
+    @knows_arguments
     async def delete(self, chunk_id: "int", *, by: "str | None" = None) -> "Receipt":
-        """As `MemSense.delete`."""
+        """Erase one memory for good, as `erase` does.
+
+        A session takes its exchanges along, a part of an exchange the other parts, and each a
+        forgotten copy of itself.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.delete, chunk_id, by=by)
 
-    async def update(self, chunk_id: "int", **options: "Any") -> "Chunk":
-        """As `MemSense.update`, with its options."""
-        return await self._threads.run(self._sync.update, chunk_id, **options)
+    @knows_arguments
+    async def update(
+        self,
+        chunk_id: "int",
+        *,
+        content: "str | Mapping[str, str] | None" = None,
+        facets: "Mapping[str, str] | None" = None,
+        tags: "Sequence[str] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        occurred_at: "datetime | str | None" = None,
+        expires_at: "datetime | str | None" = None,
+        ttl: "timedelta | str | None" = None,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+    ) -> "Chunk":
+        """Change what an exchange says or what is known of it.
 
+            memory.update(42, content={"assistant": "Noted: Porto since May."}, tags=["home"])
+
+        What is passed replaces what was stored; the rest stays. Vectors, words, links and session
+        chunks follow. Where the setting `history` is on, `versions` keeps the former text.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
+                exchange has one side only.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            tags: Labels that replace the present ones.
+            metadata: JSON object that replaces the present one.
+            occurred_at: When it was said or happened; ISO 8601 texts are accepted.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The changed chunk.
+
+        Raises:
+            InvalidInputError: If nothing is to be changed, or a value can't be used.
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return await self._threads.run(
+            self._sync.update,
+            chunk_id,
+            content=content,
+            facets=facets,
+            tags=tags,
+            metadata=metadata,
+            occurred_at=occurred_at,
+            expires_at=expires_at,
+            ttl=ttl,
+            reason=reason,
+            key=key,
+        )
+
+    @knows_arguments
     async def versions(self, chunk_id: "int") -> "list[Version]":
-        """As `MemSense.versions`."""
+        """Return what an exchange said before it was updated, or edited in its log, oldest first.
+
+        Versions are kept while the setting `history` is on; a forgotten memory has none.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.versions, chunk_id)
 
+    @knows_arguments
     async def restore(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """As `MemSense.restore`."""
+        """Bring a forgotten or archived memory back; a session with the exchanges it took along.
+
+        An exchange that was said again after it was forgotten stays away.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.restore, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
     async def promote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
-        """As `MemSense.promote`."""
+        """Raise a memory's score by 0.15, at most to 1, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(self._sync.promote, chunk_id, key=key)
 
+    @knows_arguments
     async def demote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
-        """As `MemSense.demote`."""
+        """Lower a memory's score by 0.15, at least to 0, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(self._sync.demote, chunk_id, key=key)
 
+    @knows_arguments
     async def feedback(
         self,
         chunk_id: "int",
@@ -843,149 +1905,106 @@ class AsyncUserMemory(Facade):
         note: "str | None" = None,
         key: "str | None" = None,
     ) -> "None":
-        """As `MemSense.feedback`."""
+        """Record whether a hit helped. It goes into the memory's history and changes no score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            helpful: True if the memory helped to answer.
+            question: The question that it was returned for.
+            note: What was good or wrong about it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(
             self._sync.feedback, chunk_id, helpful=helpful, question=question, note=note, key=key
         )
 
+    @knows_arguments
     async def history(self, chunk_id: "int") -> "list[Event]":
-        """As `MemSense.history`."""
+        """Return everything that happened to a memory, oldest first.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.history, chunk_id)
 
-    async def list(self, **options: "Any") -> "Page[Chunk]":
-        """As `MemSense.list`, with its options."""
-        return await self._threads.run(self._sync.list, **options)
-
-
-class AsyncMemSense(OpenFacade):
-    """An agent's memory in PostgreSQL, for asyncio and trio.
-
-        async with AsyncMemSense.open() as memory:
-            await memory.add([{"role": "user", "content": "I moved to Lisbon."}],
-                             user_id="ada", session_id="monday")
-            hits = await memory.search("Where does Ada live?", user_id="ada")
-
-    `memory = await AsyncMemSense.open()` leaves it to you to `await memory.close()`. Methods and
-    resources are those of MemSense, each method awaited. They run in threads of the memory's own,
-    as many at once as its pool has connections; callbacks are called there. Cancelling a task
-    cancels its statement, and frees its connection before the task goes on.
-    """
-
-    @classmethod
-    def open(
-        cls,
-        url: "str | None" = None,
+    @knows_arguments
+    async def list(
+        self,
         *,
-        profile: "str | Profile | None" = None,
-        embedder: "Embedder | None" = None,
-        other_embedders: "Sequence[Embedder]" = (),
-        tenant: "str | None" = None,
-        namespace: "str | None" = None,
-        settings: "Settings | None" = None,
-        tagger: "FacetTagger | None" = None,
-        extractor: "EntityExtractor | None" = None,
-        reranker: "Reranker | None" = None,
-    ) -> "Self":
-        """Connect to `url`, else to MEMSENSE_DATABASE_URL, else to the embedded server.
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        granularity: "Literal['turn', 'session']" = "turn",
+        statuses: "Sequence[Literal['active', 'archived', 'deleted']]" = ("active",),
+        order: "Literal['newest', 'oldest']" = "newest",
+        limit: "int" = 50,
+        cursor: "str | None" = None,
+    ) -> "Page[Chunk]":
+        """Return a page of a user's memories by event time.
 
-        The embedded server is started and its database prepared on first use; a database of
-        yours needs `memsense init` once. A `profile` given here is taken as it is, whatever the
-        namespace's settings say. `other_embedders` are of models that the namespace has vectors of
-        too, where the database doesn't say how to open them: see `models`.
+            page = memory.list(user_id="ada")
+            more = memory.list(user_id="ada", cursor=page.next_cursor)  # unless that is None
 
-        Raises ConnectionFailedError, ServerTooOldError, SchemaError, NotFoundError for an unknown
-        `profile`, InvalidInputError, or ConfigurationError, each naming the remedy.
+        What is added meanwhile neither repeats nor hides an item.
+
+        Args:
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            granularity: "turn" for exchanges, "session" for sessions.
+            statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
+            order: "newest" or "oldest" event time first.
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+
+        Raises:
+            InvalidInputError: For the cursor of another list or order.
         """
-        return cls(
-            partial(
-                MemSense.open,
-                url,
-                profile=profile,
-                embedder=embedder,
-                other_embedders=other_embedders,
-                tenant=tenant,
-                namespace=namespace,
-                settings=settings,
-                tagger=tagger,
-                extractor=extractor,
-                reranker=reranker,
-            )
+        return await self._threads.run(
+            self._sync.list,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            granularity=granularity,
+            statuses=statuses,
+            order=order,
+            limit=limit,
+            cursor=cursor,
         )
 
-    def for_user(self, user_id: "str") -> "AsyncUserMemory":
-        """This memory for one user alone: no id reaches what is another's."""
-        return AsyncUserMemory(self._threads, self._sync.for_user(user_id))
 
-    @property
-    def pool_size(self) -> "int":
-        """How many threads may use it at once without waiting: the connections of its pool."""
-        return self._sync.pool_size
-
-    @cached_property
-    def settings(self) -> "AsyncSettingsResource":
-        """What the namespace's searches use, changed while they go on."""
-        return AsyncSettingsResource(self._threads, self._sync.settings)
-
-    @cached_property
-    def profiles(self) -> "AsyncProfilesResource":
-        """The named sets of constants that a search may rank by."""
-        return AsyncProfilesResource(self._threads, self._sync.profiles)
-
-    @cached_property
-    def projects(self) -> "AsyncProjectsResource":
-        """Named pools of sessions to search in."""
-        return AsyncProjectsResource(self._threads, self._sync.projects)
+class AsyncMemory(OpenFacade):
+    """Memory for asyncio, each method awaited."""
 
     @cached_property
     def traces(self) -> "AsyncTracesResource":
-        """Recorded searches: to look at, to run again, to prune."""
+        """Recorded searches: show, replay, prune."""
         return AsyncTracesResource(self._threads, self._sync.traces)
 
     @cached_property
     def entities(self) -> "AsyncEntities":
-        """What memory mentions."""
+        """People, places and things that memories mention."""
         return AsyncEntities(self._threads, self._sync.entities)
 
-    @cached_property
-    def erasures(self) -> "AsyncErasuresResource":
-        """The receipts of what was erased for good."""
-        return AsyncErasuresResource(self._threads, self._sync.erasures)
-
-    @cached_property
-    def models(self) -> "AsyncModelsResource":
-        """The embedding models: add another one, compare, go over to it, and back."""
-        return AsyncModelsResource(self._threads, self._sync.models)
-
-    @cached_property
-    def indexes(self) -> "AsyncIndexesResource":
-        """The indexes of large memories, and the text index."""
-        return AsyncIndexesResource(self._threads, self._sync.indexes)
-
-    @cached_property
-    def access_keys(self) -> "AsyncAccessKeysResource":
-        """The keys by which programs reach this tenant's memory on a server."""
-        return AsyncAccessKeysResource(self._threads, self._sync.access_keys)
-
-    @cached_property
-    def histories(self) -> "AsyncHistoriesResource":
-        """Sessions of frameworks, to the letter, whose words are remembered too."""
-        return AsyncHistoriesResource(self._threads, self._sync.histories)
-
-    @cached_property
-    def items(self) -> "AsyncItemsResource":
-        """Values under keys, which frameworks keep beside conversations."""
-        return AsyncItemsResource(self._threads, self._sync.items)
-
-    @cached_property
-    def ttl(self) -> "AsyncTtlResource":
-        """How long memories are kept, by tag or all of them, and the sweep of what has expired."""
-        return AsyncTtlResource(self._threads, self._sync.ttl)
-
-    @cached_property
-    def jobs(self) -> "AsyncJobsResource":
-        """What writes have left for later, and the worker that does it."""
-        return AsyncJobsResource(self._threads, self._sync.jobs)
-
+    @knows_arguments
     async def add(
         self,
         messages: "Iterable[object]",
@@ -993,36 +2012,62 @@ class AsyncMemSense(OpenFacade):
         user_id: "str",
         session_id: "str",
         agent_id: "str | None" = None,
-        mode: "IngestMode" = "turn",
+        mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         task_tag: "str | None" = None,
         tags: "Sequence[str]" = (),
         facets: "Mapping[str, str] | None" = None,
-        memory_kind: "MemoryKind | None" = None,
+        memory_kind: "Literal['stable', 'preference', 'episodic', 'ephemeral'] | None" = None,
         confidence: "float" = 1.0,
-        metadata: "Mapping[str, JsonValue] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
-        embed: "EmbedWhen | None" = None,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
-        connection: "psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
-        """Store messages `{"role", "content", "id"?, "at"?, "name"?}` as exchanges, in order.
+        """Store the messages of one session as exchanges, in order.
 
-        Messages of OpenAI, Anthropic and LangChain, and any with a role and a content, do as well.
+            memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+                       user_id="ada", session_id="monday")
 
-        All or nothing: one transaction, or a savepoint in the caller's `connection`. The same
-        exchange within ten minutes of event time is stored once, and its first chunk returned,
-        unless it is forgotten. An answer to what the call before added to the session makes one
-        exchange with it.
-        Facets (`personal_info`, `preferences`, `events`), tags and task_tag win over the rules'.
-        From `expires_at` on, or so long after now as `ttl` says ("30d", "12h", a timedelta),
-        nothing shows it any more, and a job sweeps it away; without either, the rules of `ttl`
-        decide, and "never" says that none does.
-        `embed` (default: the setting) is "now", which leaves to a job what the embedder fails to
-        embed, "later", which leaves all to a job, or "strict", which then raises EmbeddingError
-        and stores nothing. Words find at once what is left to a job; the result's `notes` tell.
-        Run again under its `key`, it returns the same chunks. An id is a text of at most 500
-        characters, or a whole number. Raises InvalidInputError, ConflictError for another's key.
+        All or nothing: one transaction. The same exchange within ten minutes of event time is
+        stored once, and its first chunk is returned, unless that was forgotten. An answer to the
+        question with which the call before ended completes that exchange.
+
+        Args:
+            messages: Dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`;
+                messages of OpenAI, Anthropic and LangChain are accepted too.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            agent_id: The agent that the conversation was with.
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            task_tag: Label of the task; it replaces the one that the rules find.
+            tags: Labels to store with it; they replace those of the rules.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral";
+                default: by rules.
+            confidence: How certain it is, from 0 to 1.
+            metadata: A JSON object of your own, returned with hits and usable as a filter.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours: the write then joins its transaction, in a
+                savepoint, and is visible when you commit.
+
+        Returns:
+            The stored chunks. `notes` say what else there is to know, such as vectors that a job
+            will compute later; `deferred` counts those.
+
+        Raises:
+            InvalidInputError: If a message or an argument can't be used.
+            ConflictError: If another write was done under the same `key`.
+            EmbeddingError: If `embed` is "strict" and the embedder fails.
         """
         return await self._threads.run(
             self._sync.add,
@@ -1044,23 +2089,37 @@ class AsyncMemSense(OpenFacade):
             connection=connection,
         )
 
+    @knows_arguments
     async def add_many(
         self,
         sessions: "Iterable[Mapping[str, object]]",
         *,
         user_id: "str | None" = None,
-        embed: "EmbedWhen | None" = None,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
-        connection: "psycopg.Connection[Any] | psycopg.AsyncConnection[Any] | None" = None,
+        connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "list[Added]":
-        """Store several sessions in one transaction, embedded in one batch; what each gave.
+        """Store several sessions in one transaction, embedded in one batch.
 
             memory.add_many([{"session_id": "mon", "messages": [...]},
                              {"session_id": "tue", "messages": [...], "tags": ["work"]}],
                             user_id="ada")
 
-        Each has `messages`, `session_id` and what else `add` takes of a session; `user_id` is
-        whose those are that name none. All or nothing. Raises as `add` does.
+        Args:
+            sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
+                belongs to a session.
+            user_id: Owner of the sessions that name no `user_id` themselves.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours, as in `add`.
+
+        Returns:
+            The result of each session, in order.
+
+        Raises:
+            InvalidInputError: If a session can't be used; names its number. Nothing is stored.
         """
         return await self._threads.run(
             self._sync.add_many,
@@ -1071,28 +2130,46 @@ class AsyncMemSense(OpenFacade):
             connection=connection,
         )
 
+    @knows_arguments
     async def ingest(
         self,
         *paths: "str | Path",
         user_id: "str | None" = None,
-        mode: "IngestMode" = "turn",
+        mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
-        embed: "EmbedWhen | None" = None,
+        embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
         on_bytes: "Callable[[int], object]" = lambda _: None,
         on_session: "Callable[[IngestReport], object]" = lambda _: None,
     ) -> "IngestReport":
-        """Read logs of any known format (files, folders, globs, archives) into memory, once.
+        """Read conversation logs of any known format into memory, each exchange once.
 
-        What was ingested before is left alone, what grew is completed, what was edited is
-        replaced; every session is a transaction of its own, so an interrupted run is resumed by
-        running it again. `user_id` owns what is read, unless the log names a user of its own;
-        without either it is "default". `dry_run` stores nothing. Raises IngestError.
+        What was ingested before is left alone, logs that grew are completed, and edited messages
+        are replaced. Every session is a transaction, so an interrupted run is resumed by running
+        it again. What can't be used, such as a message without an id, is left out and counted.
 
-        What a log holds that can't be used, such as a message without a usable id, is left out and
-        told in the report. A failing embedder stops nothing: `embed` is as for `add`.
+        Args:
+            paths: Files, folders, globs and archives.
+            user_id: Owner of what the logs hold, unless a log names its own; default: "default".
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            options: How to read: format, time zone, speakers.
+            annotations: What to store with everything that is read, such as tags or a ttl.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            dry_run: Read and count, but store nothing.
+            on_start: Called once with the number of bytes to read.
+            on_bytes: Called with the number of bytes read since the last call.
+            on_session: Called after each session with the report so far.
+
+        Returns:
+            What was stored, left out and refused, with reasons.
+
+        Raises:
+            IngestError: If nothing of the paths can be read.
         """
         return await self._threads.run(
             self._sync.ingest,
@@ -1108,11 +2185,12 @@ class AsyncMemSense(OpenFacade):
             on_session=on_session,
         )
 
+    @knows_arguments
     async def search(
         self,
         query: "str",
         *,
-        top_k: "int" = DEFAULT_TOP_K,
+        top_k: "int" = 8,
         user_id: "str | None" = None,
         all_users: "bool" = False,
         agent_id: "str | None" = None,
@@ -1120,40 +2198,65 @@ class AsyncMemSense(OpenFacade):
         project: "str | None" = None,
         since: "datetime | str | None" = None,
         until: "datetime | str | None" = None,
-        granularity: "Granularity | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
         tags: "Sequence[str] | None" = None,
-        kinds: "Sequence[MemoryKind] | None" = None,
-        metadata: "Mapping[str, JsonValue] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
         asked_at: "datetime | str | None" = None,
         as_of: "datetime | str | None" = None,
         profile: "str | Profile | None" = None,
         overrides: "Mapping[str, object] | None" = None,
-        content_budget: "int" = DEFAULT_CONTENT_BUDGET,
+        content_budget: "int" = 5000,
         trace: "bool | None" = None,
     ) -> "SearchResult":
-        """The `top_k` memories that answer the question best, each with its arithmetic.
+        """Return the memories that best answer a question, best first.
 
-        Say whose memory: `user_id`, or `all_users=True` for everybody's in the namespace. Filters
-        hold inside every route, so they never thin out the result: `project` stands for its
-        sessions, `since` (inclusive) and `until` (exclusive) limit event time, `exclude` names
-        chunks (int) or messages (str) that are in the prompt already, `tags` asks for one in
-        common, `metadata` for containment. `asked_at` is the moment that "last week" in the
-        question counts from (default: now). `granularity`: "turn" for exchanges, "session" for
-        sessions, each with its `best` exchanges; without it, as the profile says: exchanges in all
-        shipped ones but `memsense`. What scores below `min_score` is no hit, so that there may be
-        none; a note then says what the best score was. A hit's `content` has `content_budget`
-        characters at most, those around what the question asks for.
+            result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
 
-        `as_of` searches memory as it stood at that moment, by when things were stored and changed;
-        it needs the setting `history` since before then. What is erased or expired is gone from the
-        past, too.
+        Filters apply inside every route, before ranking, so they never leave fewer hits than
+        there are.
 
-        A `profile` (shipped, stored, or of your own) is taken as it is; without one, the
-        namespace's settings decide, as they are at this moment. `overrides` changes single
-        weights and constants of either, for this search alone. `trace` records the search for
-        `traces` and the views (default: the share of searches that the setting trace_sample says).
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            Hits whose scores add up from their explanations, and notes about the answer as a
+            whole. Empty if nothing passes the filters and `min_score`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile or project.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
         """
         return await self._threads.run(
             self._sync.search,
@@ -1180,34 +2283,12 @@ class AsyncMemSense(OpenFacade):
             trace=trace,
         )
 
+    @knows_arguments
     async def search_many(
         self,
         queries: "Sequence[str]",
         *,
-        user_id: "str | None" = None,
-        all_users: "bool" = False,
-        trace: "bool | None" = None,
-        **options: "Any",
-    ) -> "list[SearchResult]":
-        """Several questions about the same memory, with the options of `search`; their results.
-
-        All are recalled in one round trip, and all texts are fetched in another.
-        """
-        return await self._threads.run(
-            self._sync.search_many,
-            queries,
-            user_id=user_id,
-            all_users=all_users,
-            trace=trace,
-            **options,
-        )
-
-    async def why_not(
-        self,
-        query: "str",
-        chunk_id: "int",
-        *,
-        top_k: "int" = DEFAULT_TOP_K,
+        top_k: "int" = 8,
         user_id: "str | None" = None,
         all_users: "bool" = False,
         agent_id: "str | None" = None,
@@ -1215,20 +2296,143 @@ class AsyncMemSense(OpenFacade):
         project: "str | None" = None,
         since: "datetime | str | None" = None,
         until: "datetime | str | None" = None,
-        granularity: "Granularity | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
         tags: "Sequence[str] | None" = None,
-        kinds: "Sequence[MemoryKind] | None" = None,
-        metadata: "Mapping[str, JsonValue] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
         asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        content_budget: "int" = 5000,
+        trace: "bool | None" = None,
+    ) -> "list[SearchResult]":
+        """Answer several questions about the same memory, with the options of `search`.
+
+        All questions are recalled in one round trip to the server, and all texts are fetched in
+        another.
+
+        Args:
+            queries: The questions, each as `search` takes it.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The result of each question, in order.
+        """
+        return await self._threads.run(
+            self._sync.search_many,
+            queries,
+            top_k=top_k,
+            user_id=user_id,
+            all_users=all_users,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            project=project,
+            since=since,
+            until=until,
+            granularity=granularity,
+            min_score=min_score,
+            exclude=exclude,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+            content_budget=content_budget,
+            trace=trace,
+        )
+
+    @knows_arguments
+    async def why_not(
+        self,
+        query: "str",
+        chunk_id: "int",
+        *,
+        top_k: "int" = 8,
+        user_id: "str | None" = None,
+        all_users: "bool" = False,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        project: "str | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        granularity: "Literal['turn', 'session'] | None" = None,
+        min_score: "float | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
         profile: "str | Profile | None" = None,
         overrides: "Mapping[str, object] | None" = None,
     ) -> "Verdict":
-        """Why a search with these options does not return a chunk, or as which hit it does.
+        """Explain why a search with these options does not return a memory, or as which hit.
 
-        The first step that lost it decides. Raises NotFoundError for a chunk that is not in
-        this namespace.
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+
+        Returns:
+            The first step of the search that lost the memory, in words and numbers.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(
             self._sync.why_not,
@@ -1249,10 +2453,12 @@ class AsyncMemSense(OpenFacade):
             kinds=kinds,
             metadata=metadata,
             asked_at=asked_at,
+            as_of=as_of,
             profile=profile,
             overrides=overrides,
         )
 
+    @knows_arguments
     async def export_to(
         self,
         path: "Place",
@@ -1261,17 +2467,24 @@ class AsyncMemSense(OpenFacade):
         all_users: "bool" = False,
         vectors: "bool" = False,
     ) -> "ExportReport":
-        """Write a user's memory, or with `all_users` everybody's, to a file of JSON lines,
-        or of Parquet if its name ends in .parquet, which needs `memsense[parquet]`.
+        """Write a user's memory, or everybody's, to a file.
 
-        With what became of it: status, score, history, what logs brought. Of what is forgotten only
-        the place is written. With what the namespace has set and its stored profiles. `vectors`
-        spares an import the embedding. docs/data.md has the forms.
+        The file holds status, score, history and what logs brought, the namespace's settings and
+        its stored profiles; of forgotten memories only the place. docs/data.md describes it.
+
+        Args:
+            path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
+                .parquet (needs `memsense[parquet]`).
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            vectors: Write the vectors too, so that an import need not embed the texts again.
         """
         return await self._threads.run(
             self._sync.export_to, path, user_id=user_id, all_users=all_users, vectors=vectors
         )
 
+    @knows_arguments
     async def import_from(
         self,
         path: "Place",
@@ -1279,18 +2492,26 @@ class AsyncMemSense(OpenFacade):
         settings: "bool | None" = None,
         on_session: "Callable[[ImportReport], object]" = lambda _: None,
     ) -> "ImportReport":
-        """Store what `export_to` has written, here or elsewhere; a second time changes nothing.
+        """Store what `export_to` has written, here or elsewhere; a second run changes nothing.
 
-        Each session is a transaction of its own, so an interrupted import is run again. What is
-        stored already, and what was forgotten here, is left alone. Settings and stored profiles
-        of the file are taken over where nobody has a memory yet, unless `settings` says so or not;
-        what is set here stays. Raises IngestError, and ConfigurationError for settings that this
-        memsense doesn't know.
+        Each session is a transaction, so an interrupted import is completed by running it again.
+        What is stored already, and what was forgotten here, is left alone.
+
+        Args:
+            path: A path or an open file.
+            settings: Whether to take over the file's settings and profiles; default: only while the
+                namespace holds no memory. Settings that are set here stay.
+            on_session: Called after each session with the report so far.
+
+        Raises:
+            IngestError: If the file can't be read.
+            ConfigurationError: If the file has settings that this version doesn't know.
         """
         return await self._threads.run(
             self._sync.import_from, path, settings=settings, on_session=on_session
         )
 
+    @knows_arguments
     async def recent(
         self,
         *,
@@ -1299,9 +2520,19 @@ class AsyncMemSense(OpenFacade):
         all_users: "bool" = False,
         agent_id: "str | None" = None,
         session_id: "str | None" = None,
-        granularity: "Granularity" = "turn",
+        granularity: "Literal['turn', 'session']" = "turn",
     ) -> "list[Chunk]":
-        """A user's latest chunks by event time, newest first; with `all_users` everybody's."""
+        """Return a user's latest memories by event time, newest first.
+
+        Args:
+            limit: Maximum number of items.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_id: Only memories of this session.
+            granularity: "turn" for exchanges, "session" for sessions.
+        """
         return await self._threads.run(
             self._sync.recent,
             limit=limit,
@@ -1312,6 +2543,7 @@ class AsyncMemSense(OpenFacade):
             granularity=granularity,
         )
 
+    @knows_arguments
     async def sessions(
         self,
         *,
@@ -1322,12 +2554,26 @@ class AsyncMemSense(OpenFacade):
         since: "datetime | str | None" = None,
         until: "datetime | str | None" = None,
         tags: "Sequence[str] | None" = None,
-        kinds: "Sequence[MemoryKind] | None" = None,
-        limit: "int" = DEFAULT_PAGE,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        limit: "int" = 50,
         cursor: "str | None" = None,
     ) -> "Page[SessionSummary]":
-        """A page of a user's sessions, the one that was last talked in first; filters are as in
-        `search`, and a session counts what passes them. The page's `next_cursor` asks for the next.
+        """Return a page of a user's sessions, the one with the latest exchange first.
+
+        A session counts the exchanges that pass the filters, and is listed if there are any.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
         """
         return await self._threads.run(
             self._sync.sessions,
@@ -1343,55 +2589,107 @@ class AsyncMemSense(OpenFacade):
             cursor=cursor,
         )
 
+    @knows_arguments
     async def users(
-        self, *, limit: "int" = DEFAULT_PAGE, cursor: "str | None" = None
+        self, *, limit: "int" = 50, cursor: "str | None" = None
     ) -> "Page[ScopeStatistics]":
-        """A page of the namespace's users by their ids, with what each memory holds."""
+        """Return a page of the namespace's users by id, with what each memory holds.
+
+        Args:
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+        """
         return await self._threads.run(self._sync.users, limit=limit, cursor=cursor)
 
+    @knows_arguments
     async def growth(self, *, days: "int" = 30) -> "Sequence[DayCount]":
-        """How many exchanges were stored on each of the last days that has any, the latest first.
+        """Return how many exchanges were stored on each day, the latest first.
 
-        Days are those of UTC; what was forgotten or archived since is not counted.
+        Days are those of UTC; days without any are left out, and so is what was forgotten or
+        archived since.
+
+        Args:
+            days: How many days to look back.
         """
         return await self._threads.run(self._sync.growth, days=days)
 
+    @knows_arguments
     async def matching_words(self, words: "Sequence[str]", lexemes: "Sequence[str]") -> "set[str]":
-        """Those of the words that a text search for the lexemes finds, to be marked in a text.
+        """Return the words that a text search for the lexemes matches, to highlight them.
 
         memory.matching_words(hit.content.split(), result.question["lexemes"])
+
+        Args:
+            words: Words of a text.
+            lexemes: Lexemes, as `result.question["lexemes"]` has them.
         """
         return await self._threads.run(self._sync.matching_words, words, lexemes)
 
+    @knows_arguments
     async def get(self, chunk_id: "int") -> "Chunk":
-        """One chunk, whatever its status, a forgotten one without its texts, facets and tags; one
-        that has expired, likewise.
+        """Return one memory, whatever its status.
 
-        Raises NotFoundError.
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.get, chunk_id)
 
+    @knows_arguments
     async def stats(self, *, user_id: "str | None" = None) -> "list[ScopeStatistics]":
-        """What each user's memory in this namespace holds."""
+        """Return what each user's memory in this namespace holds.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+        """
         return await self._threads.run(self._sync.stats, user_id=user_id)
 
+    @knows_arguments
     async def forget(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """Take a chunk out of every search and out of its neighbours' context; `restore` undoes it.
+        """Take a memory out of every search and out of its neighbours' context.
 
-        A session chunk takes its turns along, a part of an exchange the other parts. What is said
-        again is stored again. Returns the ids of the chunks that changed; run again under its
-        `key`, the same ones.
+        `restore` undoes it. A session takes its exchanges along, a part of an exchange the other
+        parts. What is said again later is stored again.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.forget, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
     async def archive(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """As `forget`, for what is outdated rather than unwanted."""
+        """Take an outdated memory out of every search; the same as `forget`, with its own status.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.archive, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
     async def erase(
         self,
         *,
@@ -1400,25 +2698,50 @@ class AsyncMemSense(OpenFacade):
         message_id: "str | None" = None,
         by: "str | None" = None,
     ) -> "Receipt":
-        """Erase for good, in this namespace: a user's whole memory, or a session or message of it.
+        """Erase for good: a user's whole memory in this namespace, a session or a message.
 
             receipt = memory.erase(user_id="ada", by="data protection")
 
-        Everything goes that holds the text or was made of it, recorded searches and history too, in
-        one transaction that looks whether anything is left. A message goes with the exchange that
-        holds it. `user_id` may be left out where only one user has such a session or message. What
-        comes again is stored again. Returns the receipt that is kept; raises NotFoundError.
+        Everything that holds the text or was made from it goes, recorded searches and history
+        included, in one transaction that checks that nothing is left. What is said again later is
+        stored again.
+
+        Args:
+            user_id: Whose memory; needed unless only one user has that session or message.
+            session_id: Erase this session only.
+            message_id: Erase only the exchange that holds this message.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If there is nothing to erase.
         """
         return await self._threads.run(
             self._sync.erase, user_id=user_id, session_id=session_id, message_id=message_id, by=by
         )
 
+    @knows_arguments
     async def delete(self, chunk_id: "int", *, by: "str | None" = None) -> "Receipt":
-        """Erase a chunk for good, as `erase`; a session chunk takes its turns along, a part of an
-        exchange the other parts, and each a forgotten copy of it.
+        """Erase one memory for good, as `erase` does.
+
+        A session takes its exchanges along, a part of an exchange the other parts, and each a
+        forgotten copy of itself.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.delete, chunk_id, by=by)
 
+    @knows_arguments
     async def update(
         self,
         chunk_id: "int",
@@ -1426,21 +2749,41 @@ class AsyncMemSense(OpenFacade):
         content: "str | Mapping[str, str] | None" = None,
         facets: "Mapping[str, str] | None" = None,
         tags: "Sequence[str] | None" = None,
-        metadata: "Mapping[str, JsonValue] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
         occurred_at: "datetime | str | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
         reason: "str | None" = None,
         key: "str | None" = None,
     ) -> "Chunk":
-        """Change what an exchange says or what is known of it; the chunk as it is then.
+        """Change what an exchange says or what is known of it.
 
             memory.update(42, content={"assistant": "Noted: Porto since May."}, tags=["home"])
 
-        What is given takes the place of what was there; of `content` by side and of `facets`, only
-        those that are named. Vectors, words, links and session chunks follow. Where the setting
-        `history` is on, `versions` has what it said before. `ttl` counts from now; "never" takes an
-        expiry away.
+        What is passed replaces what was stored; the rest stays. Vectors, words, links and session
+        chunks follow. Where the setting `history` is on, `versions` keeps the former text.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
+                exchange has one side only.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            tags: Labels that replace the present ones.
+            metadata: JSON object that replaces the present one.
+            occurred_at: When it was said or happened; ISO 8601 texts are accepted.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The changed chunk.
+
+        Raises:
+            InvalidInputError: If nothing is to be changed, or a value can't be used.
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(
             self._sync.update,
@@ -1456,30 +2799,62 @@ class AsyncMemSense(OpenFacade):
             key=key,
         )
 
+    @knows_arguments
     async def versions(self, chunk_id: "int") -> "list[Version]":
-        """What an exchange said before it was updated, or edited in its log, oldest first.
+        """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
-        Kept where the setting `history` was on at the time; of what is forgotten, nothing.
+        Versions are kept while the setting `history` is on; a forgotten memory has none.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.versions, chunk_id)
 
+    @knows_arguments
     async def restore(
         self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
     ) -> "list[int]":
-        """Bring a forgotten or archived chunk back; a session chunk with the turns it took along.
+        """Bring a forgotten or archived memory back; a session with the exchanges it took along.
 
-        A turn that was said again after it was forgotten stays away.
+        An exchange that was said again after it was forgotten stays away.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.restore, chunk_id, reason=reason, key=key)
 
+    @knows_arguments
     async def promote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
-        """Raise a chunk's memory score by 0.15, at most to 1; returns the new score."""
+        """Raise a memory's score by 0.15, at most to 1, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(self._sync.promote, chunk_id, key=key)
 
+    @knows_arguments
     async def demote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
-        """Lower a chunk's memory score by 0.15, at least to 0; returns the new score."""
+        """Lower a memory's score by 0.15, at least to 0, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(self._sync.demote, chunk_id, key=key)
 
+    @knows_arguments
     async def feedback(
         self,
         chunk_id: "int",
@@ -1489,15 +2864,32 @@ class AsyncMemSense(OpenFacade):
         note: "str | None" = None,
         key: "str | None" = None,
     ) -> "None":
-        """Record whether a hit helped; it goes into the chunk's history and changes no score."""
+        """Record whether a hit helped. It goes into the memory's history and changes no score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            helpful: True if the memory helped to answer.
+            question: The question that it was returned for.
+            note: What was good or wrong about it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
         return await self._threads.run(
             self._sync.feedback, chunk_id, helpful=helpful, question=question, note=note, key=key
         )
 
+    @knows_arguments
     async def history(self, chunk_id: "int") -> "list[Event]":
-        """Everything that happened to a chunk, oldest first; raises NotFoundError."""
+        """Return everything that happened to a memory, oldest first.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
         return await self._threads.run(self._sync.history, chunk_id)
 
+    @knows_arguments
     async def list(
         self,
         *,
@@ -1509,22 +2901,41 @@ class AsyncMemSense(OpenFacade):
         since: "datetime | str | None" = None,
         until: "datetime | str | None" = None,
         tags: "Sequence[str] | None" = None,
-        kinds: "Sequence[MemoryKind] | None" = None,
-        metadata: "Mapping[str, JsonValue] | None" = None,
-        granularity: "Granularity" = "turn",
-        statuses: "Sequence[Status]" = ("active",),
-        order: "Order" = "newest",
-        limit: "int" = DEFAULT_PAGE,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        granularity: "Literal['turn', 'session']" = "turn",
+        statuses: "Sequence[Literal['active', 'archived', 'deleted']]" = ("active",),
+        order: "Literal['newest', 'oldest']" = "newest",
+        limit: "int" = 50,
         cursor: "str | None" = None,
     ) -> "Page[Chunk]":
-        """A page of a user's chunks by event time; filters are as in `search`.
+        """Return a page of a user's memories by event time.
 
             page = memory.list(user_id="ada")
             more = memory.list(user_id="ada", cursor=page.next_cursor)  # unless that is None
 
-        What is added meanwhile neither repeats nor hides an item. `statuses` may ask for archived
-        and deleted (forgotten) ones as well, these without their texts. Raises InvalidInputError
-        for a cursor of another list or order.
+        What is added meanwhile neither repeats nor hides an item.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            granularity: "turn" for exchanges, "session" for sessions.
+            statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
+            order: "newest" or "oldest" event time first.
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+
+        Raises:
+            InvalidInputError: For the cursor of another list or order.
         """
         return await self._threads.run(
             self._sync.list,
@@ -1544,3 +2955,140 @@ class AsyncMemSense(OpenFacade):
             limit=limit,
             cursor=cursor,
         )
+
+
+class AsyncMemSense(AsyncMemory):
+    """An agent's memory in PostgreSQL, for asyncio and trio.
+
+        async with AsyncMemSense.open() as memory:
+            await memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+                             user_id="ada", session_id="monday")
+            hits = await memory.search("Where does Ada live?", user_id="ada")
+
+    After `memory = await AsyncMemSense.open()` you call `await memory.close()` yourself. Methods
+    and resources are those of MemSense, each method awaited. They run in threads of the memory's
+    own, as many at once as its pool has connections; callbacks are called there. Cancelling a task
+    cancels its statement, and frees its connection before the task goes on.
+    """
+
+    @classmethod
+    def open(
+        cls,
+        url: "str | None" = None,
+        *,
+        profile: "str | Profile | None" = None,
+        embedder: "Embedder | None" = None,
+        other_embedders: "Sequence[Embedder]" = (),
+        tenant: "str | None" = None,
+        namespace: "str | None" = None,
+        settings: "Settings | None" = None,
+        tagger: "FacetTagger | None" = None,
+        extractor: "EntityExtractor | None" = None,
+        reranker: "Reranker | None" = None,
+    ) -> "Self":
+        """Connect to a database, or start the embedded server.
+
+        Args:
+            url: Address of a database that `memsense init` has prepared; default:
+                MEMSENSE_DATABASE_URL, else the embedded server, which is started at first use.
+            profile: A profile or the name of one, used whatever the namespace's settings say.
+            embedder: Turns texts into vectors; default: as the settings say.
+            other_embedders: Embedders of other models that the namespace has vectors of, where the
+                database doesn't say how to open them: see `models`.
+            tenant: Whose database rows; default: MEMSENSE_TENANT.
+            namespace: Part of the tenant's memory; default: MEMSENSE_NAMESPACE.
+            settings: Settings; default: read from the environment.
+            tagger: Finds facets in what is added; default: by rules.
+            extractor: Finds entities in what is added; default: by rules.
+            reranker: Reads question and texts together after fusion; default: none.
+
+        Raises:
+            ConnectionFailedError: If the server can't be reached.
+            ServerTooOldError: If the server is older than memsense supports, or lacks pgvector.
+            SchemaError: If the schema is missing or of another version; names the command to run.
+            NotFoundError: For an unknown `profile`.
+            ConfigurationError: If a setting can't be used.
+        """
+        return cls(
+            partial(
+                MemSense.open,
+                url,
+                profile=profile,
+                embedder=embedder,
+                other_embedders=other_embedders,
+                tenant=tenant,
+                namespace=namespace,
+                settings=settings,
+                tagger=tagger,
+                extractor=extractor,
+                reranker=reranker,
+            )
+        )
+
+    def for_user(self, user_id: "str") -> "AsyncUserMemory":
+        """Return a view of one user's memory, from which no id reaches another user's.
+
+        Args:
+            user_id: Whose memory: an id of your own.
+        """
+        return AsyncUserMemory(self._threads, self._sync.for_user(user_id))
+
+    @property
+    def pool_size(self) -> "int":
+        """Number of threads that can work at once: the connections of the pool."""
+        return self._sync.pool_size
+
+    @cached_property
+    def settings(self) -> "AsyncSettingsResource":
+        """Settings that the namespace's searches use; they take effect while searches run."""
+        return AsyncSettingsResource(self._threads, self._sync.settings)
+
+    @cached_property
+    def profiles(self) -> "AsyncProfilesResource":
+        """Profiles: named sets of the constants that rank."""
+        return AsyncProfilesResource(self._threads, self._sync.profiles)
+
+    @cached_property
+    def projects(self) -> "AsyncProjectsResource":
+        """Projects: named groups of sessions to search in."""
+        return AsyncProjectsResource(self._threads, self._sync.projects)
+
+    @cached_property
+    def erasures(self) -> "AsyncErasuresResource":
+        """Receipts of what was erased for good."""
+        return AsyncErasuresResource(self._threads, self._sync.erasures)
+
+    @cached_property
+    def models(self) -> "AsyncModelsResource":
+        """Embedding models: add another one, compare, switch to it and back."""
+        return AsyncModelsResource(self._threads, self._sync.models)
+
+    @cached_property
+    def indexes(self) -> "AsyncIndexesResource":
+        """Vector indexes of large memories, and the text index."""
+        return AsyncIndexesResource(self._threads, self._sync.indexes)
+
+    @cached_property
+    def access_keys(self) -> "AsyncAccessKeysResource":
+        """Access keys by which programs reach this tenant's memory over HTTP."""
+        return AsyncAccessKeysResource(self._threads, self._sync.access_keys)
+
+    @cached_property
+    def histories(self) -> "AsyncHistoriesResource":
+        """Sessions of agent frameworks, stored literally and remembered too."""
+        return AsyncHistoriesResource(self._threads, self._sync.histories)
+
+    @cached_property
+    def items(self) -> "AsyncItemsResource":
+        """Values under keys, which agent frameworks store beside conversations."""
+        return AsyncItemsResource(self._threads, self._sync.items)
+
+    @cached_property
+    def ttl(self) -> "AsyncTtlResource":
+        """Rules for how long memories are stored, and the sweep of expired ones."""
+        return AsyncTtlResource(self._threads, self._sync.ttl)
+
+    @cached_property
+    def jobs(self) -> "AsyncJobsResource":
+        """Jobs that writes left for later, and the worker that does them."""
+        return AsyncJobsResource(self._threads, self._sync.jobs)

@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from memsense.errors import InvalidInputError
-from memsense.inputs import ChunkId, Gate, Id, Time
+from memsense.inputs import Checker, ChunkId, Id, Time
 
 LONGEST = 8_000
 """Characters; the longest ids make a cursor of about 5,500."""
@@ -26,7 +26,7 @@ PLACES: dict[str, Any] = {
 }
 """What stands in a cursor of each kind of list."""
 
-_gates = {kind: Gate(types, "cursor") for kind, types in PLACES.items()}
+_gates = {kind: Checker(types, "cursor") for kind, types in PLACES.items()}
 
 
 def write_cursor(kind: str, *place: str | int | datetime | None) -> str:

@@ -10,26 +10,31 @@ from memsense import store
 from memsense.client.context import Context
 from memsense.client.embedders import describe_settings
 from memsense.client.models import open_named_embedder
+from memsense.client.verbs import Memory
 from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.embed import Embedder, find_token_embedder
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import Callback, Limit, Name, Switch, having, takes, whole_number
+from memsense.inputs import Limit, Name, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
 from memsense.types import EmbeddingModel, JsonValue
 from memsense.write.vectors import embed_tokens
 
 if TYPE_CHECKING:
-    from memsense.client.memory import MemSense
     from memsense.explain.replay import Replay
 
 State = Literal["in use", "adding", "ready", "dropping"]
 
 _Kind = Literal["onnx", "openai"]
-_Embedder = Annotated[Any, having("model", "dimension", "embed", "embed_query")]
+_Embedder = Annotated[Embedder, with_attributes("model", "dimension", "embed", "embed_query")]
 _Dimension = Annotated[int, whole_number(1, 16_000)]
+_ModelName = Annotated[Name, about("Name of the model, as `status` shows it.")]
+_ModelDimension = Annotated[
+    _Dimension, about("Dimension, where the namespace has two models of that name.")
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,41 +142,60 @@ class ModelsResource:
         self._writes = writes
 
     def status(self) -> Sequence[ModelStatus]:
-        """The namespace's models, the one that searches use first; counts all that is stored."""
+        """Return the namespace's models, the one in use first; counts everything stored."""
         namespace = run_read(self._context.pool, self._context.reload_namespace)
         if namespace is None:
             return []
         return run_read(self._context.pool, partial(_read_status, namespace))
 
-    @takes(
-        embedder=_Kind | _Embedder | None,
-        model=Name | None,
-        url=Name | None,
-        dimension=_Dimension | None,
-        later=Switch,
-        on_texts=Callback,
-    )
+    @takes
     def add(
         self,
-        embedder: "Literal['onnx', 'openai'] | Embedder | None" = None,
+        embedder: Annotated[
+            _Kind | _Embedder,
+            about(
+                '"openai" or "onnx", which every process can open by itself, or an embedder of'
+                " your own, which every process must pass in `other_embedders`; default: the one"
+                " that this memory was opened with."
+            ),
+        ]
+        | None = None,
         *,
-        model: str | None = None,
-        url: str | None = None,
-        dimension: int | None = None,
-        later: bool = False,
+        model: Annotated[Name, about('Name of the model, for "openai" and "onnx".')] | None = None,
+        url: Annotated[
+            Name,
+            about(
+                "Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at"
+                " MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS."
+            ),
+        ]
+        | None = None,
+        dimension: Annotated[_Dimension, about("Dimension of its vectors; default: the model's.")]
+        | None = None,
+        later: Annotated[
+            bool, about("Leave the work to jobs; `status` shows their progress.")
+        ] = False,
         on_texts: Callable[[int], object] = lambda _: None,
     ) -> ModelStatus:
-        """Give all that is stored vectors of another model, and each write from now on too.
+        """Compute vectors of another model for everything stored, and for each write from now on.
 
-        "openai" and "onnx" name an embedder that every process can open by itself, as the database
-        tells it; a server's key is MEMSENSE_EMBEDDING_API_KEY at MEMSENSE_EMBEDDING_URL, and what
-        MEMSENSE_EMBEDDING_API_KEYS says elsewhere. An embedder of your own must be given to every
-        process as one of `other_embedders`. Without either it is the one this was opened with.
+        It takes as long as ingesting did; searches and writes go on, and an interrupted run is
+        completed by the next one.
 
-        Takes as long as ingesting did; searches and writes go on, and a broken-off run is completed
-        by the next one. With `later` it is left to jobs: a worker does them, and `status` tells how
-        far it is. `on_texts` gets the size of each batch. Raises NotFoundError before
-        anything is stored, EmbeddingError if the model fails.
+        Args:
+            embedder: "openai" or "onnx", which every process can open by itself, or an embedder of
+                your own, which every process must pass in `other_embedders`; default: the one that
+                this memory was opened with.
+            model: Name of the model, for "openai" and "onnx".
+            url: Address of the embedding server. Its key is MEMSENSE_EMBEDDING_API_KEY at
+                MEMSENSE_EMBEDDING_URL, or an entry of MEMSENSE_EMBEDDING_API_KEYS.
+            dimension: Dimension of its vectors; default: the model's.
+            later: Leave the work to jobs; `status` shows their progress.
+            on_texts: Called after each batch with its number of texts.
+
+        Raises:
+            NotFoundError: Before anything is stored.
+            EmbeddingError: If the model fails.
         """
         found, described = self._open(embedder, model, url, dimension)
         self._renew_indexes()
@@ -256,15 +280,28 @@ class ModelsResource:
     def _renew_indexes(self) -> None:
         run_autocommit(self._context.pool, lambda it: indexes.renew_indexes(it, self._require(it)))
 
-    @takes(name=Name, dimension=_Dimension | None, incomplete=Switch)
+    @takes
     def switch(
-        self, name: str, *, dimension: int | None = None, incomplete: bool = False
+        self,
+        name: _ModelName,
+        *,
+        dimension: _ModelDimension | None = None,
+        incomplete: Annotated[
+            bool, about("Switch even while texts lack vectors or large memories lack indexes.")
+        ] = False,
     ) -> ModelStatus:
         """Let searches use this model from now on, in every process, by one update.
 
-        The model before goes on to get its vectors, for `back`, until it is dropped. Raises
-        InvalidInputError while texts lack vectors of the model or large memories its indexes,
-        unless `incomplete` says so; NotFoundError for a model that was never added.
+        The model used before still gets vectors of new writes, for `back`, until it is dropped.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            dimension: Dimension, where the namespace has two models of that name.
+            incomplete: Switch even while texts lack vectors or large memories lack indexes.
+
+        Raises:
+            InvalidInputError: If vectors or indexes are missing and `incomplete` is false.
+            NotFoundError: For a model that was never added.
         """
         found = self._find(name, dimension)
         if not incomplete:
@@ -280,7 +317,8 @@ class ModelsResource:
     def back(self) -> ModelStatus:
         """Let searches use the model that they used before; its vectors are there.
 
-        Raises NotFoundError if there is none, or it was dropped.
+        Raises:
+            NotFoundError: If there is none, or it was dropped.
         """
         known = [item for item in self._list() if item.left_at and not item.in_use]
         left = [(item.left_at, item) for item in known if item.left_at and not item.dropping]
@@ -295,12 +333,19 @@ class ModelsResource:
         run_read(self._context.pool, self._context.reload_namespace)
         return self._status_of(model)
 
-    @takes(name=Name, dimension=_Dimension | None)
-    def drop(self, name: str, *, dimension: int | None = None) -> int:
-        """Delete the vectors of a model that searches don't use; returns how many there were.
+    @takes
+    def drop(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> int:
+        """Delete the vectors of a model that searches don't use, and return how many there were.
 
-        Searches and writes go on, and a broken-off run is completed by the next one. Raises
-        InvalidInputError for the model in use, NotFoundError for one that was never added.
+        Searches and writes go on; an interrupted run is completed by the next one.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            dimension: Dimension, where the namespace has two models of that name.
+
+        Raises:
+            InvalidInputError: For the model in use.
+            NotFoundError: For a model that was never added.
         """
         model, pool = self._find(name, dimension).model, self._context.pool
         namespace = run_read(pool, self._require)
@@ -310,22 +355,37 @@ class ModelsResource:
         run_read(pool, self._context.reload_namespace)
         return deleted
 
-    @takes(name=Name, dimension=_Dimension | None)
-    def trial(self, name: str, *, dimension: int | None = None) -> "MemSense":
-        """This memory as it would answer if searches used that model; closed with this one."""
-        from memsense.client.memory import MemSense
+    @takes
+    def trial(self, name: _ModelName, *, dimension: _ModelDimension | None = None) -> Memory:
+        """Return this memory as it would answer if searches used that model.
+
+        It is closed with this one. Give both to `memsense.evaluation`.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            dimension: Dimension, where the namespace has two models of that name.
+        """
 
         model = self._find(name, dimension).model
         self._context.embedders.require(model)
-        return MemSense(self._context, model=model)
+        return Memory(self._context, model=model)
 
-    @takes(name=Name, count=Limit, dimension=_Dimension | None)
+    @takes
     def compare(
-        self, name: str, count: int = 20, *, dimension: int | None = None
+        self,
+        name: _ModelName,
+        count: Annotated[Limit, about("Number of recorded searches, the latest first.")] = 20,
+        *,
+        dimension: _ModelDimension | None = None,
     ) -> ModelComparison:
-        """The last `count` recorded searches run again with the model in use and with this one.
+        """Run recorded searches again with the model in use and with this one.
 
-        `trial` gives both to `memsense.evaluation`, for questions whose answers are known.
+        For questions whose answers are known, `trial` gives both to `memsense.evaluation`.
+
+        Args:
+            name: Name of the model, as `status` shows it.
+            count: Number of recorded searches, the latest first.
+            dimension: Dimension, where the namespace has two models of that name.
         """
         in_use = next((item for item in self._list() if item.in_use), None)
         if in_use is None:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Annotated
 from uuid import uuid4
 
 from memsense import store
@@ -10,8 +11,11 @@ from memsense.client.settings import user_name
 from memsense.client.telling import told_as
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import DatabaseError, InvalidInputError, NotFoundError
-from memsense.inputs import Id, Limit, takes
+from memsense.inputs import Id
+from memsense.inputs import about as text
+from memsense.parameters import PageSize
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -25,14 +29,28 @@ class ErasuresResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(limit=Limit, about=Id | None)
-    def list(self, *, limit: int = 100, about: str | None = None) -> Sequence[Receipt]:
-        """The latest receipts of the namespace, the latest first.
+    @takes
+    def list(
+        self,
+        *,
+        limit: PageSize = 100,
+        about: Annotated[
+            Id,
+            text(
+                "Only receipts about this user, session, message or chunk. A receipt holds no id"
+                " but recognises its own, in about 0.1 s."
+            ),
+        ]
+        | None = None,
+    ) -> Sequence[Receipt]:
+        """Return the receipts of the namespace, the latest first.
 
-            memory.erasures.list(about="ada")
+        memory.erasures.list(about="ada")
 
-        `about` leaves those that are about this user, session, message or chunk: a receipt holds
-        no id, but knows its own again. That takes some 0.1 s a receipt.
+        Args:
+            limit: Maximum number of items.
+            about: Only receipts about this user, session, message or chunk. A receipt holds no id
+                but recognises its own, in about 0.1 s.
         """
         namespace = self._context.look_up_namespace()
         if namespace is None:

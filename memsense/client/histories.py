@@ -14,8 +14,10 @@ from memsense.client.erasing import Erasing
 from memsense.client.writes import Writes
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import NotFoundError
-from memsense.inputs import AsList, Id, Limit, Name, takes
+from memsense.inputs import AsList, Limit, about
+from memsense.parameters import AgentLabel, CollectionName, OwnerId, SessionId
 from memsense.store import Namespace, items
 from memsense.store.items import Collection, Item, PutItem
 from memsense.types import Conversation, Message
@@ -79,17 +81,25 @@ class HistoriesResource:
         self._context = context
         self._writes = Writes(context)
 
-    @takes(collection=Name, said=_Said, user_id=Id, session_id=Id, agent_id=Id | None)
+    @takes
     def append(
         self,
-        collection: str,
-        said: Sequence[Said],
+        collection: CollectionName,
+        said: Annotated[_Said, about("Items to append, made by `Said.of`.")],
         *,
-        user_id: str,
-        session_id: str,
-        agent_id: str | None = None,
+        user_id: OwnerId,
+        session_id: SessionId,
+        agent_id: AgentLabel | None = None,
     ) -> None:
-        """Add items at the end, in one transaction with the memories of what they say."""
+        """Append items to a session, in one transaction with the memories of what they say.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            said: Items to append, made by `Said.of`.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            agent_id: The agent that the conversation was with.
+        """
         session = _Session(collection, user_id, session_id, agent_id)
         has_keys = any(item.key for item in said)
         before = self._read(session, None if has_keys else LATEST)
@@ -106,17 +116,38 @@ class HistoriesResource:
         elif given:
             self._change(session, put)
 
-    @takes(collection=Name, user_id=Id, session_id=Id, limit=Limit | None)
+    @takes
     def read(
-        self, collection: str, *, user_id: str, session_id: str, limit: int | None = None
+        self,
+        collection: CollectionName,
+        *,
+        user_id: OwnerId,
+        session_id: SessionId,
+        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
+        | None = None,
     ) -> list[dict[str, Any]]:
-        """The session's items in order, or the latest so many of them."""
+        """Return the session's items in order.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            limit: Only the latest so many items; default: all.
+        """
         found = self._read(_Session(collection, user_id, session_id), limit)
         return [item.value["value"] for item in found]
 
-    @takes(collection=Name, user_id=Id, session_id=Id)
-    def pop(self, collection: str, *, user_id: str, session_id: str) -> dict[str, Any] | None:
-        """Take the latest item away, out of memory too, and return it; None where there is none."""
+    @takes
+    def pop(
+        self, collection: CollectionName, *, user_id: OwnerId, session_id: SessionId
+    ) -> dict[str, Any] | None:
+        """Remove the session's latest item, from memory too, and return it; None if it is empty.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+        """
         session = _Session(collection, user_id, session_id)
         before = self._read(session, LATEST)
         if not before:
@@ -137,9 +168,15 @@ class HistoriesResource:
                 Erasing(self._context).erase(user_id, session_id, last.key, None)
         return last.value["value"]
 
-    @takes(collection=Name, user_id=Id, session_id=Id)
-    def clear(self, collection: str, *, user_id: str, session_id: str) -> None:
-        """Erase the session, in memory too; a receipt is kept."""
+    @takes
+    def clear(self, collection: CollectionName, *, user_id: OwnerId, session_id: SessionId) -> None:
+        """Erase the session, in memory too; a receipt stays.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+        """
         session = _Session(collection, user_id, session_id)
         self._change(session, lambda it, place: items.clear_items(it, place, session.path))
         with suppress(NotFoundError):

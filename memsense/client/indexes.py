@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
 
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.writes import Writes
 from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import ConfigurationError
-from memsense.inputs import Callback, Id, Name, takes
+from memsense.inputs import Id, Name, about
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.write.vectors import embed_tokens
 
@@ -21,22 +23,38 @@ class IndexesResource:
         self._context = context
         self._writes = writes
 
-    @takes(user_id=Id | None)
-    def make_sessions(self, user_id: str | None = None) -> int:
-        """Make the session chunks that writes in mode "hybrid" left open; of how many sessions.
+    @takes
+    def make_sessions(
+        self,
+        user_id: Annotated[Id, about("Only this user's sessions; default: all users'.")]
+        | None = None,
+    ) -> int:
+        """Make the session chunks that writes in mode "hybrid" left for later.
 
-        A search of sessions makes those it needs by itself, the first time.
+        A search for sessions makes those that it needs by itself.
+
+        Args:
+            user_id: Only this user's sessions; default: all users'.
+
+        Returns:
+            The number of sessions.
         """
         return self._writes.make_sessions(user_id)
 
-    @takes(on_change=Callback)
+    @takes
     def optimise(
         self, on_change: Callable[[store.IndexChange], object] = lambda _: None
     ) -> list[store.IndexChange]:
-        """Give large users' memories HNSW indexes of their own, and take them from shrunken ones.
+        """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `store.should_index` with the setting `index_threshold`. Takes minutes for
-        100,000 chunks; searches and writes go on meanwhile. Returns what was changed.
+        The rule is `store.should_index` with the setting `index_threshold`. It takes minutes for
+        100,000 chunks; searches and writes go on meanwhile.
+
+        Args:
+            on_change: Called after each index is built or dropped.
+
+        Returns:
+            The changes.
         """
         # Kept outside of `work`: if a lost connection makes it run again, that second run does
         # only what is left, and what the first one changed is still to be reported.
@@ -55,13 +73,20 @@ class IndexesResource:
         run_autocommit(self._context.pool, work)
         return changes
 
-    @takes(on_chunks=Callback)
+    @takes
     def fill_tokens(self, *, on_chunks: Callable[[int], object] = lambda _: None) -> int:
-        """Give the exchanges that were stored without token vectors theirs; returns how many.
+        """Compute token vectors for exchanges that were stored without them.
 
-        Searches and writes go on meanwhile, and a broken-off run is completed by the next one.
-        `on_chunks` gets the size of each batch. Raises ConfigurationError if the embedder has no
-        token vectors, or the settings leave them out.
+        Searches and writes go on meanwhile; an interrupted run is completed by the next one.
+
+        Args:
+            on_chunks: Called after each batch with its number of exchanges.
+
+        Returns:
+            The number of exchanges.
+
+        Raises:
+            ConfigurationError: If the embedder has no token vectors, or the settings turn them off.
         """
         self._context.look_up_namespace()
         if not self._context.batch_vectors().has_tokens:
@@ -76,19 +101,28 @@ class IndexesResource:
         embed = partial(embed_tokens, self._context.embedders.of(namespace))
         return store.fill_tokens(self._context.pool, namespace, namespace.in_use, embed, on_chunks)
 
-    @takes(language=Name | None, on_chunks=Callback)
+    @takes
     def rebuild(
         self,
-        language: str | None = None,
+        language: Annotated[
+            Name, about("Text-search configuration to use from now on; default: the present one.")
+        ]
+        | None = None,
         *,
         on_chunks: Callable[[int], object] = lambda _: None,
     ) -> Reindexing:
-        """Make the text index of all memories anew, in the text-search configuration `language`
-        if one is given, which the namespace then keeps.
+        """Rebuild the text index of all memories, for example in another language.
 
         One transaction: searches use the old index until it is done, and keep it if it fails;
-        writes wait. `on_chunks` gets the number of chunks of each batch. Raises InvalidInputError
-        for a language that the server doesn't know, NotFoundError before anything is stored.
+        writes wait.
+
+        Args:
+            language: Text-search configuration to use from now on; default: the present one.
+            on_chunks: Called after each batch with its number of chunks.
+
+        Raises:
+            InvalidInputError: For a language that the server doesn't know.
+            NotFoundError: Before anything is stored.
         """
         with transaction(self._context.pool) as connection:
             namespace = self._context.require_namespace(connection)

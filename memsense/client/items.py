@@ -8,7 +8,9 @@ from pydantic import Field, InstanceOf
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.inputs import AsList, Limit, Name, Switch, takes
+from memsense.declaration import takes
+from memsense.inputs import AsList, Limit, Name, about
+from memsense.parameters import CollectionName
 from memsense.store import Namespace, items
 from memsense.store.items import (
     Collection,
@@ -23,7 +25,9 @@ from memsense.store.items import (
 
 _Reading = InstanceOf[GetItem] | InstanceOf[SearchItems] | InstanceOf[ListPaths]
 _Operations = Annotated[Sequence[InstanceOf[PutItem] | _Reading], AsList]
-_Path = Annotated[Sequence[Name], AsList, Field(min_length=1)]
+ItemPath = Annotated[
+    Sequence[Name], AsList, Field(min_length=1), about("Labels from the outermost inwards.")
+]
 
 
 class ItemsResource:
@@ -35,26 +39,33 @@ class ItemsResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(
-        collection=Name,
-        operations=_Operations,
-        model=InstanceOf[VectorModel] | None,
-        omit_expired=Switch,
-    )
+    @takes
     def run(
         self,
-        collection: str,
-        operations: Sequence[ItemOperation],
+        collection: CollectionName,
+        operations: Annotated[_Operations, about("Reads and writes, such as `PutItem`.")],
         *,
-        model: VectorModel | None = None,
-        omit_expired: bool = False,
+        model: Annotated[
+            InstanceOf[VectorModel],
+            about("Model of the vectors; vectors of another model are not compared."),
+        ]
+        | None = None,
+        omit_expired: Annotated[bool, about("Leave out items that have expired.")] = False,
     ) -> list[Any]:
-        """Do all of it in one transaction; returns what each operation found, in order.
+        """Run operations in one transaction.
 
             memory.items.run("app", [PutItem(path=["users"], key="ada", value={"age": 36})])
 
-        Reads see what was there before the writes, and of several writes of one key the last
-        counts. `model` names what made the vectors; those of another one are not compared.
+        Reads see what was there before the writes; of several writes of one key the last counts.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            operations: Reads and writes, such as `PutItem`.
+            model: Model of the vectors; vectors of another model are not compared.
+            omit_expired: Leave out items that have expired.
+
+        Returns:
+            The result of each operation, in order.
         """
         writes = [item for item in operations if isinstance(item, PutItem)]
 
@@ -81,9 +92,22 @@ class ItemsResource:
             )
         return found
 
-    @takes(collection=Name, path=_Path, limit=Limit | None)
-    def tail(self, collection: str, path: Sequence[str], *, limit: int | None = None) -> list[Item]:
-        """The latest so many items at a path, oldest first; without a limit all of them."""
+    @takes
+    def tail(
+        self,
+        collection: CollectionName,
+        path: ItemPath,
+        *,
+        limit: Annotated[Limit, about("Only the latest so many items; default: all.")]
+        | None = None,
+    ) -> list[Item]:
+        """Return the items at a path, oldest first.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+            limit: Only the latest so many items; default: all.
+        """
 
         def work(connection: Connection) -> list[Item]:
             place = self._place(connection, collection)
@@ -91,9 +115,14 @@ class ItemsResource:
 
         return run_read(self._context.pool, work)
 
-    @takes(collection=Name, path=_Path)
-    def pop(self, collection: str, path: Sequence[str]) -> Item | None:
-        """Take away the latest item at a path, and return it; None where there is none."""
+    @takes
+    def pop(self, collection: CollectionName, path: ItemPath) -> Item | None:
+        """Remove the latest item at a path, and return it; None if there is none.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+        """
 
         def work(connection: Connection) -> Item | None:
             place = self._place(connection, collection)
@@ -101,9 +130,14 @@ class ItemsResource:
 
         return run_transaction(self._context.pool, work)
 
-    @takes(collection=Name, path=_Path)
-    def clear(self, collection: str, path: Sequence[str]) -> int:
-        """Delete all items at a path; returns how many."""
+    @takes
+    def clear(self, collection: CollectionName, path: ItemPath) -> int:
+        """Delete all items at a path, and return how many there were.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+            path: Labels from the outermost inwards.
+        """
 
         def work(connection: Connection) -> int:
             place = self._place(connection, collection)
@@ -111,9 +145,13 @@ class ItemsResource:
 
         return run_transaction(self._context.pool, work, is_idempotent=True)
 
-    @takes(collection=Name)
-    def sweep(self, collection: str) -> int:
-        """Delete the collection's items that have expired; returns how many."""
+    @takes
+    def sweep(self, collection: CollectionName) -> int:
+        """Delete the collection's expired items, and return how many there were.
+
+        Args:
+            collection: Name of the application's own part, such as langgraph; others don't see it.
+        """
 
         def work(connection: Connection) -> int:
             place = self._place(connection, collection)

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -10,16 +10,23 @@ from memsense.client.context import Context
 from memsense.client.worker import JobsDone, Worker
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import NotFoundError
-from memsense.inputs import AsList, ChunkId, Limit, Name, having, takes
+from memsense.inputs import AsList, ChunkId, Limit, Name, about, with_attributes
+from memsense.parameters import PageSize
 from memsense.store import Namespace
 from memsense.store import jobs as table
 from memsense.store.jobs import Job, JobCounts, JobStatus
 
 _Change = Callable[[Connection, Namespace, Sequence[int] | None], list[int]]
-_JobIds = Annotated[Sequence[ChunkId], AsList, Field(max_length=100_000)]
+_JobIds = Annotated[
+    Sequence[ChunkId],
+    AsList,
+    Field(max_length=100_000),
+    about("Ids of jobs; default: all dead ones."),
+]
 
-_Event = Annotated[Any, having("is_set", "wait")]
+_EVENT = with_attributes("is_set", "wait")
 
 NONE = JobCounts(waiting=0, scheduled=0, running=0, dead=0, oldest_at=None, next_at=None)
 
@@ -30,14 +37,23 @@ class JobsResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(status=JobStatus | None, kind=Name | None, limit=Limit)
+    @takes
     def list(
-        self, status: JobStatus | None = None, *, kind: str | None = None, limit: int = 100
+        self,
+        status: Annotated[JobStatus, about('Only jobs that are "waiting", "running" or "dead".')]
+        | None = None,
+        *,
+        kind: Annotated[Name, about('Only jobs of this kind, such as "embed".')] | None = None,
+        limit: PageSize = 100,
     ) -> "list[Job]":
-        """The jobs, those that are due next first, the dead ones last.
+        """Return the jobs, those due next first, dead ones last.
 
-        "waiting", "running" or "dead" ones alone, or of one `kind`. A dead job names its chunk and
-        says what each of its attempts met.
+        A dead job names its chunk and the error of each of its attempts.
+
+        Args:
+            status: Only jobs that are "waiting", "running" or "dead".
+            kind: Only jobs of this kind, such as "embed".
+            limit: Maximum number of items.
         """
         namespace = self._context.look_up_namespace()
         if namespace is None:
@@ -48,25 +64,33 @@ class JobsResource:
         )
 
     def count(self) -> JobCounts:
-        """How many jobs wait, run and are dead, and since when the oldest waits."""
+        """Return how many jobs wait, run and are dead, and since when the oldest waits."""
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return NONE
         return run_read(self._context.pool, lambda it: table.count_jobs(it, namespace))
 
-    @takes(job_ids=_JobIds | None)
-    def retry(self, job_ids: Sequence[int] | None = None) -> "list[int]":
-        """Let these jobs be done now, without ids all dead ones; returns the ids.
+    @takes
+    def retry(self, job_ids: _JobIds | None = None) -> "list[int]":
+        """Make jobs due now, and return their ids. A dead job gets all its attempts again.
 
-        A dead one has all its attempts again. Raises NotFoundError for a job that is none.
+        Args:
+            job_ids: Ids of jobs; default: all dead ones.
+
+        Raises:
+            NotFoundError: For an id that no job has.
         """
         return self._change(table.retry_jobs, job_ids)
 
-    @takes(job_ids=_JobIds | None)
-    def drop(self, job_ids: Sequence[int] | None = None) -> "list[int]":
-        """Give these jobs up, without ids all dead ones; returns the ids.
+    @takes
+    def drop(self, job_ids: _JobIds | None = None) -> "list[int]":
+        """Delete jobs, and return their ids. Their chunks stay and are found by words.
 
-        Their chunks stay as they are: words find them. Raises NotFoundError for a job that is none.
+        Args:
+            job_ids: Ids of jobs; default: all dead ones.
+
+        Raises:
+            NotFoundError: For an id that no job has.
         """
         return self._change(table.drop_jobs, job_ids)
 
@@ -81,25 +105,36 @@ class JobsResource:
 
         return run_transaction(self._context.pool, work)
 
-    @takes(limit=Limit | None)
-    def run(self, *, limit: int | None = None) -> JobsDone:
-        """Do what is due, here and now, `limit` jobs at most.
+    @takes
+    def run(
+        self,
+        *,
+        limit: Annotated[Limit, about("Maximum number of jobs; default: all.")] | None = None,
+    ) -> JobsDone:
+        """Do the jobs that are due, in this thread.
 
-        A text that can't be embedded fails and waits longer each time; after its last attempt it
-        is dead. While the embedder is down nothing fails: the result says why it stopped.
+        A text that can't be embedded fails and waits longer each time; after its last attempt the
+        job is dead. While the embedder is down no job fails: the result says why it stopped.
+
+        Args:
+            limit: Maximum number of jobs; default: all.
         """
         return Worker(self._context).run(limit=limit)
 
-    @takes(stop=_Event)
-    def work(self, stop: threading.Event) -> None:
-        """Do jobs as they come until `stop` is set, or an exception such as KeyboardInterrupt
-        comes: then the leases at hand are given back.
+    @takes
+    def work(self, stop: Annotated[threading.Event, _EVENT, about("Event that ends it.")]) -> None:
+        """Do jobs as they come until `stop` is set.
+
+        After an exception such as KeyboardInterrupt, jobs in hand are given back.
+
+        Args:
+            stop: Event that ends it.
         """
         Worker(self._context).work(stop)
 
     def start(self) -> None:
         """Do jobs in a thread of this process until the memory is closed.
 
-        The embedded use does so by itself when something is left for later.
+        With the embedded server this happens by itself when a write leaves a job.
         """
         self._context.background.wake()

@@ -110,7 +110,7 @@ class Listing:
 
 def _select(namespace: store.Namespace, user_id: str | None, filters: Filters) -> listing.Selected:
     return listing.Selected(
-        namespace=namespace, user_id=user_id, filters=filters.used(), values=filters.values()
+        namespace=namespace, user_id=user_id, filters=filters.names, values=filters.parameters()
     )
 
 

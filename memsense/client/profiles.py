@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.settings import change_settings, profile_in_force
 from memsense.db import run_read
-from memsense.inputs import Name, takes
+from memsense.declaration import takes
+from memsense.inputs import Name, about
+from memsense.parameters import Actor
 from memsense.search.profiles import PROFILES, GivenProfile, Profile, read_profile
 from memsense.search.settings import find_profile, plan_profile, plan_removal
 from memsense.store import settings as stored
@@ -32,7 +34,7 @@ class ProfilesResource:
         self._context = context
 
     def list(self) -> Sequence[KnownProfile]:
-        """The profiles that a search may name: the shipped ones, then the namespace's own."""
+        """Return the profiles that a search may name: shipped ones, then the namespace's own."""
         namespace = self._context.look_up_namespace()
         rows = (
             run_read(self._context.pool, lambda it: stored.fetch_profiles(it, namespace))
@@ -50,33 +52,50 @@ class ProfilesResource:
         ]
         return [*(KnownProfile(profile=p, origin="shipped") for p in PROFILES.values()), *own]
 
-    @takes(name=Name | None)
-    def get(self, name: str | None = None) -> Profile:
-        """The shipped or stored profile of that name, without a name the one in force.
+    @takes
+    def get(
+        self,
+        name: Annotated[Name, about("Name of a shipped or stored profile; default: in force.")]
+        | None = None,
+    ) -> Profile:
+        """Return a profile, by default the one that searches use.
 
-        Raises NotFoundError.
+        Args:
+            name: Name of a shipped or stored profile; default: in force.
+
+        Raises:
+            NotFoundError: For an unknown profile.
         """
         namespace = run_read(self._context.pool, self._context.reload_namespace)
         if name is None:
             return profile_in_force(self._context, namespace)
         return find_profile(namespace, name)
 
-    @takes(name=Name, base=GivenProfile, by=Name | None)
+    @takes
     def create(
         self,
-        name: str,
-        base: str | Profile = "balanced",
+        name: Annotated[Name, about("Name of the new profile.")],
+        base: Annotated[GivenProfile, about("Profile to start from.")] = "balanced",
         *,
-        by: str | None = None,
+        by: Actor | None = None,
         **changes: object,
     ) -> Profile:
-        """Store a profile under a name of its own: `base` with some weights and constants changed.
+        """Store a profile under a name: another profile with some constants changed.
 
             memory.profiles.create("mine", base="vector_heavy", lexical=1.5, mmr_lambda=1.0)
 
-        All of its constants are kept, so that it ranks alike under a later release. Raises
-        ConfigurationError, NotFoundError for an unknown base, or InvalidInputError for a name
-        that is taken.
+        All its constants are stored, so that it ranks the same under a later release.
+
+        Args:
+            name: Name of the new profile.
+            base: Profile to start from.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            changes: Weights of routes (0 to 5) and constants of `Profile` by name.
+
+        Raises:
+            ConfigurationError: For an unknown constant, or a value out of its range.
+            NotFoundError: For an unknown base.
+            InvalidInputError: If the name is taken.
         """
 
         def plan(namespace: store.Namespace) -> Sequence[stored.Change]:
@@ -86,10 +105,18 @@ class ProfilesResource:
         change_settings(self._context, plan, by)
         return self.get(name)
 
-    @takes(name=Name, by=Name | None)
-    def delete(self, name: str, *, by: str | None = None) -> None:
-        """Delete a stored profile; raises InvalidInputError while the setting `profile` names it.
+    @takes
+    def delete(
+        self, name: Annotated[Name, about("Name of a stored profile.")], *, by: Actor | None = None
+    ) -> None:
+        """Delete a stored profile.
 
-        NotFoundError for an unknown one.
+        Args:
+            name: Name of a stored profile.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Raises:
+            InvalidInputError: While the setting `profile` names it.
+            NotFoundError: For an unknown profile.
         """
         change_settings(self._context, lambda found: plan_removal(found, name), by)

@@ -8,7 +8,8 @@ from pydantic import AfterValidator
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
-from memsense.inputs import Ids, Name, shorten, takes
+from memsense.declaration import takes
+from memsense.inputs import Ids, Name, about, shorten
 from memsense.store import projects
 from memsense.store.projects import Project
 
@@ -26,6 +27,8 @@ def _check_name(name: str) -> str:
 
 
 _NewName = Annotated[Name, AfterValidator(_check_name)]
+_ProjectName = Annotated[Name, about("Name of the project.")]
+_Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything yet.")]
 
 
 class ProjectsResource:
@@ -34,14 +37,23 @@ class ProjectsResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(name=_NewName, session_ids=Ids)
-    def create(self, name: str, session_ids: Sequence[str] = ()) -> Project:
-        """A new project of these sessions, which needn't hold anything yet.
+    @takes
+    def create(
+        self,
+        name: Annotated[_NewName, about("Name of the new project.")],
+        session_ids: _Sessions = (),
+    ) -> Project:
+        """Create a project of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])
             memory.search("Which colour?", user_id="ada", project="kitchen")
 
-        Raises InvalidInputError if the name is taken.
+        Args:
+            name: Name of the new project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            InvalidInputError: If the name is taken.
         """
 
         def insert(connection: Connection) -> Project:
@@ -50,9 +62,17 @@ class ProjectsResource:
 
         return run_transaction(self._context.pool, insert)
 
-    @takes(name=Name, session_ids=Ids)
-    def add(self, name: str, session_ids: Sequence[str]) -> Project:
-        """Put sessions into a project; returns it as it is then. Raises NotFoundError."""
+    @takes
+    def add(self, name: _ProjectName, session_ids: _Sessions) -> Project:
+        """Put sessions into a project, and return the changed project.
+
+        Args:
+            name: Name of the project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
 
         def add(connection: Connection) -> Project:
             namespace = self._context.require_namespace(connection)
@@ -60,9 +80,17 @@ class ProjectsResource:
 
         return run_transaction(self._context.pool, add)
 
-    @takes(name=Name, session_ids=Ids)
-    def remove(self, name: str, session_ids: Sequence[str]) -> Project:
-        """Take sessions out of a project; returns it as it is then. Raises NotFoundError."""
+    @takes
+    def remove(self, name: _ProjectName, session_ids: _Sessions) -> Project:
+        """Take sessions out of a project, and return the changed project.
+
+        Args:
+            name: Name of the project.
+            session_ids: Ids of sessions; they needn't hold anything yet.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
 
         def remove(connection: Connection) -> Project:
             namespace = self._context.require_namespace(connection)
@@ -70,24 +98,38 @@ class ProjectsResource:
 
         return run_transaction(self._context.pool, remove)
 
-    @takes(name=Name)
-    def delete(self, name: str) -> None:
-        """Dissolve a project; its sessions stay. Raises NotFoundError."""
+    @takes
+    def delete(self, name: _ProjectName) -> None:
+        """Delete a project; its sessions stay.
+
+        Args:
+            name: Name of the project.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         run_transaction(
             self._context.pool,
             lambda it: projects.delete_project(it, self._context.require_namespace(it), name),
         )
 
     def list(self) -> Sequence[Project]:
-        """The namespace's projects, by name."""
+        """Return the namespace's projects by name."""
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []
         return run_read(self._context.pool, lambda it: projects.list_projects(it, namespace))
 
-    @takes(name=Name)
-    def get(self, name: str) -> Project:
-        """The project of that name; raises NotFoundError."""
+    @takes
+    def get(self, name: _ProjectName) -> Project:
+        """Return the project of that name.
+
+        Args:
+            name: Name of the project.
+
+        Raises:
+            NotFoundError: For an unknown project.
+        """
         return run_read(
             self._context.pool,
             lambda it: projects.fetch_project(it, self._context.require_namespace(it), name),

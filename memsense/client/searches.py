@@ -128,11 +128,11 @@ class Searches:
         if search.state.waiting:
             self._context.wake_worker()
         if search.has_sessions_only:
-            request = request.model_copy(update={"granularity": "session"})
+            request = replace(request, granularity="session")
             search = self._run_plan(replace(search.plan, request=request))
             search.notes.append("only whole sessions are stored here: they are returned")
-        if request.filters.project is not None and not search.candidates:
-            self._note_project(namespace, request.filters.project, search)
+        if (project := request.filters.get("project")) is not None and not search.candidates:
+            self._note_project(namespace, project, search)
         if not search.candidates:
             pool = self._context.pool
             search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))

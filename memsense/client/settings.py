@@ -11,8 +11,10 @@ from memsense import store
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import ConflictError
-from memsense.inputs import LARGEST_BIGINT, Limit, Name, Names, takes, whole_number
+from memsense.inputs import LARGEST_BIGINT, Name, about, whole_number
+from memsense.parameters import Actor, PageSize
 from memsense.search.profiles import Profile
 from memsense.search.settings import (
     Origin,
@@ -28,7 +30,11 @@ from memsense.store import settings as stored
 Plan = Callable[[store.Namespace], Sequence[stored.Change]]
 """What is to be changed, given the namespace as it stands under the lock."""
 
-_Version = Annotated[int, whole_number(0, LARGEST_BIGINT)]
+_ExpectedVersion = Annotated[
+    int,
+    whole_number(0, LARGEST_BIGINT),
+    about("Version that the settings must still have, as `show` reports it; default: any."),
+]
 
 
 class SettingsResource:
@@ -38,7 +44,7 @@ class SettingsResource:
         self._context = context
 
     def show(self) -> SettingsInForce:
-        """Every setting as the next search of this object uses it, and where it comes from."""
+        """Return every setting as the next search uses it, and where it comes from."""
 
         def fetch(
             connection: Connection,
@@ -66,38 +72,63 @@ class SettingsResource:
         is_given = "profile" in self._context.settings.model_fields_set
         return self._context.settings.profile, "environment" if is_given else "default"
 
-    @takes(by=Name | None, expected_version=_Version | None)
+    @takes
     def set(
-        self, *, by: str | None = None, expected_version: int | None = None, **changes: object
+        self,
+        *,
+        by: Actor | None = None,
+        expected_version: _ExpectedVersion | None = None,
+        **changes: object,
     ) -> SettingsInForce:
         """Set what the namespace's searches use from the next one on, in every process.
 
             memory.settings.set(profile="vector_heavy", lexical=1.5)
 
-        `profile` is the name of a shipped or stored profile; a route's weight (0 to 5) or any
-        constant of `Profile` applies on top of it; `embedder_failure` ("error" or "lexical")
-        says what a search does whose question can't be embedded, `history` ("off" or "on") whether
-        what an update replaces is kept, `on_expiry` ("erase" or "forget") what becomes of what has
-        expired. `by` goes into the history
-        (default: the user of the operating system). All or nothing. Raises ConfigurationError,
-        or ConflictError if the settings are no longer those of `expected_version`.
+        All or nothing.
+
+        Args:
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            expected_version: Version that the settings must still have, as `show` reports it;
+                default: any.
+            changes: Settings by name. `profile`: a shipped or stored profile. A route's weight (0
+                to 5) or a constant of `Profile`: replaces the profile's. `embedder_failure`:
+                "error" or "lexical", for questions that can't be embedded. `history`: "on" keeps
+                what an update replaces. `on_expiry`: "erase" or "forget".
+
+        Raises:
+            ConfigurationError: For an unknown setting, or a value that it can't have.
+            ConflictError: If the settings are no longer those of `expected_version`.
         """
         change_settings(
             self._context, lambda found: plan_settings(found, changes), by, expected_version
         )
         return self.show()
 
-    @takes(names=Names, by=Name | None, expected_version=_Version | None)
+    @takes
     def reset(
-        self, *names: str, by: str | None = None, expected_version: int | None = None
+        self,
+        *names: Name,
+        by: Actor | None = None,
+        expected_version: _ExpectedVersion | None = None,
     ) -> SettingsInForce:
-        """Take back what was set, by name or, without names, all of it."""
+        """Return settings to their defaults.
+
+        Args:
+            names: Names of settings; none for all of them.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+            expected_version: Version that the settings must still have, as `show` reports it;
+                default: any.
+        """
         change_settings(self._context, lambda found: plan_reset(found, names), by, expected_version)
         return self.show()
 
-    @takes(limit=Limit)
-    def history(self, *, limit: int = 100) -> Sequence[stored.RecordedChange]:
-        """The latest changes of settings and stored profiles, newest first: who, when and what."""
+    @takes
+    def history(self, *, limit: PageSize = 100) -> Sequence[stored.RecordedChange]:
+        """Return the latest changes of settings and stored profiles: who, when and what.
+
+        Args:
+            limit: Maximum number of items.
+        """
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []

@@ -1,21 +1,21 @@
 """`memory.traces`: recorded searches, and what they would find under other constants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from uuid import UUID
-
-from pydantic import BeforeValidator
 
 from memsense.client.context import Context
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.client.searches import Searches
 from memsense.db import run_read, run_transaction
+from memsense.declaration import takes
 from memsense.errors import InvalidInputError, NotFoundError
-from memsense.inputs import Id, Limit, Switch, Text, number, refused, takes
+from memsense.inputs import Limit, about, number
+from memsense.parameters import Cursor, OnlyUserId, PageSize, TraceId
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import GivenProfile, Profile
-from memsense.search.request import SearchRequest
+from memsense.search.request import Filters, Overrides, SearchRequest
 from memsense.search.search import Search
 from memsense.store import traces as recorded
 from memsense.types import Page
@@ -24,69 +24,89 @@ if TYPE_CHECKING:
     from memsense.explain.replay import Comparison, Replay
 
 
-def _read_trace_id(value: object) -> UUID:
-    try:
-        if isinstance(value, str):
-            return UUID(value)
-    except ValueError:
-        pass  # told as any other value that is none
-    if isinstance(value, UUID):
-        return value
-    raise refused("must be the id of a trace", value)
-
-
 def no_trace(trace_id: UUID) -> NotFoundError:
     """What is raised for a trace that the namespace doesn't have."""
     return NotFoundError(f"no trace {trace_id} in this namespace")
 
 
-_TraceId = Annotated[UUID, BeforeValidator(_read_trace_id)]
-_Milliseconds = Annotated[float, number(0, 1e9)]
-_Days = Annotated[float, number(0, 1_000_000)]
+_ReplayProfile = Annotated[
+    GivenProfile, about("A profile or its name to rank by; default: the recorded constants.")
+]
 
 
 class TracesResource:
     """Lists, shows, replays and prunes recorded searches."""
 
-    def __init__(self, context: Context, searches: Searches) -> None:
+    def __init__(
+        self,
+        context: Context,
+        searches: Searches,
+        read_filters: Callable[[Mapping[str, Any]], Filters],
+    ) -> None:
         self._context = context
         self._searches = searches
+        self._read_filters = read_filters
 
-    @takes(trace_id=_TraceId, profile=GivenProfile | None, as_of_then=Switch)
+    @takes
     def replay(
         self,
-        trace_id: UUID | str,
+        trace_id: TraceId,
         *,
-        profile: str | Profile | None = None,
-        as_of_then: bool = False,
-        **overrides: object,
+        profile: _ReplayProfile | None = None,
+        overrides: Overrides | None = None,
+        as_of_then: Annotated[
+            bool,
+            about(
+                "Search memory as it stood when the trace was recorded, where the setting `history`"
+                " has kept that."
+            ),
+        ] = False,
     ) -> "Replay":
-        """A recorded search run again: its own constants, or `profile`'s, with `overrides` on top.
+        """Run a recorded search again, as it was or with other constants.
 
-            memory.traces.replay(result.trace_id, lexical=1.5, mmr_lambda=1.0).moves
+            memory.traces.replay(result.trace_id, overrides={"lexical": 1.5}).moves
 
-        Over an unchanged store and with nothing changed, the list is the recorded one exactly;
-        `as_of_then` searches memory as it stood when the trace was recorded, whatever was written
-        since, where the setting `history` has kept that.
+        Over an unchanged store and with nothing changed, the list is the recorded one exactly.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            as_of_then: Search memory as it stood when the trace was recorded, where the setting
+                `history` has kept that.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
         """
         trace = self.get(trace_id)
-        return self._replay(trace, profile, overrides, _moment(trace) if as_of_then else None)
+        return self._replay(trace, profile, overrides or {}, _moment(trace) if as_of_then else None)
 
-    @takes(count=Limit, profile=GivenProfile | None, user_id=Id | None)
+    @takes
     def compare(
         self,
-        count: int = 20,
+        count: Annotated[Limit, about("Number of recorded searches, the latest first.")] = 20,
         *,
-        profile: str | Profile | None = None,
-        user_id: str | None = None,
-        **overrides: object,
+        profile: _ReplayProfile | None = None,
+        overrides: Overrides | None = None,
+        user_id: OnlyUserId | None = None,
     ) -> "Comparison":
-        """The last `count` recorded searches run again with other constants, newest first."""
+        """Run the latest recorded searches again with other constants.
+
+        Args:
+            count: Number of recorded searches, the latest first.
+            profile: A profile or its name to rank by; default: the recorded constants.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            user_id: Only this user's; default: all users'.
+        """
         from memsense.explain.replay import Comparison
 
         summaries = self.list(limit=count, user_id=user_id)
         found = [self.get(summary.trace_id) for summary in summaries]
-        return Comparison(replays=[self._replay(trace, profile, overrides) for trace in found])
+        return Comparison(
+            replays=[self._replay(trace, profile, overrides or {}) for trace in found]
+        )
 
     def _replay(
         self,
@@ -107,27 +127,30 @@ class TracesResource:
             search = self._searches.rerun(namespace, request)
             return search, self._searches.fetch(search)
 
-        return replay_trace(trace, run, profile, overrides, as_of=as_of)
+        filters = self._read_filters(trace.filters)
+        return replay_trace(trace, run, profile, overrides, filters=filters, as_of=as_of)
 
-    @takes(
-        limit=Limit,
-        user_id=Id | None,
-        empty=Switch,
-        slower_than=_Milliseconds | None,
-        cursor=Text | None,
-    )
+    @takes
     def list(
         self,
         *,
-        limit: int = 20,
-        user_id: str | None = None,
-        empty: bool = False,
-        slower_than: float | None = None,
-        cursor: str | None = None,
+        limit: PageSize = 20,
+        user_id: OnlyUserId | None = None,
+        empty: Annotated[bool, about("Only searches without hits.")] = False,
+        slower_than: Annotated[
+            float, number(0, 1e9), about("Only searches that took more milliseconds than this.")
+        ]
+        | None = None,
+        cursor: Cursor | None = None,
     ) -> Page[recorded.TraceSummary]:
-        """A page of the recorded searches, newest first; its `next_cursor` asks for the next.
+        """Return a page of the recorded searches, the latest first.
 
-        Only those without hits if `empty`, or that took more milliseconds than `slower_than`.
+        Args:
+            limit: Maximum number of items.
+            user_id: Only this user's; default: all users'.
+            empty: Only searches without hits.
+            slower_than: Only searches that took more milliseconds than this.
+            cursor: `next_cursor` of the page before; default: the first page.
         """
         behind = None if cursor is None else recorded.AfterTrace(*read_cursor("traces", cursor))
         self.flush()
@@ -148,9 +171,13 @@ class TracesResource:
         )
         return _page(found, limit)
 
-    @takes(user_id=Id | None)
-    def statistics(self, *, user_id: str | None = None) -> recorded.TraceStatistics:
-        """How many searches are recorded, how many found nothing, and how long they took."""
+    @takes
+    def statistics(self, *, user_id: OnlyUserId | None = None) -> recorded.TraceStatistics:
+        """Return how many searches are recorded, how many found nothing, and their times.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+        """
         self.flush()
         namespace = self._context.look_up_namespace()
         if namespace is None:
@@ -160,10 +187,17 @@ class TracesResource:
             lambda it: recorded.fetch_trace_statistics(it, namespace, user_id),
         )
 
-    @takes(trace_id=_TraceId)
-    def get(self, trace_id: UUID | str) -> recorded.Trace:
-        """A recorded search with all of its candidates; raises NotFoundError."""
-        wanted = _read_trace_id(trace_id)
+    @takes
+    def get(self, trace_id: TraceId) -> recorded.Trace:
+        """Return a recorded search with all of its candidates.
+
+        Args:
+            trace_id: Id of a recorded search, as its result has it.
+
+        Raises:
+            NotFoundError: If the namespace has no such trace.
+        """
+        wanted = cast("UUID", trace_id)  # `takes` has read it
         self.flush()
         pool = self._context.pool
         namespace = run_read(pool, self._context.require_namespace)
@@ -172,9 +206,21 @@ class TracesResource:
             raise no_trace(wanted)
         return found
 
-    @takes(days=_Days | None)
-    def prune(self, days: float | None = None) -> int:
-        """Delete traces older than `days` (default: the setting trace_days); how many went."""
+    @takes
+    def prune(
+        self,
+        days: Annotated[
+            float,
+            number(0, 1_000_000),
+            about("Age in days above which traces go; default: the setting `trace_days`."),
+        ]
+        | None = None,
+    ) -> int:
+        """Delete old traces, and return how many there were.
+
+        Args:
+            days: Age in days above which traces go; default: the setting `trace_days`.
+        """
         age = self._context.settings.trace_days if days is None else days
         self.flush()
         return run_transaction(
@@ -188,7 +234,7 @@ class TracesResource:
         return self._context.recorder.failed
 
     def flush(self) -> None:
-        """Wait until the searches recorded so far are written (or have failed to be)."""
+        """Wait until the searches recorded so far are written, or have failed to be."""
         self._context.recorder.flush()
 
 

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
 from memsense.client.context import Context
 from memsense.client.settings import change_settings
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import NotFoundError
-from memsense.inputs import Duration, Name, Switch, shorten, takes
+from memsense.inputs import AnyDuration, Name, about, shorten
+from memsense.parameters import Actor
 from memsense.store import Namespace, expiring
 from memsense.store import settings as stored
 from memsense.store.erasing import find_user
@@ -29,6 +31,11 @@ class TtlRule:
     changed_at: datetime
 
 
+_RuleTag = Annotated[
+    Name, about("The rule for memories with this tag; default: for all that have no rule.")
+]
+
+
 class TtlResource:
     """The rules of a namespace by which its memories expire.
 
@@ -42,21 +49,37 @@ class TtlResource:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @takes(ttl=Duration, tag=Name | None, existing=Switch, by=Name | None)
+    @takes
     def set(
         self,
-        ttl: timedelta | str,
+        ttl: Annotated[
+            AnyDuration,
+            about('Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".'),
+        ],
         *,
-        tag: str | None = None,
-        existing: bool = False,
-        by: str | None = None,
+        tag: _RuleTag | None = None,
+        existing: Annotated[
+            bool,
+            about(
+                "Apply it to what is stored already, counted from when it was stored; what is older"
+                " expires at once."
+            ),
+        ] = False,
+        by: Actor | None = None,
     ) -> int:
-        """Keep what is stored from now on so long: a timedelta, or a text such as "45s", "90m",
-        "12h", "30d" or "4w".
+        """Set how long memories are stored.
 
-        With `existing` what is stored already, too, counted from when it was stored: what is older
-        has expired at once. What expires sooner anyway stays as it is. Returns how many chunks that
-        dated.
+        A memory that expires sooner by its own `ttl` or another tag stays as it is.
+
+        Args:
+            ttl: Time from storing to expiry: a timedelta, or a text such as "12h" or "30d".
+            tag: The rule for memories with this tag; default: for all that have no rule.
+            existing: Apply it to what is stored already, counted from when it was stored; what is
+                older expires at once.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The number of stored chunks that `existing` has dated.
         """
         assert isinstance(ttl, timedelta)
         self._change({tag or ALL: ttl.total_seconds()}, by)
@@ -73,13 +96,21 @@ class TtlResource:
             self._context.wake_worker()
         return dated
 
-    @takes(tag=Name | None, by=Name | None)
-    def unset(self, *, tag: str | None = None, by: str | None = None) -> None:
-        """Take a rule away; what is dated already still expires. Raises NotFoundError."""
+    @takes
+    def unset(self, *, tag: _RuleTag | None = None, by: Actor | None = None) -> None:
+        """Delete a rule. Memories that it has dated still expire.
+
+        Args:
+            tag: The rule for memories with this tag; default: for all that have no rule.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Raises:
+            NotFoundError: If there is no such rule.
+        """
         self._change({tag or ALL: None}, by)
 
     def list(self) -> "Sequence[TtlRule]":
-        """The rules, that of the namespace first."""
+        """Return the rules, that of the namespace first."""
 
         def fetch(connection: Connection) -> Sequence[stored.StoredSetting]:
             namespace = self._context.reload_namespace(connection)
@@ -98,9 +129,9 @@ class TtlResource:
         ]
 
     def sweep(self) -> Swept:
-        """Sweep what has expired of the whole namespace now, as the worker does by itself.
+        """Delete what has expired in the whole namespace now, as the worker does by itself.
 
-        Erases it, or forgets it where the setting `on_expiry` is "forget".
+        It is erased, or forgotten where the setting `on_expiry` is "forget".
         """
         namespace, done = self._context.look_up_namespace(), Swept()
         if namespace is None:

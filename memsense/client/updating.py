@@ -1,11 +1,9 @@
 """What `update` does: a stored exchange changed, and what it said before."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, cast
+from dataclasses import fields, replace
+from typing import Annotated, Any, cast
 from uuid import uuid4
-
-from pydantic import BeforeValidator
 
 from memsense import store
 from memsense.client.changes import naming_key
@@ -14,51 +12,41 @@ from memsense.client.telling import told_as
 from memsense.db import run_read
 from memsense.db.connection import Connection
 from memsense.errors import InvalidInputError
-from memsense.inputs import Gate, Input, Metadata, Names, Text, Time, Ttl, refused, shorten
+from memsense.inputs import Checker, Text, mapping_of
 from memsense.store.keys import WriteKey, write_once
 from memsense.store.updating import Update, draft_update, plan_update, write_update
 from memsense.store.versions import Version, list_versions
 from memsense.types import Chunk, ChunkDraft, ExchangeDraft, SessionDraft
 from memsense.write.expiry import check_expiry
-from memsense.write.facets import FACETS
 
 SIDES = ("user", "assistant")
 
 
-def _only(*known: str) -> BeforeValidator:
-    """Takes mappings with these keys alone."""
-
-    def read(value: object) -> object:
-        if not isinstance(value, Mapping):
-            raise refused("must be a mapping", value)
-        given = dict(cast("Mapping[object, object]", value))
-        if unknown := [key for key in given if key not in known]:
-            told = ", ".join(map(shorten, unknown))
-            raise ValueError(f"has no {told}; there are {', '.join(known)}")
-        return given
-
-    return BeforeValidator(read)
-
-
 def _read_content(value: object) -> str | Mapping[str, str]:
-    """A text, or texts by side: an error tells of the one that is meant."""
+    """Return a text, or texts by side; an error is about the form that was passed."""
     is_by_side = isinstance(value, Mapping)
     return _read_sides(cast("object", value)) if is_by_side else _read_text(value)
 
 
-_read_text = Gate(Text, "content")
-_read_sides = Gate(Annotated[Mapping[str, Text], _only(*SIDES)], "content")
+_read_text = Checker(Text, "content")
+_read_sides = Checker(Annotated[Mapping[str, Text], mapping_of(*SIDES)], "content")
 
 
-class GivenUpdate(Input):
-    """What a caller wants changed; None leaves it."""
+def read_update(arguments: Mapping[str, Any]) -> Update:
+    """Return what the checked arguments of `Memory.update` change.
 
-    facets: Annotated[Mapping[str, Text], _only(*FACETS)] | None = None
-    tags: Names | None = None
-    metadata: Metadata | None = None
-    occurred_at: Time | None = None
-    expires_at: Time | None = None
-    ttl: Ttl | None = None
+    Raises InvalidInputError if they change nothing.
+    """
+    values = {item.name: arguments.get(item.name) for item in fields(Update)}
+    if values["content"] is not None:
+        values["content"] = _read_content(values["content"])
+    update = Update(**values)
+    check_expiry(update.expires_at, update.ttl)
+    if not update.names:
+        raise InvalidInputError(
+            "say what to change: content, facets, tags, metadata, occurred_at, expires_at or ttl"
+        )
+    return update
 
 
 class Updating:
@@ -71,13 +59,12 @@ class Updating:
     def update(
         self,
         chunk_id: int,
-        content: object,
-        given: GivenUpdate,
+        update: Update,
         reason: str | None,
         key: str | None,
     ) -> Chunk:
         """Change an exchange; the chunk as it is then."""
-        context, update = self._context, _read_update(content, given)
+        context = self._context
         vectors = context.batch_vectors()
         found = run_read(
             context.pool,
@@ -119,24 +106,6 @@ class Updating:
             return list_versions(connection, namespace, chunk_id)
 
         return run_read(self._context.pool, fetch)
-
-
-def _read_update(content: object, given: GivenUpdate) -> Update:
-    update = Update(
-        content=None if content is None else _read_content(content),
-        facets=given.facets,
-        tags=given.tags,
-        metadata=given.metadata,
-        occurred_at=given.occurred_at,
-        expires_at=given.expires_at,
-        ttl=given.ttl,
-    )
-    check_expiry(update.expires_at, update.ttl)
-    if not update.names:
-        raise InvalidInputError(
-            "say what to change: content, facets, tags, metadata, occurred_at, expires_at or ttl"
-        )
-    return update
 
 
 def _as_session(draft: ChunkDraft) -> SessionDraft:

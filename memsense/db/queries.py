@@ -17,6 +17,7 @@ _PACKAGED = Path(__file__).parents[1] / "_sql"
 SQL_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "sql"
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_REASON = re.compile(r"^-- name: (\w+)\n-- because: (.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
 _HOLE = re.compile(r"\{(?P<hole>[a-z_]+)\}")
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -119,3 +120,9 @@ def numbered_query(name: str, file: str = "store.sql") -> Numbered:
 def statement_names(file: str = "store.sql") -> Iterable[str]:
     """Return the names of all statements of `file`."""
     return _named(file).keys()
+
+
+@cache
+def reasons(file: str) -> Mapping[str, str]:
+    """Return the text behind `-- because:` of each statement of `file` that has one, by name."""
+    return dict(_REASON.findall(_read(file)))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.errors import EmbeddingError, InvalidInputError, MemSenseError
-from memsense.inputs import Gate, Name, shorten, whole_number
+from memsense.inputs import Checker, Name, shorten, whole_number
 from memsense.types import EmbeddingModel
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -66,8 +66,8 @@ class Embedder(Protocol):
         ...
 
 
-_read_model = Gate(Name, "the embedder's model")
-_read_dimension = Gate(
+_read_model = Checker(Name, "the embedder's model")
+_read_dimension = Checker(
     Annotated[int, whole_number(1, LARGEST_DIMENSION)], "the embedder's dimension"
 )
 
@@ -103,7 +103,7 @@ def wrap_embedder_errors() -> AbstractContextManager[None]:
 class _CheckedOnce:
     """Gate that remembers its last value, since each search reads model and dimension often."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Checker) -> None:
         self._gate = gate
         self._last: tuple[object, Any] | None = None
 

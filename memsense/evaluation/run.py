@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from memsense.client.memory import MemSense
+from memsense.client.verbs import Memory
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
 from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
@@ -56,7 +56,7 @@ class QuestionResult:
 
 
 def evaluate(
-    memory: MemSense,
+    memory: Memory,
     gold: GoldSet,
     *,
     profile: Profile,
@@ -91,7 +91,7 @@ def evaluate(
     return results
 
 
-def evaluate_question(memory: MemSense, question: GoldQuestion, profile: Profile) -> QuestionResult:
+def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) -> QuestionResult:
     """Search with one question, for sessions and for exchanges, and measure the hits."""
     scope: dict[str, Any] = {
         "user_id": question.user_id,

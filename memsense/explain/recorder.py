@@ -194,7 +194,7 @@ def build_trace(recording: Recording) -> Trace:
         min_score=request.min_score,
         granularity=request.granularity,
         returned="session" if search.sessions else "turn",
-        filters=request.filters.model_dump(mode="json", exclude_none=True),
+        filters=request.filters.as_dict(),
         asked_at=search.plan.asked_at.astimezone(UTC),
         profile_name=search.plan.profile.name,
         profile=search.plan.profile.as_dict(),

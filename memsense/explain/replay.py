@@ -1,18 +1,19 @@
 """Runs a recorded search again, as it was or with other constants, and says what moved and why."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from memsense.explain.outcomes import trace_outcomes
 from memsense.explain.why_not import describe_outcome
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile, read_profile
-from memsense.search.request import Filters, SearchRequest
+from memsense.search.request import NO_FILTERS, Filters, SearchRequest
 from memsense.search.search import Search
 from memsense.store.traces import Trace, TraceCandidate
+from memsense.types import Granularity
 
 SMALLEST_CHANGE = 1e-6
 """Scores nearer than this are equal: another way to run the same model rounds otherwise."""
@@ -135,19 +136,19 @@ def _plain(item: ListedHit | Move) -> dict[str, Any]:
     }
 
 
-def make_request(trace: Trace, profile: Profile) -> SearchRequest:
+def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequest:
     """The recorded search as a request of now.
 
     Earlier versions recorded "auto", which is what it returned: sessions where any were stored.
     """
     granularity = trace.returned if trace.granularity == "auto" else trace.granularity
-    return SearchRequest.read(
+    return SearchRequest(
         query=trace.question,
         user_id=trace.user_id,
         top_k=trace.top_k,
-        granularity=granularity,
+        granularity=cast("Granularity | None", granularity),
         min_score=trace.min_score,
-        filters=Filters.read(**trace.filters),
+        filters=filters,
         profile=profile,
         asked_at=trace.asked_at,
     )
@@ -163,6 +164,7 @@ def replay_trace(
     profile: Profile | None,
     overrides: Mapping[str, object],
     *,
+    filters: Filters = NO_FILTERS,
     as_of: datetime | None = None,
 ) -> Replay:
     """The trace's search run again: its own constants, or `profile`'s, with `overrides` on top,
@@ -171,8 +173,8 @@ def replay_trace(
     chosen = profile or recorded
     if overrides:
         chosen = chosen.override(**overrides)
-    request = make_request(trace, chosen)
-    search, result = run(request.model_copy(update={"as_of": as_of}))
+    request = make_request(trace, chosen, filters)
+    search, result = run(replace(request, as_of=as_of))
     old = [_listed_before(item) for item in trace.hits()]
     new = [
         ListedHit(

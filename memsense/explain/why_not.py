@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from memsense.db.connection import Connection
+from memsense.db.queries import reasons
 from memsense.explain.outcomes import Outcome, trace_outcomes
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile, Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, query_values, run_recall, shape_of
 from memsense.search.recall.statement import PARTITIONS
+from memsense.search.request import QUOTED
 from memsense.search.score_kinds import score_below
 from memsense.search.search import Search
 from memsense.store.traces import Standing, fetch_standing
@@ -39,17 +41,9 @@ WIDEST = 1000
 FILTER_REASONS = {
     "user_id": "it belongs to another user",
     "granularity": "the search asks for the other granularity",
-    "session_ids": "its session is not one of those asked for",
-    "project": "its session is not in the project asked for",
-    "agent_id": "it is not of the agent asked for",
-    "since": "it happened before the time asked for",
-    "until": "it happened after the time asked for",
-    "tags": "it has none of the tags asked for",
-    "kinds": "it is not of the kinds asked for",
-    "metadata": "its metadata does not contain what is asked for",
-    "exclude": "it is among what the search excludes, or part of it",
+    **{name: text for name, text in reasons("filters.sql").items() if name != QUOTED},
     "exchanges": "it is a session of which some exchanges do not pass: those that do take part",
-    "quoted": "it does not hold all that the question quotes",
+    QUOTED: reasons("filters.sql")[QUOTED],
 }
 """Why a chunk takes no part in a search, by the filter that it does not pass."""
 

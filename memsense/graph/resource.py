@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from memsense import store
 from memsense.db import Pool, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.declaration import takes
 from memsense.errors import NotFoundError
 from memsense.graph.extraction import EntityExtractor, EntityKind, entity_key
 from memsense.graph.reading import (
@@ -18,7 +20,8 @@ from memsense.graph.reading import (
     list_users,
 )
 from memsense.graph.upkeep import rebuild_entities
-from memsense.inputs import Callback, Id, Limit, Name, Switch, say_whose, takes
+from memsense.inputs import Limit, Name, about, require_user
+from memsense.parameters import AllUsers, OnlyUserId, PageSize, UserId
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -54,17 +57,26 @@ class Entities:
     require_namespace: Callable[[Connection], store.Namespace]
     extractor: EntityExtractor
 
-    @takes(user_id=Id | None, all_users=Switch, kind=EntityKind | None, limit=Limit)
+    @takes
     def list(
         self,
         *,
-        user_id: str | None = None,
-        all_users: bool = False,
-        kind: EntityKind | None = None,
-        limit: int = DEFAULT_LISTED,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        kind: Annotated[EntityKind, about('Only entities of this kind, such as "name".')]
+        | None = None,
+        limit: PageSize = DEFAULT_LISTED,
     ) -> list[Entity]:
-        """What a user's memory mentions most often; with `all_users`, each user's own entities."""
-        whose = say_whose(user_id, all_users)
+        """Return what a user's memory mentions most often; of all users, each one's own.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            kind: Only entities of this kind, such as "name".
+            limit: Maximum number of items.
+        """
+        whose = require_user(user_id, all_users)
 
         def fetch(connection: Connection) -> Sequence[Entity]:
             namespace = self.find_namespace(connection)
@@ -74,21 +86,32 @@ class Entities:
 
         return [*run_read(self.pool, fetch)]
 
-    @takes(name=Name, user_id=Id | None, all_users=Switch, limit=Limit)
+    @takes
     def get(
         self,
-        name: str,
+        name: Annotated[Name, about("Name of the entity, in any spelling.")],
         *,
-        user_id: str | None = None,
-        all_users: bool = False,
-        limit: int = DEFAULT_SHOWN,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        limit: Annotated[
+            Limit, about("Maximum number of mentions and of neighbours.")
+        ] = DEFAULT_SHOWN,
     ) -> EntityView:
-        """The entity of that name, in any spelling of its key: a user's, or with `all_users` that
-        of the user who mentions it most.
+        """Return an entity with its mentions and neighbours.
 
-        Raises NotFoundError, which lists similar names.
+        With `all_users` it is that of the user who mentions it most.
+
+        Args:
+            name: Name of the entity, in any spelling.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            limit: Maximum number of mentions and of neighbours.
+
+        Raises:
+            NotFoundError: For an unknown name; lists similar ones.
         """
-        whose = say_whose(user_id, all_users)
+        whose = require_user(user_id, all_users)
 
         def fetch(connection: Connection) -> EntityView:
             namespace = self.require_namespace(connection)
@@ -107,17 +130,24 @@ class Entities:
 
         return run_read(self.pool, fetch)
 
-    @takes(user_id=Id | None, on_user=Callback)
+    @takes
     def rebuild(
         self,
         *,
-        user_id: str | None = None,
+        user_id: OnlyUserId | None = None,
         on_user: Callable[[str, int], object] = lambda _user, _chunks: None,
     ) -> int:
-        """Find the entities of everything stored again; returns the number of chunks read.
+        """Find the entities of everything stored again.
 
-        For stores older than entities, and after a change of extractor. One transaction a user,
-        whose writes wait meanwhile; `on_user` gets the user and the number of their chunks.
+        For stores older than entities, and after a change of extractor. Each user is one
+        transaction, for which that user's writes wait.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+            on_user: Called after each user with the id and the number of their chunks.
+
+        Returns:
+            The number of chunks that were read.
         """
         namespace = run_read(self.pool, self.require_namespace)
         users = run_read(self.pool, lambda it: list_users(it, namespace, user_id))

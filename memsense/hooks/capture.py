@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import cast
 
-from memsense.client.own import UserMemory
+from memsense.client.user_memory import UserMemory
 from memsense.errors import DatabaseError, MemSenseError
 from memsense.hooks.agents import FORMATS, AgentName
 from memsense.hooks.folder import HookFolder

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from memsense.client.memory import MemSense
-from memsense.client.own import UserMemory
+from memsense.client.user_memory import UserMemory
 from memsense.errors import MemSenseError
 from memsense.hooks.capture import ingest_entry, list_queue
 from memsense.hooks.folder import SOCKET, HookFolder, build_id

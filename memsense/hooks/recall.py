@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
-from memsense.client.own import UserMemory
+from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
 
 TOP_K = 8

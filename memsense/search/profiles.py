@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, InstanceOf
 
 from memsense.errors import ConfigurationError, NotFoundError
-from memsense.inputs import find_id_fault, refused, shorten
+from memsense.inputs import find_id_fault, shorten, wrong_value
 from memsense.text.nearest import did_you_mean
 from memsense.types import Granularity
 
@@ -393,7 +393,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 
 def _read_given(value: object) -> object:
     if not isinstance(value, str | Profile):
-        raise refused("must be a profile or its name", value)
+        raise wrong_value("must be a profile or its name", value)
     if isinstance(value, str) and (fault := find_id_fault(value)):
         raise ValueError(f"{fault}: {shorten(value)}")
     return value

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import BeforeValidator
-
+from memsense.declaration import takes
 from memsense.errors import InvalidInputError
 from memsense.ingest.injected import WRAPPERS
-from memsense.inputs import ChunksAndMessages, Limit, Switch, refused, shorten, takes
+from memsense.inputs import Check, ChunksAndMessages, Limit, shorten, wrong_value
 from memsense.types import Chunk
 
 PromptFormat = Literal["markdown", "xml", "messages"]
@@ -81,27 +80,23 @@ def count_tokens(text: str) -> int:
 def _read_tokenizer(value: object) -> object:
     if callable(value) or callable(getattr(value, "encode", None)):
         return value
-    raise refused("must be a function that counts a text's tokens, or have an encode method", value)
+    raise wrong_value(
+        "must be a function that counts a text's tokens, or have an encode method", value
+    )
 
 
-_GivenTokenizer = Annotated[Any, BeforeValidator(_read_tokenizer)]
+_AnyTokenizer = Annotated[Any, Check(_read_tokenizer)]
 
 
-@takes(
-    max_tokens=Limit,
-    format=PromptFormat,
-    with_dates=Switch,
-    tokenizer=_GivenTokenizer | None,
-    exclude=ChunksAndMessages,
-)
+@takes
 def write_prompt(
     hits: Sequence[tuple[int, Sequence[Chunk]]],
     *,
-    max_tokens: int,
+    max_tokens: Limit,
     format: PromptFormat,  # noqa: A002 (the name that it has in `to_prompt`)
     with_dates: bool,
-    tokenizer: Tokenizer | None,
-    exclude: Sequence[int | str],
+    tokenizer: _AnyTokenizer | None,
+    exclude: ChunksAndMessages,
 ) -> Prompt | PromptMessages:
     """Return the best memories that fit, ordered by time, each once, without those excluded.
 

@@ -1,96 +1,104 @@
-"""What a caller asks for: a question, whose memory, and which of it takes part.
+"""Search requests: a question, whose memory to search, and which of it takes part.
 
-A request is checked when it is made, and reaches recall, ranking and traces unchanged.
+The public methods check their arguments (`memsense.declaration`); a request holds checked values
+and reaches recall, ranking and traces unchanged.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from psycopg.types.json import Jsonb
-from pydantic import BeforeValidator
+from pydantic_core import to_jsonable_python
 
-from memsense.inputs import (
-    AsList,
-    AsMapping,
-    ChunksAndMessages,
-    FiniteNumber,
-    Id,
-    Ids,
-    Input,
-    LocalTime,
-    Metadata,
-    Name,
-    Names,
-    Time,
-    clean_text,
-    refused,
-    whole_number,
-)
-from memsense.search.profiles import GivenProfile
+from memsense.db.queries import statement_names
+from memsense.errors import InvalidInputError
+from memsense.inputs import AsMapping, Check, about, clean_text, whole_number, wrong_value
+from memsense.search.profiles import GivenProfile, Profile
 from memsense.search.question import fold_blanks
-from memsense.types import Granularity, MemoryKind
+from memsense.types import Granularity
 
 DEFAULT_TOP_K = 8
 LARGEST_TOP_K = 1000
 LONGEST_QUESTION = 8_000
-"""Characters of a question, its blanks folded; an embedder reads a few thousand at most."""
+"""Characters of a question after folding blanks; embedders read a few thousand at most."""
 
 DEFAULT_CONTENT_BUDGET = 5_000
-"""Characters of a hit's text: a stored exchange, of 4,000 and its speakers' names, is never cut."""
+"""Characters of a hit's text. A stored exchange has at most 4,000 and its speakers' names, so the
+default never cuts one."""
 LARGEST_CONTENT_BUDGET = 1_000_000
 
+QUOTED = "quoted"
+"""Condition of `sql/filters.sql` that the question's own quotation marks set, not the caller."""
 
-class Filters(Input):
-    """What a chunk must satisfy to be ranked at all, by every route alike; None filters nothing.
+FILTER_NAMES = tuple(name for name in statement_names("filters.sql") if name != QUOTED)
+"""Filters that a caller can set, in the order of `sql/filters.sql`: each has its condition there,
+and its parameter, of the same name, in the signatures of `search` and `why_not`."""
 
-    Each has its condition in `sql/filters.sql`. `since` is inclusive, `until` exclusive; `tags`
-    asks for one in common, `metadata` for containment; `exclude` holds chunks (int), a session's
-    with its exchanges, and messages (str).
+
+@dataclass(frozen=True, slots=True, init=False)
+class Filters:
+    """Conditions that a chunk must satisfy to be ranked at all, by every route alike.
+
+        Filters(project="garden", since=datetime(2026, 1, 1, tzinfo=UTC))
+
+    Values are checked already. None sets no filter; an exclusion that names nothing excludes
+    nothing, while any other empty list lets nothing through.
     """
 
-    session_ids: Ids | None = None
-    project: Name | None = None
-    agent_id: Id | None = None
-    since: Time | None = None
-    until: Time | None = None
-    tags: Names | None = None
-    kinds: Annotated[Sequence[MemoryKind], AsList] | None = None
-    metadata: Metadata | None = None
-    exclude: ChunksAndMessages | None = None
+    values: Mapping[str, Any]
 
-    def used(self) -> tuple[str, ...]:
-        """The names of the filters that are set."""
-        return tuple(name for name in Filters.model_fields if getattr(self, name) is not None)
-
-    @property
-    def excluded_chunks(self) -> list[int]:
-        """The chunks of `exclude`."""
-        return [item for item in self.exclude or () if isinstance(item, int)]
-
-    @property
-    def excluded_messages(self) -> list[str]:
-        """The messages of `exclude`."""
-        return [item for item in self.exclude or () if isinstance(item, str)]
-
-    def values(self) -> dict[str, Any]:
-        """The parameters of the conditions."""
-        return {
-            "session_ids": list(self.session_ids or ()),
-            "project": self.project,
-            "agent_id": self.agent_id,
-            "since": self.since,
-            "until": self.until,
-            "tags": list(self.tags or ()),
-            "kinds": list(self.kinds or ()),
-            "metadata": Jsonb(dict(self.metadata or {})),
-            "exclude_chunks": self.excluded_chunks,
-            "exclude_messages": self.excluded_messages,
+    def __init__(self, **values: Any) -> None:
+        if unknown := values.keys() - FILTER_NAMES:
+            raise InvalidInputError(f"there is no filter {', '.join(sorted(unknown))}")
+        chosen = {
+            name: values[name]
+            for name in FILTER_NAMES
+            if values.get(name) is not None and (values[name] or not name.startswith("exclude"))
         }
+        object.__setattr__(self, "values", chosen)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the filters among a public method's checked arguments."""
+        return cls(**{name: arguments[name] for name in FILTER_NAMES if name in arguments})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the filters that are set."""
+        return tuple(self.values)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a filter's value, or the default if it isn't set."""
+        return self.values.get(name, default)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the conditions in `sql/filters.sql`."""
+        sent: dict[str, Any] = {}
+        for name, value in self.values.items():
+            if name == "exclude":  # two columns of two types: chunk ids and message ids
+                sent["exclude_chunks"] = [item for item in value if isinstance(item, int)]
+                sent["exclude_messages"] = [item for item in value if isinstance(item, str)]
+            elif isinstance(value, Mapping):
+                sent[name] = Jsonb(dict(value))  # pyright: ignore[reportUnknownArgumentType]
+            elif isinstance(value, Sequence) and not isinstance(value, str):
+                sent[name] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            else:
+                sent[name] = value
+        return sent
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values as JSON has them, for a trace."""
+        return to_jsonable_python(dict(self.values))
+
+
+NO_FILTERS = Filters()
 
 
 def _read_question(text: object) -> str:
     if not isinstance(text, str):
-        raise refused("must be a text", text)
+        raise wrong_value("must be a text", text)
     if "\x00" in text:
         raise ValueError("holds a NUL character")
     folded = fold_blanks(clean_text(text))
@@ -101,40 +109,71 @@ def _read_question(text: object) -> str:
     return folded
 
 
-NO_FILTERS = Filters()
+QuestionText = Annotated[
+    str,
+    Check(
+        _read_question,
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION, "pattern": r"\S"},
+    ),
+]
+"""Text of a question, with its blanks folded."""
+
+ProfileChoice = Annotated[
+    GivenProfile,
+    about("A profile or the name of one, used as it is; default: the namespace's settings."),
+]
+Overrides = Annotated[
+    Mapping[str, object],
+    AsMapping,
+    about(
+        "Weights of routes (0 to 5) and constants of the profile to change for this call alone,"
+        ' such as {"lexical": 1.5}.'
+    ),
+]
+HitCount = Annotated[int, whole_number(1, LARGEST_TOP_K)]
+ContentLength = Annotated[int, whole_number(1, LARGEST_CONTENT_BUDGET)]
 
 
-class SearchRequest(Input):
-    """One search as its caller asks for it, its blanks folded, within the namespace searched.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """One search as its caller asks for it, within one namespace, its arguments checked.
 
-    Without a `granularity`, the profile's is returned where it is stored. What scores below
-    `min_score` is no hit. `content_budget` is how many characters of a hit's text are shown at
-    most. `asked_at` is the moment that "last week" in the question counts from; `as_of` the one at
-    which memory is to be searched as it stood. `profile` is a name or a profile; without one, the
-    settings decide. `overrides` changes some of its constants.
+    Attributes:
+        query: The question, its blanks folded.
+        user_id: Whose memory is searched; None for everybody's.
+        top_k: Maximum number of hits.
+        granularity: "turn" or "session"; None for the profile's.
+        min_score: Lowest score of a hit; None for no limit.
+        content_budget: Characters of a hit's text that are shown at most.
+        filters: Conditions that a chunk must satisfy to be ranked.
+        asked_at: The moment that "last week" in the question counts from; None for now.
+        as_of: The moment at which memory is searched as it stood; None for now.
+        profile: A profile or its name; None for the namespace's settings.
+        overrides: Constants of the profile that this search changes.
     """
 
-    query: Annotated[str, BeforeValidator(_read_question)]
-    user_id: Id | None = None
-    top_k: Annotated[int, whole_number(1, LARGEST_TOP_K)] = DEFAULT_TOP_K
+    query: str
+    user_id: str | None = None
+    top_k: int = DEFAULT_TOP_K
     granularity: Granularity | None = None
-    min_score: FiniteNumber | None = None
-    content_budget: Annotated[int, whole_number(1, LARGEST_CONTENT_BUDGET)] = DEFAULT_CONTENT_BUDGET
+    min_score: float | None = None
+    content_budget: int = DEFAULT_CONTENT_BUDGET
     filters: Filters = NO_FILTERS
-    asked_at: LocalTime | None = None
-    as_of: Time | None = None
-    profile: GivenProfile | None = None
-    overrides: Annotated[Mapping[str, Any], AsMapping] = {}
+    asked_at: datetime | None = None
+    as_of: datetime | None = None
+    profile: str | Profile | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @classmethod
-    def of(cls, *, overrides: Mapping[str, Any] | None = None, **options: Any) -> Self:
-        """The request of a search's keywords; those of filters stand among the others."""
-        filters = {name: options.pop(name) for name in Filters.model_fields if name in options}
-        if type(filters.get("exclude")) is tuple and not filters["exclude"]:
-            del filters["exclude"]  # an empty list of any other filter lets nothing through
-        if all(value is None for value in filters.values()):
-            given = NO_FILTERS
-        else:
-            given = Filters(**filters)
-            given = given if given.exclude else given.model_copy(update={"exclude": None})
-        return cls(**options, filters=given, overrides={} if overrides is None else overrides)
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the request of a public method's checked arguments; others are ignored.
+
+        Args:
+            arguments: Arguments by name, as `locals()` has them in the method.
+        """
+        own = {name: arguments[name] for name in _PASSED_ON if name in arguments}
+        own["overrides"] = arguments.get("overrides") or {}
+        return cls(**own, filters=Filters.of(arguments))
+
+
+_PASSED_ON = tuple(item.name for item in fields(SearchRequest) if item.name != "filters")

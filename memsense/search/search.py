@@ -209,7 +209,8 @@ def _make_notes(
     if not state.scopes:
         return ["nothing is stored in this scope yet"]
     notes: list[str] = []
-    since, until = plan.request.filters.since, plan.request.filters.until
+    filters = plan.request.filters
+    since, until = filters.get("since"), filters.get("until")
     if since is not None and until is not None and since >= until:
         notes.append(f"nothing can be since {since.isoformat()} and before {until.isoformat()}")
     if plan.request.as_of is not None:

@@ -47,8 +47,8 @@ def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[Se
                 plan.tenant_id,
                 every,
                 content_budget=plan.request.content_budget,
-                filters=filters.used(),
-                parameters=filters.values(),
+                filters=filters.names,
+                parameters=filters.parameters(),
                 as_of=plan.request.as_of,
             )
     fetch_ms = 1000 * (time.perf_counter() - started)
@@ -298,9 +298,9 @@ def note_unknown_names(
     filters = request.filters
     named: dict[str, Sequence[str]] = {
         "user": [request.user_id] if request.user_id is not None else [],
-        "session": filters.session_ids or (),
-        "agent": [filters.agent_id] if filters.agent_id is not None else [],
-        "tag": filters.tags or (),
+        "session": filters.get("session_ids", ()),
+        "agent": [agent_id] if (agent_id := filters.get("agent_id")) is not None else [],
+        "tag": filters.get("tags", ()),
     }
     kinds = [kind for kind, names in named.items() if names]
     if not kinds:

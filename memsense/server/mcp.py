@@ -8,7 +8,7 @@ from fastapi import Request
 from starlette.types import Receive, Scope, Send
 
 from memsense.errors import MemSenseError
-from memsense.inputs import Gate, Id
+from memsense.inputs import Checker, Id
 from memsense.mcp import scope as mcp_scope
 from memsense.mcp.server import build_server
 from memsense.mcp.transports import PATH, build_app
@@ -18,8 +18,8 @@ from memsense.server.problems import ProblemError, problem_response
 __all__ = ["PATH", "KeyedMcp"]
 
 BEARER = "bearer "
-_read_user = Gate(Id, "user")
-_read_agent = Gate(Id | None, "agent")
+_read_user = Checker(Id, "user")
+_read_agent = Checker(Id | None, "agent")
 
 
 class KeyedMcp:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from memsense import errors
-from memsense.config import tell_fault
+from memsense.config import describe_fault
 from memsense.inputs import shorten
 
 logger = logging.getLogger("memsense.server")
@@ -136,7 +136,7 @@ def describe_validation(error: RequestValidationError) -> str:
     """Return the first fault of a request: the argument, what it must be, and its value."""
     fault = error.errors()[0]
     place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
-    message = tell_fault(fault["msg"])
+    message = describe_fault(fault["msg"])
     # A missing argument has no value, and the message of a value error names it already.
     has_value = fault["type"] not in {"missing", "value_error"}
     value = f", not {shorten(fault.get('input'))}" if has_value else ""

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -20,8 +20,8 @@ from memsense.inputs import (
     Text,
     Time,
     Ttl,
-    refused,
     shorten,
+    wrong_value,
 )
 from memsense.types import (
     ChunkDraft,
@@ -41,7 +41,7 @@ from memsense.write.facets import FACETS, FacetTagger
 
 def _read_facets(value: object) -> object:
     if not isinstance(value, Mapping):
-        raise refused("must be a mapping", value)
+        raise wrong_value("must be a mapping", value)
     facets = dict(cast("Mapping[object, object]", value))
     if unknown := [key for key in facets if key not in FACETS]:
         names = ", ".join(map(shorten, unknown))
@@ -81,6 +81,12 @@ class Annotations(Input):
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         check_expiry(self.expires_at, self.ttl)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the annotations among the arguments of `Memory.add`."""
+        names = cls.model_fields.keys() & arguments.keys()
+        return cls(**{name: arguments[name] for name in names if arguments[name] is not None})
 
 
 NO_ANNOTATIONS = Annotations()

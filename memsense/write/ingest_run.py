@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
-from memsense.inputs import Gate, refused
+from memsense.inputs import Checker, wrong_value
 from memsense.types import SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
 from memsense.write.vectors import BatchVectors, TokenText, list_texts, list_token_texts
@@ -140,14 +140,14 @@ def read_paths(paths: Iterable[object]) -> list[str]:
 
 def _check_path(value: object) -> str:
     if not isinstance(value, str | Path):
-        raise refused("must be a text or a Path", value)
+        raise wrong_value("must be a text or a Path", value)
     path = str(value)
     if not path.strip() or "\x00" in path:
         raise ValueError(f"{'holds a NUL character' if path.strip() else 'is empty'}")
     return path
 
 
-_read_path = Gate(Annotated[str, BeforeValidator(_check_path)], "path")
+_read_path = Checker(Annotated[str, BeforeValidator(_check_path)], "path")
 
 
 def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:

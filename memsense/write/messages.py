@@ -19,7 +19,7 @@ from memsense.ingest.injected import strip_injected
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import parse_timestamp
-from memsense.inputs import Gate, Id, Text, is_zoned, read_local_time, refused, shorten
+from memsense.inputs import Checker, Id, Text, has_zone, read_local_time, shorten, wrong_value
 from memsense.types import Conversation, Message, Role
 
 OWN: Final = ("role", "content", "id", "at", "name")
@@ -106,7 +106,7 @@ def _as_mapping(value: object) -> dict[str, object]:
     names = (*OWN, *TIMES, "type", *_CALLS, "refusal", "additional_kwargs")
     fields = _read_attributes(value, names)
     if "content" not in fields or not {"role", "type"} & fields.keys():
-        raise refused("must be a mapping or an object with role and content", value)
+        raise wrong_value("must be a mapping or an object with role and content", value)
     return fields
 
 
@@ -142,7 +142,7 @@ def _read_content(fields: Mapping[str, object]) -> object:
         else:
             attributes = _read_attributes(part, _PART)
             if "type" not in attributes:
-                raise refused(f"content.{place} must be a text or a part with a type", part)
+                raise wrong_value(f"content.{place} must be a text or a part with a type", part)
             parts.append(attributes)
     return content_text(cast("Any", parts))
 
@@ -163,7 +163,9 @@ def _read_time(fields: Mapping[str, object]) -> object:
             stamp = parse_timestamp(value)
             if stamp.at is not None:
                 return stamp.at if stamp.zone_known else stamp.at.replace(tzinfo=None)
-        raise refused(f"{name} must be a datetime, an ISO 8601 text or seconds since 1970", value)
+        raise wrong_value(
+            f"{name} must be a datetime, an ISO 8601 text or seconds since 1970", value
+        )
     return None
 
 
@@ -171,7 +173,7 @@ def _read_stamp(value: object) -> Stamp:
     """Return the UTC time of a value, and whether its zone was given."""
     local = read_local_time(value)
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return Stamp(local.astimezone(UTC), isinstance(moment, datetime) and is_zoned(moment))
+    return Stamp(local.astimezone(UTC), isinstance(moment, datetime) and has_zone(moment))
 
 
 class _MessageInput(BaseModel):
@@ -189,10 +191,10 @@ def _read_items(value: object) -> object:
     # characters or keys.
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
         return list(cast("Iterable[object]", value))
-    raise refused("must be a list of messages with role and content", cast("object", value))
+    raise wrong_value("must be a list of messages with role and content", cast("object", value))
 
 
-_read_inputs = Gate(
+_read_inputs = Checker(
     Annotated[
         list[Annotated[_MessageInput, BeforeValidator(read_form)]], BeforeValidator(_read_items)
     ],

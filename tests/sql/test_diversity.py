@@ -90,7 +90,7 @@ def test_why_not_reports_chunks_that_a_limit_excluded(memory: MemSense) -> None:
 
 def test_a_replay_with_a_limit_says_what_it_barred(memory: MemSense) -> None:
     before = ask(memory, trace=True)
-    replay = memory.traces.replay(before.trace_id, max_per_session=1)
+    replay = memory.traces.replay(before.trace_id, overrides={"max_per_session": 1})
     gone = [move for move in replay.moves if move.new_rank is None]
     assert gone
     assert all("max_per_session" in move.why for move in gone)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from traced import WORDS
 
 from memsense.search.recall.run import query_values, run_recall, shape_of
-from memsense.search.recall.statement import FILTER_NAMES
+from memsense.search.recall.statement import CONDITIONS
 from memsense.search.request import SearchRequest
 from memsense.store.traces import fetch_standing
 
@@ -53,7 +53,7 @@ def test_a_chunk_is_recalled_just_if_why_not_says_that_it_passes_every_filter(
             chunk_id: fetch_standing(connection, chunk_id, used, values)
             for chunk_id in store.chunks
         }
-    assert set(used) <= set(FILTER_NAMES)
+    assert set(used) <= set(CONDITIONS)
     recalled = set(candidates.chunk_ids.tolist())
     for chunk_id, standing in standings.items():
         assert standing is not None

@@ -33,7 +33,7 @@ def place(row: Row) -> tuple[int, int]:
 def passes(store: Store, filters: Filters, row: Row) -> bool:
     """Return whether a chunk passes the filters, in plain Python."""
     own = row["metadata"]
-    excluded = filters.exclude or ()
+    excluded = filters.get("exclude") or ()
     named = [
         other
         for other in store.chunks.values()
@@ -46,14 +46,14 @@ def passes(store: Store, filters: Filters, row: Row) -> bool:
         for other in named
     )
     return (
-        (filters.session_ids is None or row["session_id"] in filters.session_ids)
-        and (filters.project is None or row["session_id"] in PROJECT)
-        and (filters.agent_id is None or row["agent_id"] == filters.agent_id)
-        and (filters.since is None or row["occurred_at"] >= filters.since)
-        and (filters.until is None or row["occurred_at"] < filters.until)
-        and (filters.tags is None or bool({*filters.tags} & {*row["tags"]}))
-        and (filters.kinds is None or row["memory_kind"] in filters.kinds)
-        and (filters.metadata is None or {**own, **filters.metadata} == own)
+        (filters.get("session_ids") is None or row["session_id"] in filters.get("session_ids"))
+        and (filters.get("project") is None or row["session_id"] in PROJECT)
+        and (filters.get("agent_id") is None or row["agent_id"] == filters.get("agent_id"))
+        and (filters.get("since") is None or row["occurred_at"] >= filters.get("since"))
+        and (filters.get("until") is None or row["occurred_at"] < filters.get("until"))
+        and (filters.get("tags") is None or bool({*filters.get("tags")} & {*row["tags"]}))
+        and (filters.get("kinds") is None or row["memory_kind"] in filters.get("kinds"))
+        and (filters.get("metadata") is None or {**own, **filters.get("metadata")} == own)
         and row["chunk_id"] not in excluded
         and not {*excluded} & {*row["message_ids"]}
         and not inside
@@ -156,14 +156,14 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
         granularity=granularity,
         profile=EVERYTHING,
         content_budget=budget,
-        **{name: getattr(filters, name) for name in filters.used()},
+        **filters.values,
     )
     allowed = [
         row
         for row in store.chunks.values()
         if row["status"] == "active" and passes(store, filters, row)
     ]
-    strict = {*filters.used()} - {"session_ids", "project"}
+    strict = {*filters.names} - {"session_ids", "project"}
     for hit in hits:
         row = store.chunks[hit.chunk_id]
         assert row["status"] == "active"

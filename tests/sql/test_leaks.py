@@ -60,17 +60,18 @@ def stores(module_database_url: str, server_url: str) -> Generator[Mapping[tuple
 
 def passes(row: Mapping[str, Any], filters: Filters) -> bool:
     """Apply the filters again in Python, to a row of the table."""
-    metadata, found = filters.metadata or {}, row["metadata"]
+    metadata: dict[str, Any] = filters.get("metadata") or {}
+    found = row["metadata"]
     return (
-        (filters.session_ids is None or row["session_id"] in filters.session_ids)
-        and (filters.project is None or row["session_id"] in PROJECT)
-        and (filters.agent_id is None or row["agent_id"] == filters.agent_id)
-        and (filters.since is None or row["occurred_at"] >= filters.since)
-        and (filters.until is None or row["occurred_at"] < filters.until)
-        and (filters.tags is None or bool(set(filters.tags) & set(row["tags"])))
-        and (filters.kinds is None or row["memory_kind"] in filters.kinds)
+        (filters.get("session_ids") is None or row["session_id"] in filters.get("session_ids"))
+        and (filters.get("project") is None or row["session_id"] in PROJECT)
+        and (filters.get("agent_id") is None or row["agent_id"] == filters.get("agent_id"))
+        and (filters.get("since") is None or row["occurred_at"] >= filters.get("since"))
+        and (filters.get("until") is None or row["occurred_at"] < filters.get("until"))
+        and (filters.get("tags") is None or bool(set(filters.get("tags")) & set(row["tags"])))
+        and (filters.get("kinds") is None or row["memory_kind"] in filters.get("kinds"))
         and all(name in found and found[name] == metadata[name] for name in metadata)
-        and not set(row["message_ids"]) & set(filters.excluded_messages)
+        and not set(row["message_ids"]) & set(filters.parameters().get("exclude_messages", []))
     )
 
 
@@ -105,10 +106,10 @@ def test_searches_return_all_and_only_the_scopes_matching_chunks(
     guarded: bool,
 ) -> None:
     store, source = stores[place], random.Random(seed)
-    names = filters_at_random(store, source).used()
+    names = filters_at_random(store, source).names
     drawn = [filters_at_random(store, source, names) for _ in range(TOGETHER)]
-    given = [{**EVERY_HIT, **filters.model_dump()} for filters in drawn]
-    requests = [SearchRequest.of(user_id=user_id, **options) for options in given]
+    given = [{**EVERY_HIT, **filters.values} for filters in drawn]
+    requests = [SearchRequest.of({"user_id": user_id, **options}) for options in given]
     results = store.memory._searches.answer(requests, trace=False)  # pyright: ignore[reportPrivateUsage]
     for filters, result in zip(drawn, results, strict=True):
         assert_found(store, user_id, filters, result)
@@ -130,7 +131,9 @@ def assert_found(store: Store, user_id: str | None, filters: Filters, result: Se
         and row["status"] == "active"
         and user_id in (None, row["user_id"])
         and passes(row, filters)
-        and not any(is_covered(row, store.chunks[i]) for i in filters.excluded_chunks)
+        and not any(
+            is_covered(row, store.chunks[i]) for i in filters.parameters().get("exclude_chunks", [])
+        )
     }
     ordinals = {(store.chunks[i]["session_id"], store.chunks[i]["ordinal"]) for i in allowed}
     assert {hit.chunk_id for hit in result} <= allowed, filters

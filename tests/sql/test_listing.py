@@ -172,7 +172,7 @@ def test_a_user_alone_lists_what_is_theirs(memory: MemSense) -> None:
     assert [chunk.user_id for chunk in ada.list(cursor=foreign)] == ["ada"]
     assert [session.user_id for session in ada.sessions()] == ["ada"]
     with pytest.raises(InvalidInputError, match="alone"):
-        ada.list(user_id="ben")
+        ada.list(user_id="ben")  # pyright: ignore[reportCallIssue]
 
 
 @given(

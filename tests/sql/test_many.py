@@ -108,8 +108,8 @@ def test_traces_of_many_questions_are_each_recorded(memory: MemSense) -> None:
     ("queries", "options", "fault"),
     [
         ("tea", {}, "queries must be a list"),
-        (["tea", ""], {}, "query is empty"),
-        (["tea", 5], {}, "query must be a text"),
+        (["tea", ""], {}, "queries.1 is empty"),
+        (["tea", 5], {}, "queries.1 must be a text"),
         (["tea"], {"top": 5}, "top is unknown"),
     ],
 )

@@ -153,7 +153,7 @@ def test_a_trace_and_its_replay_keep_the_least_score(
 def test_a_replay_says_that_a_score_came_to_be_too_little(memory: MemSense) -> None:
     free = ask(memory, "turn")
     result = ask(memory, "turn", min_score=free[3].score, trace=True)
-    replay = memory.traces.replay(result.trace_id or "", lexical=0.0)
+    replay = memory.traces.replay(result.trace_id or "", overrides={"lexical": 0.0})
     gone = [move.why for move in replay.moves if move.new_rank is None]
     assert gone
     assert all("below min_score" in why or "is no candidate" in why for why in gone)
@@ -162,7 +162,7 @@ def test_a_replay_says_that_a_score_came_to_be_too_little(memory: MemSense) -> N
 def test_a_replay_says_that_a_score_was_too_little(memory: MemSense) -> None:
     free = ask(memory, "turn")
     result = ask(memory, "turn", min_score=free[0].score, trace=True)
-    replay = memory.traces.replay(result.trace_id or "", coverage_weight=5.0)
+    replay = memory.traces.replay(result.trace_id or "", overrides={"coverage_weight": 5.0})
     came = [move.why for move in replay.moves if move.old_rank is None]
     assert any("before: was below min_score, place" in why for why in came)
 

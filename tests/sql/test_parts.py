@@ -97,7 +97,7 @@ def test_why_not_names_the_part_that_ranks_above(memory: MemSense) -> None:
 
 def test_a_replay_says_to_which_part_a_hit_left_its_exchange(memory: MemSense) -> None:
     before = ask(memory, "copper against rot", trace=True, overrides={"one_per_exchange": False})
-    replay = memory.traces.replay(before.trace_id, one_per_exchange=True)
+    replay = memory.traces.replay(before.trace_id, overrides={"one_per_exchange": True})
     gone = [move.why for move in replay.moves if move.new_rank is None]
     assert len(gone) == len(STEPS) - 1
     assert all(why.startswith("left its exchange to chunk") for why in gone)

@@ -27,7 +27,7 @@ from memsense.search.profiles import BALANCED, ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 from memsense.search.recall.run import RecallRequest, query_values
 from memsense.search.recall.statement import (
-    FILTER_NAMES,
+    CONDITIONS,
     Indexed,
     Shape,
     Whose,
@@ -35,7 +35,7 @@ from memsense.search.recall.statement import (
     recall_statement,
     recall_text,
 )
-from memsense.search.request import Filters
+from memsense.search.request import FILTER_NAMES, QUOTED
 
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
@@ -43,14 +43,14 @@ LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
 FLAGS = ("identified", "worded", "tokens", "turns_only", "lookups")
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
-FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in FILTER_NAMES), FILTER_NAMES]
+FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in CONDITIONS), CONDITIONS]
 
 SHOWN = {
     "one_user": Shape(),
     "all_users": Shape(whose="all_users"),
     "indexed": Shape(whose=INDEXED),
     "filtered": Shape(filters=("since", "tags")),
-    "indexed_filtered": Shape(whose=INDEXED, filters=FILTER_NAMES),
+    "indexed_filtered": Shape(whose=INDEXED, filters=CONDITIONS),
     "ts_rank": Shape(lexical="ts_rank"),
     "graph": Shape(optional=("graph",), filters=("kinds",)),
     "wording": Shape(identified=True, worded=True, turns_only=True),
@@ -125,7 +125,7 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
     assert [(), tuple(OPTIONAL_ROUTES)] == OPTIONAL
     assert get_args(get_args(Whose)[0]) == ("one_user", "all_users")
     assert get_args(Whose)[1] is Indexed
-    assert set(Filters.model_fields) | {"quoted"} == set(FILTER_NAMES)
+    assert {*FILTER_NAMES, QUOTED} == set(CONDITIONS)
 
 
 def test_any_two_options_meet_in_a_shape() -> None:
@@ -196,7 +196,7 @@ def assert_holds_what_it_needs(shape: Shape) -> None:
     assert ("scope_id = 17" in text) == ("halfvec(48)" in text)
     assert ("scope_id = 17" in text) == (shape.indexed is not None and scans)
     assert ("s.user_id = " in text) == (shape.whose != "all_users")
-    for name in Filters.model_fields:
+    for name in FILTER_NAMES:
         parameter = {"exclude": "exclude_chunks"}.get(name, name)
         assert (f"%({parameter})s" in text) == (name in shape.filters)
     names = set(re.findall(r"%\((\w+)\)s", text))
@@ -231,7 +231,7 @@ def test_the_statements_of_many_memories_keep_little() -> None:
         for scope_id in range(200)
         for filters in ((), ("since", "until"))
         for worded in (False, True)
-    ] + [Shape(whose=Indexed(scope_id, 1, 384), filters=FILTER_NAMES) for scope_id in range(200)]
+    ] + [Shape(whose=Indexed(scope_id, 1, 384), filters=CONDITIONS) for scope_id in range(200)]
     recall_statement.cache_clear()
     tracemalloc.start()
     try:

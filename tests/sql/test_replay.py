@@ -29,7 +29,7 @@ def test_200_random_searches_are_reproduced_exactly(memory: MemSense) -> None:
 def test_changes_of_a_replay_are_named_and_explain_the_score(memory: MemSense) -> None:
     fill(memory)
     result = memory.search("apple river tea garden", user_id="ada", trace=True, top_k=5)
-    found = memory.traces.replay(result.trace_id or "", lexical=0.5, vec_user=0.0)
+    found = memory.traces.replay(result.trace_id or "", overrides={"lexical": 0.5, "vec_user": 0.0})
     shipped = PROFILES["balanced"].weights
     assert found.changed == {
         "lexical": (shipped["lexical"], 0.5),
@@ -67,7 +67,9 @@ def test_a_replay_lists_hits_that_left_and_that_came(memory: MemSense) -> None:
     result = memory.search(
         "apple river tea", user_id="ada", trace=True, top_k=4, granularity="turn"
     )
-    found = memory.traces.replay(result.trace_id or "", profile="semantic", mmr_lambda=0.3)
+    found = memory.traces.replay(
+        result.trace_id or "", profile="semantic", overrides={"mmr_lambda": 0.3}
+    )
     left = [move for move in found.moves if move.new_rank is None]
     came = [move for move in found.moves if move.old_rank is None]
     assert left
@@ -147,6 +149,6 @@ def test_traces_that_cannot_be_replayed_are_refused(
     with pytest.raises(InvalidInputError, match="must be the id of a trace"):
         memory.traces.replay("yesterday")
     with pytest.raises(ConfigurationError, match="no constant or route"):
-        memory.traces.replay(result.trace_id or "", lexcal=1)
+        memory.traces.replay(result.trace_id or "", overrides={"lexcal": 1})
     with pytest.raises(NotFoundError):
         open_memory(namespace="empty").traces.replay(result.trace_id or "")

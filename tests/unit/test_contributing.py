@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from memsense.cli import options
-from memsense.cli.explain import why_not
-from memsense.cli.search import search
 from memsense.client.memory import MemSense
-from memsense.db.queries import SQL_ROOT, fill, statement_names
+from memsense.db.queries import SQL_ROOT, fill, reasons
+from memsense.declaration import parameters_of
 from memsense.evaluation.variants import PARTS
 from memsense.explain.why_not import FILTER_REASONS
 from memsense.search.profiles import PROFILES, ROUTES, Profile
 from memsense.search.recall.statement import Shape, compose
-from memsense.search.request import Filters
+from memsense.search.request import FILTER_NAMES
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -49,27 +47,17 @@ def test_every_file_that_the_lists_name_exists() -> None:
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-@pytest.mark.parametrize("name", Filters.model_fields)
-def test_a_filter_is_at_all_its_places(name: str) -> None:
+@pytest.mark.parametrize("name", FILTER_NAMES)
+def test_a_filter_is_a_condition_with_its_reason_and_a_parameter(name: str) -> None:
     condition = fill(name, "filters.sql")
-    parameters = set(re.findall(r"%\((\w+)\)s", condition)) - {"tenant_id"}
-    assert parameters
-    assert parameters <= Filters().values().keys()
-    for method in (MemSense.search, MemSense.why_not):
-        assert name in inspect.signature(method).parameters
-    assert name in FILTER_REASONS
-    option = {"agent_id": "agent"}.get(name, name)
-    for command in (search, why_not):
-        assert option in inspect.signature(command).parameters
-    taken, *others = (inspect.signature(c).parameters[option].annotation for c in (search, why_not))
-    assert others == [taken]
-    assert any(taken is shared for shared in vars(options).values())
-    table = section((ROOT / "docs/cli.md").read_text(encoding="utf-8"), "Filters")
-    assert re.search(rf"^\| `--.*\| `{name}` \|", table, re.MULTILINE)
-
-
-def test_no_condition_stands_there_that_nothing_sets() -> None:
-    assert set(statement_names("filters.sql")) == {*Filters.model_fields, "quoted"}
+    sent = set(re.findall(r"%\((\w+)\)s", condition)) - {"tenant_id"}
+    assert sent
+    if name != "exclude":  # chunks and messages arrive apart
+        assert sent == {name}
+    assert reasons("filters.sql")[name] == FILTER_REASONS[name]
+    declared = [parameters_of(verb)[name] for verb in (MemSense.search, MemSense.why_not)]
+    assert declared[0] == declared[1]
+    assert declared[0].text
 
 
 @pytest.mark.parametrize("name", ROUTES)

@@ -1,5 +1,6 @@
 """Types of the argument checks: accepted values, conversions, and errors for all others."""
 
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
@@ -9,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memsense.client.verbs import Memory
+from memsense.declaration import parameters_of, takes
 from memsense.errors import InvalidInputError
 from memsense.ingest import ReadOptions
 from memsense.inputs import (
     DEEPEST_JSON,
+    Checker,
     ChunkId,
     ChunksAndMessages,
-    Gate,
     Id,
     Ids,
     Limit,
@@ -28,9 +31,7 @@ from memsense.inputs import (
     Text,
     Time,
     shorten,
-    takes,
 )
-from memsense.search.request import Filters, SearchRequest
 from memsense.write.drafting import Annotations
 
 FAR = timezone(timedelta(hours=23, minutes=59))
@@ -41,6 +42,11 @@ def nested(levels: int) -> dict[str, Any]:
     for _ in range(levels - 1):
         inner = {"a": inner}
     return inner
+
+
+def read_argument(name: str, value: Any) -> Any:
+    """The value as `search` reads it for this parameter."""
+    return Checker(parameters_of(Memory.search)[name].type, name)(value)
 
 
 class Unprintable:
@@ -79,7 +85,7 @@ JUNK: list[Any] = [
 def test_a_type_takes_a_value_or_refuses_it_by_its_name(kind: Any, value: Any) -> None:
     told = "thing"
     try:
-        Gate(kind, "thing")(value)
+        Checker(kind, "thing")(value)
     except InvalidInputError as error:
         told = str(error)
     assert told.startswith("thing")
@@ -102,22 +108,22 @@ def test_a_type_takes_a_value_or_refuses_it_by_its_name(kind: Any, value: Any) -
 )
 def test_an_id_is_refused_with_what_came_and_what_is_taken(value: Any, words: str) -> None:
     with pytest.raises(InvalidInputError, match=words):
-        Gate(Id, "user_id")(value)
+        Checker(Id, "user_id")(value)
 
 
 def test_a_whole_number_is_an_id_and_500_characters_are() -> None:
-    read = Gate(Id, "user_id")
+    read = Checker(Id, "user_id")
     assert (read(42), read(np.int64(42)), read("ä" * 500)) == ("42", "42", "ä" * 500)
 
 
 def test_users_with_invalid_ids_are_not_merged() -> None:
     for user_id in ("a\x00", "a\ud800", "a\udfff"):
         with pytest.raises(InvalidInputError, match="user_id holds"):
-            SearchRequest.of(query="tea", user_id=user_id)
+            read_argument("user_id", user_id)
 
 
 def test_a_text_is_cleaned() -> None:
-    assert Gate(Text, "content")("a\x00b\ud800c") == "a\ufffdb\ufffdc"
+    assert Checker(Text, "content")("a\x00b\ud800c") == "a\ufffdb\ufffdc"
 
 
 @pytest.mark.parametrize(
@@ -157,25 +163,26 @@ def test_a_text_is_cleaned() -> None:
     ],
 )
 def test_a_search_says_which_argument_is_wrong(options: Mapping[str, Any], words: str) -> None:
+    search: Any = Memory.search
     with pytest.raises(InvalidInputError, match=words):
-        SearchRequest.of(**{"query": "tea", **options})  # pyright: ignore[reportArgumentType]
+        # Arguments are checked before the memory is used: none is needed.
+        search(None, **{"query": "tea", "user_id": "ada", **options})
 
 
 def test_numbers_of_another_library_are_numbers() -> None:
-    request = SearchRequest.of(query="tea", top_k=np.int64(3), exclude=[np.int32(7), "m1"])
-    assert (request.top_k, request.filters.exclude) == (3, (7, "m1"))
+    assert read_argument("top_k", np.int64(3)) == 3
+    assert read_argument("exclude", [np.int32(7), "m1"]) == (7, "m1")
 
 
 def test_a_time_far_from_utc_is_the_moment_that_it_names() -> None:
-    filters = Filters(since=datetime(2025, 1, 1, tzinfo=FAR))
-    assert filters.since == datetime(2024, 12, 31, 0, 1, tzinfo=UTC)
-    assert filters.since is not None
-    assert filters.since.utcoffset() == timedelta(0)
+    since = read_argument("since", datetime(2025, 1, 1, tzinfo=FAR))
+    assert since == datetime(2024, 12, 31, 0, 1, tzinfo=UTC)
+    assert since.utcoffset() == timedelta(0)
 
 
 def test_the_moment_of_a_question_keeps_its_zone_whose_days_it_means() -> None:
     asked_at = datetime(2025, 1, 1, 1, tzinfo=timezone(timedelta(hours=9)))
-    assert Gate(LocalTime, "asked_at")(asked_at).day == 1
+    assert Checker(LocalTime, "asked_at")(asked_at).day == 1
 
 
 @pytest.mark.parametrize(
@@ -236,7 +243,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text("abc"), JSON, max_size=4))
 def test_metadata_that_json_can_hold_comes_out_as_it_is(metadata: dict[str, Any]) -> None:
-    assert Gate(Metadata, "metadata")(metadata) == metadata
+    assert Checker(Metadata, "metadata")(metadata) == metadata
 
 
 @pytest.mark.parametrize(
@@ -276,25 +283,49 @@ def test_read_options_are_checked_when_they_are_created(
         ReadOptions(**options)
 
 
-def test_a_function_takes_what_its_gate_made_of_the_arguments() -> None:
-    @takes(name=Id, rest=Ids)
-    def join(name: str, *rest: str, sep: str = "-") -> str:
+def test_a_function_gets_its_arguments_checked_by_the_types_of_its_signature() -> None:
+    @takes
+    def join(name: Id, *rest: Id, sep: Name = "-") -> str:
         return sep.join([name, *rest])
 
     call: Callable[..., str] = join
     assert call(1, 2, "c", sep="+") == "1+2+c"
     with pytest.raises(InvalidInputError, match="name is empty"):
         call("")
+    with pytest.raises(InvalidInputError, match="rest.1 is empty"):
+        call("a", "b", "")
     with pytest.raises(TypeError, match="name"):
         call()
 
 
-def test_a_gate_for_no_parameter_is_a_mistake_of_the_programmer() -> None:
-    def join(name: str) -> str:
+def test_an_unknown_argument_is_named_with_the_nearest_one() -> None:
+    @takes
+    def greet(name: Id, *, loudly: bool = False) -> str:
+        return name if loudly else name.lower()
+
+    call: Callable[..., str] = greet
+    for kind in (InvalidInputError, TypeError):
+        with pytest.raises(kind, match="loudli is unknown; did you mean 'loudly'"):
+            call("Ada", loudli=True)
+    with pytest.raises(InvalidInputError, match="loudly: input should be a valid boolean"):
+        call("Ada", loudly=1)
+
+
+def test_a_public_parameter_of_a_plain_type_is_a_programmers_mistake() -> None:
+    def greet(name: str) -> str:
         return name
 
-    with pytest.raises(TypeError, match="no parameter nam"):
-        takes(nam=Id)(join)
+    with pytest.raises(TypeError, match="checks nothing"):
+        takes(greet)
+
+
+def test_help_shows_plain_types_and_every_parameter_with_its_text() -> None:
+    shown = str(inspect.signature(Memory.search))
+    assert "top_k: int = 8" in shown
+    assert "Annotated" not in shown
+    for name, parameter in parameters_of(Memory.search).items():
+        assert parameter.text
+        assert f"{name}: {parameter.text[:40]}" in " ".join((Memory.search.__doc__ or "").split())
 
 
 @pytest.mark.parametrize("value", JUNK, ids=lambda value: type(value).__name__)

@@ -206,7 +206,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
     return Shape(
         whose="all_users" if request.user_id is None else request.indexed or "one_user",
         lexical=request.profile.lexical_mode,
-        filters=(*request.filters.used(), *quoted),
+        filters=(*request.filters.names, *quoted),
         optional=tuple(request.optional),
         silent=tuple([route for route in VECTOR_ROUTES if not weights[route]]),
         identified=bool(wording.identifiers),
@@ -239,7 +239,7 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
         **TEXT_INDEXES[profile.lexical_mode].parameters(profile),
         "identifier_boost": profile.identifier_boost,
         **request.wording.values(),
-        **request.filters.values(),
+        **request.filters.parameters(),
     }
     for route, weight in request.weights.items():
         values[f"weight_{route}"] = weight

@@ -13,7 +13,7 @@ from memsense.db.queries import Numbered, fill, fill_script, number_parameters
 from memsense.errors import ConfigurationError
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Route
 from memsense.search.recall.optional import OPTIONAL_ROUTES
-from memsense.search.request import Filters
+from memsense.search.request import FILTER_NAMES, QUOTED
 from memsense.store.conditions import (
     SCOPES,
     exchanges_condition,
@@ -57,7 +57,7 @@ HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
 )
 """Breadth of each vector route's scan."""
 
-FILTER_NAMES = (*Filters.model_fields, "quoted")
+CONDITIONS = (*FILTER_NAMES, QUOTED)
 """Names of all conditions that a search may set, in the order of the statement."""
 
 
@@ -98,9 +98,9 @@ class Shape:
     lookups: bool = False
 
     def __post_init__(self) -> None:
-        if unknown := set(self.filters) - set(FILTER_NAMES):
+        if unknown := set(self.filters) - set(CONDITIONS):
             raise ConfigurationError(
-                f"there is no filter {', '.join(sorted(unknown))}; known: {', '.join(FILTER_NAMES)}"
+                f"there is no filter {', '.join(sorted(unknown))}; known: {', '.join(CONDITIONS)}"
             )
         if unknown := set(self.optional) - set(OPTIONAL_ROUTES):
             raise ConfigurationError(
@@ -288,12 +288,12 @@ def _filtered(shape: Shape) -> Iterator[str]:
     conditions = [_is_shown(shape, "c.chunk_id")]
     if "tags" in shape.narrowed:
         yield _part("tagged")
-    for name in FILTER_NAMES:
+    for name in CONDITIONS:
         if name == "tags" and name in shape.narrowed:
             conditions.append(_part("is_tagged"))
         elif name in shape.filters:
             conditions.append(fill(name, "filters.sql"))
-    if "quoted" in shape.filters:
+    if QUOTED in shape.filters:
         yield _part("quoted")
         if "quoted" in shape.narrowed:
             yield _part("quoting")

@@ -104,7 +104,7 @@ async def replay(
     memory = visitor.caller.memory
     trace = await memory.traces.get(trace_id)
     overrides = _changed_constants(trace, request) if not profile else {}
-    result = await memory.traces.replay(trace_id, profile=profile or None, **overrides)
+    result = await memory.traces.replay(trace_id, profile=profile or None, overrides=overrides)
     chunk_ids = {hit.chunk_id for hit in (*result.old, *result.new)}
     openings = {
         chunk_id: (await memory.get(chunk_id)).content[:160] for chunk_id in sorted(chunk_ids)

@@ -1,12 +1,10 @@
 """`/v1/search`, `/v1/why-not` and `/v1/traces`: questions, and why they were answered so."""
 
-import inspect
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from memsense.client.traces import TracesResource
 from memsense.server.answers import (
     Candidate,
     RecordedSearch,
@@ -18,14 +16,11 @@ from memsense.server.answers import (
 )
 from memsense.server.callers import Reader
 from memsense.server.cursors import Limit, TraceCursor
-from memsense.server.problems import ProblemError, documented
+from memsense.server.problems import documented
 from memsense.server.requests import OfUser, ReplayBody, SearchBody, WhyNotBody
 from memsense.store.traces import Trace
 
 router = APIRouter(prefix="/v1", tags=["searches"])
-
-NOT_OVERRIDES = frozenset(inspect.signature(TracesResource.replay).parameters)
-"""Names that a replay takes for something else."""
 
 
 @router.post("/search", responses=documented(404, 504))
@@ -96,11 +91,8 @@ async def replay_trace(
 ) -> ReplayAnswer:
     """Run a recorded search again, as it was or with other constants, and see what moved."""
     given = body or ReplayBody()
-    if wrong := NOT_OVERRIDES.intersection(given.overrides):
-        raise ProblemError(422, f"overrides: {', '.join(sorted(wrong))} is no constant")
     traces = caller.narrowed(user_id).traces
-    overrides: dict[str, Any] = given.overrides
     replay = await traces.replay(
-        trace_id, profile=given.profile, as_of_then=given.as_of_then, **overrides
+        trace_id, profile=given.profile, as_of_then=given.as_of_then, overrides=given.overrides
     )
     return ReplayAnswer.model_validate(replay.as_dict())

@@ -1,0 +1,1166 @@
+"""The verbs of a memory: store, search, explain, list, change, erase, export.
+
+A verb's signature and its `Args:` section declare its parameters for every face (Python, asyncio,
+one user's view, HTTP, CLI, MCP): see `memsense.declaration`. `make generate` writes the texts of
+shared parameters into the docstrings, and from this file `user_memory.py` and `aio.py`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import psycopg
+from pydantic import InstanceOf
+
+from memsense import store
+from memsense.client.changes import SCORE_STEP, Changes
+from memsense.client.context import Context, no_chunk
+from memsense.client.searches import Searches
+from memsense.client.writes import Writes
+from memsense.db import run_read
+from memsense.declaration import parameters_of, takes
+from memsense.inputs import (
+    AnyLocalTime,
+    AnyTime,
+    AsList,
+    Checker,
+    ChunksAndMessages,
+    FiniteNumber,
+    Id,
+    Ids,
+    Limit,
+    Metadata,
+    Name,
+    Names,
+    Note,
+    about,
+    require_user,
+)
+from memsense.parameters import (
+    Actor,
+    AgentLabel,
+    AllUsers,
+    Confidence,
+    Cursor,
+    EventTime,
+    ExpiresAt,
+    FacetTexts,
+    KindLabel,
+    MemoryId,
+    MetadataObject,
+    Mode,
+    OnlyUserId,
+    OwnerId,
+    PageSize,
+    Reason,
+    SessionId,
+    TagLabels,
+    TaskTag,
+    TimeToLive,
+    UserId,
+    WhenToEmbed,
+    WriteKey,
+)
+from memsense.search.hits import SearchResult
+from memsense.search.request import (
+    DEFAULT_CONTENT_BUDGET,
+    DEFAULT_TOP_K,
+    ContentLength,
+    Filters,
+    HitCount,
+    Overrides,
+    ProfileChoice,
+    QuestionText,
+    SearchRequest,
+)
+from memsense.store.listing import Order
+from memsense.types import (
+    Added,
+    Chunk,
+    DayCount,
+    EmbeddingModel,
+    Event,
+    Granularity,
+    MemoryKind,
+    Page,
+    ScopeStatistics,
+    SessionSummary,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from memsense.client.erasing import Erasing
+    from memsense.client.listing import Listing
+    from memsense.client.traces import TracesResource
+    from memsense.client.transfer import ExportReport, ImportReport, Place, Transfer
+    from memsense.client.updating import Updating
+    from memsense.explain.why_not import Verdict
+    from memsense.graph.resource import Entities
+    from memsense.ingest import ReadOptions
+    from memsense.store.erasing import Receipt
+    from memsense.store.versions import Version
+    from memsense.write.drafting import Annotations
+    from memsense.write.ingest_run import IngestReport
+
+DEFAULT_PAGE = 50
+"""Items of a page."""
+
+# Parameters of searches and lists. A filter's name is that of its condition in sql/filters.sql.
+
+Query = Annotated[QuestionText, about("The question in plain words, at most 8,000 characters.")]
+TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
+AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
+SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]
+ProjectFilter = Annotated[Name, about("Only memories of this project's sessions.")]
+Since = Annotated[AnyTime, about("Only memories of events from this time on, ISO 8601.")]
+Until = Annotated[AnyTime, about("Only memories of events before this time, ISO 8601.")]
+TagFilter = Annotated[Names, about("Only memories with at least one of these tags.")]
+KindFilter = Annotated[
+    Sequence[MemoryKind],
+    AsList,
+    about('Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
+]
+MetadataFilter = Annotated[
+    Metadata, about("Only memories whose metadata contains this JSON object.")
+]
+Exclusions = Annotated[
+    ChunksAndMessages,
+    about(
+        "Chunk ids (int) and message ids (str) to leave out, for example what the prompt has"
+        " already. A session leaves with its exchanges, a part of an exchange with the other parts."
+    ),
+]
+HitGranularity = Annotated[
+    Granularity,
+    about(
+        'Kind of hits: "turn" for exchanges, "session" for whole sessions; default: the profile\'s,'
+        ' which is "turn" in all shipped profiles but `memsense`.'
+    ),
+]
+MinScore = Annotated[
+    FiniteNumber, about("Lowest score of a hit; the answer may then be empty, and says so.")
+]
+AskedAt = Annotated[
+    AnyLocalTime, about('Moment that "last week" in the question counts from; default: now.')
+]
+AsOf = Annotated[
+    AnyTime,
+    about(
+        "Search memory as it stood at this moment; needs the setting `history` to have been on."
+        " What was erased or has expired since is gone from the past too."
+    ),
+]
+ContentBudget = Annotated[
+    ContentLength,
+    about(
+        "Maximum characters of a hit's text; longer texts are cut around what the question asks"
+        " for."
+    ),
+]
+Trace = Annotated[
+    bool,
+    about(
+        "Record the search for `traces` and the views; default: a share of searches, by the"
+        " setting `trace_sample`."
+    ),
+]
+ListGranularity = Annotated[Granularity, about('"turn" for exchanges, "session" for sessions.')]
+
+
+class Memory:
+    """The memory of one tenant and namespace, with all of its verbs.
+
+    `MemSense` is a memory that you open and close, with resources beside the verbs.
+    """
+
+    def __init__(self, context: Context, *, model: EmbeddingModel | None = None) -> None:
+        """Take over an open context. With a `model`, searches use its vectors instead of those of
+        the namespace's model.
+        """
+        self._context = context
+        self._changes = Changes(context)
+        self._writes = Writes(context)
+        self._searches = Searches(context, self._writes, model=model)
+
+    # Resources that a view of one user has too ---------------------------------------------------
+
+    @cached_property
+    def traces(self) -> "TracesResource":
+        """Recorded searches: show, replay, prune."""
+        from memsense.client.traces import TracesResource
+
+        return TracesResource(self._context, self._searches, read_filters)
+
+    @cached_property
+    def entities(self) -> "Entities":
+        """People, places and things that memories mention."""
+        from memsense.graph.resource import Entities
+
+        context = self._context
+        return Entities(
+            pool=context.pool,
+            find_namespace=context.find_namespace,
+            require_namespace=context.require_namespace,
+            extractor=context.extractor,
+        )
+
+    @cached_property
+    def _erasing(self) -> "Erasing":
+        from memsense.client.erasing import Erasing
+
+        return Erasing(self._context)
+
+    @cached_property
+    def _updating(self) -> "Updating":
+        from memsense.client.updating import Updating
+
+        return Updating(self._context)
+
+    @cached_property
+    def _transfer(self) -> "Transfer":
+        from memsense.client.transfer import Transfer
+
+        return Transfer(self._context)
+
+    @cached_property
+    def _listing(self) -> "Listing":
+        from memsense.client.listing import Listing
+
+        return Listing(self._context)
+
+    # Storing -------------------------------------------------------------------------------------
+
+    @takes
+    def add(
+        self,
+        messages: Iterable[object],
+        *,
+        user_id: OwnerId,
+        session_id: SessionId,
+        agent_id: AgentLabel | None = None,
+        mode: Mode = "turn",
+        task_tag: TaskTag | None = None,
+        tags: TagLabels = (),
+        facets: FacetTexts | None = None,
+        memory_kind: KindLabel | None = None,
+        confidence: Confidence = 1.0,
+        metadata: MetadataObject | None = None,
+        expires_at: ExpiresAt | None = None,
+        ttl: TimeToLive | None = None,
+        embed: WhenToEmbed | None = None,
+        key: WriteKey | None = None,
+        connection: InstanceOf[psycopg.Connection[Any]] | None = None,
+    ) -> Added:
+        """Store the messages of one session as exchanges, in order.
+
+            memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+                       user_id="ada", session_id="monday")
+
+        All or nothing: one transaction. The same exchange within ten minutes of event time is
+        stored once, and its first chunk is returned, unless that was forgotten. An answer to the
+        question with which the call before ended completes that exchange.
+
+        Args:
+            messages: Dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`;
+                messages of OpenAI, Anthropic and LangChain are accepted too.
+            user_id: Whose memory it becomes: an id of your own, up to 500 characters.
+            session_id: The conversation that it belongs to: an id of your own.
+            agent_id: The agent that the conversation was with.
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            task_tag: Label of the task; it replaces the one that the rules find.
+            tags: Labels to store with it; they replace those of the rules.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            memory_kind: How lasting it is: "stable", "preference", "episodic" or "ephemeral";
+                default: by rules.
+            confidence: How certain it is, from 0 to 1.
+            metadata: A JSON object of your own, returned with hits and usable as a filter.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours: the write then joins its transaction, in a
+                savepoint, and is visible when you commit.
+
+        Returns:
+            The stored chunks. `notes` say what else there is to know, such as vectors that a job
+            will compute later; `deferred` counts those.
+
+        Raises:
+            InvalidInputError: If a message or an argument can't be used.
+            ConflictError: If another write was done under the same `key`.
+            EmbeddingError: If `embed` is "strict" and the embedder fails.
+        """
+        from memsense.client.adding import read_session
+        from memsense.write.drafting import Annotations
+
+        annotations = Annotations.of(locals())
+        session = read_session(
+            self._context,
+            messages,
+            user_id=user_id,
+            session_id=session_id,
+            mode=mode,
+            annotations=annotations,
+        )
+        [added] = self._writes.add([session], embed=embed, joined=connection, key=key)
+        return added
+
+    @takes
+    def add_many(
+        self,
+        sessions: Iterable[Mapping[str, object]],
+        *,
+        user_id: Annotated[Id, about("Owner of the sessions that name no `user_id` themselves.")]
+        | None = None,
+        embed: WhenToEmbed | None = None,
+        key: WriteKey | None = None,
+        connection: InstanceOf[psycopg.Connection[Any]] | None = None,
+    ) -> "list[Added]":
+        """Store several sessions in one transaction, embedded in one batch.
+
+            memory.add_many([{"session_id": "mon", "messages": [...]},
+                             {"session_id": "tue", "messages": [...], "tags": ["work"]}],
+                            user_id="ada")
+
+        Args:
+            sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
+                belongs to a session.
+            user_id: Owner of the sessions that name no `user_id` themselves.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+            connection: A psycopg connection of yours, as in `add`.
+
+        Returns:
+            The result of each session, in order.
+
+        Raises:
+            InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+        """
+        from memsense.client.adding import read_sessions
+
+        batch = read_sessions(self._context, sessions, user_id)
+        if not batch:
+            return []
+        return self._writes.add(batch, embed=embed, joined=connection, key=key)
+
+    @takes
+    def ingest(
+        self,
+        *paths: str | Path,
+        user_id: Annotated[
+            Id,
+            about('Owner of what the logs hold, unless a log names its own; default: "default".'),
+        ]
+        | None = None,
+        mode: Mode = "turn",
+        options: "ReadOptions | None" = None,
+        annotations: "Annotations | None" = None,
+        embed: WhenToEmbed | None = None,
+        dry_run: bool = False,
+        on_start: Callable[[int], object] = lambda _: None,
+        on_bytes: Callable[[int], object] = lambda _: None,
+        on_session: "Callable[[IngestReport], object]" = lambda _: None,
+    ) -> "IngestReport":
+        """Read conversation logs of any known format into memory, each exchange once.
+
+        What was ingested before is left alone, logs that grew are completed, and edited messages
+        are replaced. Every session is a transaction, so an interrupted run is resumed by running
+        it again. What can't be used, such as a message without an id, is left out and counted.
+
+        Args:
+            paths: Files, folders, globs and archives.
+            user_id: Owner of what the logs hold, unless a log names its own; default: "default".
+            mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
+                both.
+            options: How to read: format, time zone, speakers.
+            annotations: What to store with everything that is read, such as tags or a ttl.
+            embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
+                (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
+                stored); default: the setting `embed`.
+            dry_run: Read and count, but store nothing.
+            on_start: Called once with the number of bytes to read.
+            on_bytes: Called with the number of bytes read since the last call.
+            on_session: Called after each session with the report so far.
+
+        Returns:
+            What was stored, left out and refused, with reasons.
+
+        Raises:
+            IngestError: If nothing of the paths can be read.
+        """
+        from memsense.ingest import ReadOptions
+        from memsense.write import ingest_run
+        from memsense.write.drafting import Annotations, Drafter
+
+        reading = Checker(InstanceOf[ReadOptions] | None, "options")(options) or ReadOptions()
+        notes = Checker(InstanceOf[Annotations] | None, "annotations")(annotations) or Annotations()
+        report = ingest_run.IngestReport(dry_run=dry_run)
+        sources = ingest_run.find_sources(ingest_run.read_paths(paths), report, reading)
+        on_start(sum(source.size or 0 for source in sources))
+        drafter = Drafter(
+            tagger=self._context.tagger,
+            mode=mode,
+            ledger=True,
+            user_speaker=reading.user_speaker,
+            annotations=notes,
+        )
+        job = ingest_run.IngestJob(
+            drafter=drafter,
+            options=reading,
+            user_id=user_id,
+            select_missing=self._writes.missing,
+            write=self._writes.write_draft,
+            fetch_last_text=self._writes.said_before,
+            make_vectors=lambda: self._context.batch_vectors(embed),
+            on_bytes=on_bytes,
+            on_session=on_session,
+        )
+        run = ingest_run.plan_ingest if dry_run else ingest_run.run_ingest
+        return run(sources, job, report)
+
+    # Searching -----------------------------------------------------------------------------------
+
+    @takes
+    def search(
+        self,
+        query: Query,
+        *,
+        top_k: TopK = DEFAULT_TOP_K,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        session_ids: SessionFilter | None = None,
+        project: ProjectFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        granularity: HitGranularity | None = None,
+        min_score: MinScore | None = None,
+        exclude: Exclusions = (),
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        metadata: MetadataFilter | None = None,
+        asked_at: AskedAt | None = None,
+        as_of: AsOf | None = None,
+        profile: ProfileChoice | None = None,
+        overrides: Overrides | None = None,
+        content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
+        trace: Trace | None = None,
+    ) -> SearchResult:
+        """Return the memories that best answer a question, best first.
+
+            result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
+
+        Filters apply inside every route, before ranking, so they never leave fewer hits than
+        there are.
+
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            Hits whose scores add up from their explanations, and notes about the answer as a
+            whole. Empty if nothing passes the filters and `min_score`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile or project.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
+        """
+        require_user(user_id, all_users)
+        # locals() has every checked argument by name. Naming each of them here once more is how
+        # the verbs' copies of the options used to drift apart.
+        request = SearchRequest.of(locals())
+        [result] = self._searches.answer([request], trace=trace)
+        return result
+
+    @takes
+    def search_many(
+        self,
+        queries: Annotated[
+            Sequence[QuestionText], AsList, about("The questions, each as `search` takes it.")
+        ],
+        *,
+        top_k: TopK = DEFAULT_TOP_K,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        session_ids: SessionFilter | None = None,
+        project: ProjectFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        granularity: HitGranularity | None = None,
+        min_score: MinScore | None = None,
+        exclude: Exclusions = (),
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        metadata: MetadataFilter | None = None,
+        asked_at: AskedAt | None = None,
+        as_of: AsOf | None = None,
+        profile: ProfileChoice | None = None,
+        overrides: Overrides | None = None,
+        content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
+        trace: Trace | None = None,
+    ) -> "list[SearchResult]":
+        """Answer several questions about the same memory, with the options of `search`.
+
+        All questions are recalled in one round trip to the server, and all texts are fetched in
+        another.
+
+        Args:
+            queries: The questions, each as `search` takes it.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            content_budget: Maximum characters of a hit's text; longer texts are cut around what the
+                question asks for.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The result of each question, in order.
+        """
+        require_user(user_id, all_users)
+        arguments = locals()
+        requests = [SearchRequest.of({**arguments, "query": query}) for query in queries]
+        return self._searches.answer(requests, trace=trace) if requests else []
+
+    @takes
+    def why_not(
+        self,
+        query: Query,
+        chunk_id: MemoryId,
+        *,
+        top_k: TopK = DEFAULT_TOP_K,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        session_ids: SessionFilter | None = None,
+        project: ProjectFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        granularity: HitGranularity | None = None,
+        min_score: MinScore | None = None,
+        exclude: Exclusions = (),
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        metadata: MetadataFilter | None = None,
+        asked_at: AskedAt | None = None,
+        as_of: AsOf | None = None,
+        profile: ProfileChoice | None = None,
+        overrides: Overrides | None = None,
+    ) -> "Verdict":
+        """Explain why a search with these options does not return a memory, or as which hit.
+
+        Args:
+            query: The question in plain words, at most 8,000 characters.
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            top_k: Maximum number of hits, up to 1,000.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
+                the profile's, which is "turn" in all shipped profiles but `memsense`.
+            min_score: Lowest score of a hit; the answer may then be empty, and says so.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+
+        Returns:
+            The first step of the search that lost the memory, in words and numbers.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        from memsense.explain.why_not import explain_absence
+
+        require_user(user_id, all_users)
+        request = SearchRequest.of(locals())
+        pool = self._context.pool
+        namespace = run_read(pool, self._context.require_namespace)
+        search = self._searches.run(namespace, request)
+        result = self._searches.fetch(search)
+        verdict = run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
+        if verdict is None:
+            raise no_chunk(chunk_id)
+        return verdict
+
+    # Exporting and importing ---------------------------------------------------------------------
+
+    @takes
+    def export_to(
+        self,
+        path: "Place",
+        *,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        vectors: bool = False,
+    ) -> "ExportReport":
+        """Write a user's memory, or everybody's, to a file.
+
+        The file holds status, score, history and what logs brought, the namespace's settings and
+        its stored profiles; of forgotten memories only the place. docs/data.md describes it.
+
+        Args:
+            path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
+                .parquet (needs `memsense[parquet]`).
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            vectors: Write the vectors too, so that an import need not embed the texts again.
+        """
+        owner = require_user(user_id, all_users)
+        return self._transfer.export_to(path, owner, vectors=vectors)
+
+    @takes
+    def import_from(
+        self,
+        path: "Place",
+        *,
+        settings: bool | None = None,
+        on_session: "Callable[[ImportReport], object]" = lambda _: None,
+    ) -> "ImportReport":
+        """Store what `export_to` has written, here or elsewhere; a second run changes nothing.
+
+        Each session is a transaction, so an interrupted import is completed by running it again.
+        What is stored already, and what was forgotten here, is left alone.
+
+        Args:
+            path: A path or an open file.
+            settings: Whether to take over the file's settings and profiles; default: only while the
+                namespace holds no memory. Settings that are set here stay.
+            on_session: Called after each session with the report so far.
+
+        Raises:
+            IngestError: If the file can't be read.
+            ConfigurationError: If the file has settings that this version doesn't know.
+        """
+        return self._transfer.import_from(path, on_session, settings=settings)
+
+    # Listing -------------------------------------------------------------------------------------
+
+    @takes
+    def recent(
+        self,
+        *,
+        limit: PageSize = 10,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        session_id: Annotated[Id, about("Only memories of this session.")] | None = None,
+        granularity: ListGranularity = "turn",
+    ) -> list[Chunk]:
+        """Return a user's latest memories by event time, newest first.
+
+        Args:
+            limit: Maximum number of items.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_id: Only memories of this session.
+            granularity: "turn" for exchanges, "session" for sessions.
+        """
+        sessions = None if session_id is None else [session_id]
+        return self._listing.chunks(
+            require_user(user_id, all_users),
+            Filters(agent_id=agent_id, session_ids=sessions),
+            granularity=granularity,
+            statuses=["active"],
+            order="newest",
+            limit=limit,
+            cursor=None,
+        )
+
+    @takes
+    def sessions(
+        self,
+        *,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        project: ProjectFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        limit: PageSize = DEFAULT_PAGE,
+        cursor: Cursor | None = None,
+    ) -> Page[SessionSummary]:
+        """Return a page of a user's sessions, the one with the latest exchange first.
+
+        A session counts the exchanges that pass the filters, and is listed if there are any.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+        """
+        owner = require_user(user_id, all_users)
+        return self._listing.sessions(owner, Filters.of(locals()), limit=limit, cursor=cursor)
+
+    @takes
+    def users(
+        self, *, limit: PageSize = DEFAULT_PAGE, cursor: Cursor | None = None
+    ) -> Page[ScopeStatistics]:
+        """Return a page of the namespace's users by id, with what each memory holds.
+
+        Args:
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+        """
+        return self._listing.users(limit=limit, cursor=cursor)
+
+    @takes
+    def growth(
+        self, *, days: Annotated[Limit, about("How many days to look back.")] = 30
+    ) -> "Sequence[DayCount]":
+        """Return how many exchanges were stored on each day, the latest first.
+
+        Days are those of UTC; days without any are left out, and so is what was forgotten or
+        archived since.
+
+        Args:
+            days: How many days to look back.
+        """
+        return self._listing.growth(days)
+
+    @takes
+    def matching_words(
+        self,
+        words: Annotated[Names, about("Words of a text.")],
+        lexemes: Annotated[Names, about('Lexemes, as `result.question["lexemes"]` has them.')],
+    ) -> set[str]:
+        """Return the words that a text search for the lexemes matches, to highlight them.
+
+        memory.matching_words(hit.content.split(), result.question["lexemes"])
+
+        Args:
+            words: Words of a text.
+            lexemes: Lexemes, as `result.question["lexemes"]` has them.
+        """
+        return self._listing.matching_words(words, lexemes)
+
+    @takes
+    def get(self, chunk_id: MemoryId) -> Chunk:
+        """Return one memory, whatever its status.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        chunks = run_read(
+            self._context.pool,
+            lambda it: store.fetch_shown(it, self._context.require_namespace(it), [chunk_id]),
+        )
+        if not chunks:
+            raise no_chunk(chunk_id)
+        return chunks[0]
+
+    @takes
+    def stats(self, *, user_id: OnlyUserId | None = None) -> list[ScopeStatistics]:
+        """Return what each user's memory in this namespace holds.
+
+        Args:
+            user_id: Only this user's; default: all users'.
+        """
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return []
+        return run_read(
+            self._context.pool, lambda it: store.fetch_statistics(it, namespace, user_id)
+        )
+
+    # Changing ------------------------------------------------------------------------------------
+
+    @takes
+    def forget(
+        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+    ) -> list[int]:
+        """Take a memory out of every search and out of its neighbours' context.
+
+        `restore` undoes it. A session takes its exchanges along, a part of an exchange the other
+        parts. What is said again later is stored again.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return self._changes.retire(chunk_id, "deleted", reason, key)
+
+    @takes
+    def archive(
+        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+    ) -> list[int]:
+        """Take an outdated memory out of every search; the same as `forget`, with its own status.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return self._changes.retire(chunk_id, "archived", reason, key)
+
+    @takes
+    def erase(
+        self,
+        *,
+        user_id: Annotated[
+            Id, about("Whose memory; needed unless only one user has that session or message.")
+        ]
+        | None = None,
+        session_id: Annotated[Id, about("Erase this session only.")] | None = None,
+        message_id: Annotated[Id, about("Erase only the exchange that holds this message.")]
+        | None = None,
+        by: Actor | None = None,
+    ) -> "Receipt":
+        """Erase for good: a user's whole memory in this namespace, a session or a message.
+
+            receipt = memory.erase(user_id="ada", by="data protection")
+
+        Everything that holds the text or was made from it goes, recorded searches and history
+        included, in one transaction that checks that nothing is left. What is said again later is
+        stored again.
+
+        Args:
+            user_id: Whose memory; needed unless only one user has that session or message.
+            session_id: Erase this session only.
+            message_id: Erase only the exchange that holds this message.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If there is nothing to erase.
+        """
+        return self._erasing.erase(user_id, session_id, message_id, by)
+
+    @takes
+    def delete(self, chunk_id: MemoryId, *, by: Actor | None = None) -> "Receipt":
+        """Erase one memory for good, as `erase` does.
+
+        A session takes its exchanges along, a part of an exchange the other parts, and each a
+        forgotten copy of itself.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipt, which the namespace keeps.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return self._erasing.delete(chunk_id, by)
+
+    @takes
+    def update(
+        self,
+        chunk_id: MemoryId,
+        *,
+        content: str | Mapping[str, str] | None = None,
+        facets: FacetTexts | None = None,
+        tags: Annotated[Names, about("Labels that replace the present ones.")] | None = None,
+        metadata: Annotated[Metadata, about("JSON object that replaces the present one.")]
+        | None = None,
+        occurred_at: EventTime | None = None,
+        expires_at: ExpiresAt | None = None,
+        ttl: TimeToLive | None = None,
+        reason: Reason | None = None,
+        key: WriteKey | None = None,
+    ) -> Chunk:
+        """Change what an exchange says or what is known of it.
+
+            memory.update(42, content={"assistant": "Noted: Porto since May."}, tags=["home"])
+
+        What is passed replaces what was stored; the rest stays. Vectors, words, links and session
+        chunks follow. Where the setting `history` is on, `versions` keeps the former text.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            content: New texts by side, {"user": ..., "assistant": ...}; a plain text where the
+                exchange has one side only.
+            facets: Texts of the facets `personal_info`, `preferences` and `events`; they replace
+                those that the rules find.
+            tags: Labels that replace the present ones.
+            metadata: JSON object that replaces the present one.
+            occurred_at: When it was said or happened; ISO 8601 texts are accepted.
+            expires_at: When it expires: no search finds it afterwards, and a job deletes it.
+            ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
+                "never" overrides the namespace's rules.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The changed chunk.
+
+        Raises:
+            InvalidInputError: If nothing is to be changed, or a value can't be used.
+            NotFoundError: If the namespace has no such chunk.
+        """
+        from memsense.client.updating import read_update
+
+        return self._updating.update(chunk_id, read_update(locals()), reason, key)
+
+    @takes
+    def versions(self, chunk_id: MemoryId) -> "list[Version]":
+        """Return what an exchange said before it was updated, or edited in its log, oldest first.
+
+        Versions are kept while the setting `history` is on; a forgotten memory has none.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return self._updating.versions(chunk_id)
+
+    @takes
+    def restore(
+        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+    ) -> list[int]:
+        """Bring a forgotten or archived memory back; a session with the exchanges it took along.
+
+        An exchange that was said again after it was forgotten stays away.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            reason: Why, for the memory's history; up to 10,000 characters.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+
+        Returns:
+            The ids of the chunks that changed.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        return self._changes.restore(chunk_id, reason, key)
+
+    @takes
+    def promote(self, chunk_id: MemoryId, *, key: WriteKey | None = None) -> float:
+        """Raise a memory's score by 0.15, at most to 1, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
+        return self._changes.move_score(chunk_id, SCORE_STEP, key)
+
+    @takes
+    def demote(self, chunk_id: MemoryId, *, key: WriteKey | None = None) -> float:
+        """Lower a memory's score by 0.15, at least to 0, and return the new score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
+        return self._changes.move_score(chunk_id, -SCORE_STEP, key)
+
+    @takes
+    def feedback(
+        self,
+        chunk_id: MemoryId,
+        *,
+        helpful: Annotated[bool, about("True if the memory helped to answer.")],
+        question: Annotated[Note, about("The question that it was returned for.")] | None = None,
+        note: Annotated[Note, about("What was good or wrong about it.")] | None = None,
+        key: WriteKey | None = None,
+    ) -> None:
+        """Record whether a hit helped. It goes into the memory's history and changes no score.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            helpful: True if the memory helped to answer.
+            question: The question that it was returned for.
+            note: What was good or wrong about it.
+            key: Idempotency key: a call repeated under its key within seven days is done once.
+        """
+        self._changes.record_feedback(
+            chunk_id, helpful=helpful, question=question, note=note, key=key
+        )
+
+    @takes
+    def history(self, chunk_id: MemoryId) -> list[Event]:
+        """Return everything that happened to a memory, oldest first.
+
+        Args:
+            chunk_id: The memory's chunk id, as searches and lists show it.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+        """
+        events = run_read(
+            self._context.pool,
+            lambda it: store.fetch_history(it, self._context.require_namespace(it), chunk_id),
+        )
+        if events is None:
+            raise no_chunk(chunk_id)
+        return events
+
+    # Last, because its name hides the builtin `list` from the annotations that follow it.
+    @takes
+    def list(
+        self,
+        *,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        agent_id: AgentFilter | None = None,
+        session_ids: SessionFilter | None = None,
+        project: ProjectFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        metadata: MetadataFilter | None = None,
+        granularity: ListGranularity = "turn",
+        statuses: Annotated[
+            Sequence[Status],
+            AsList,
+            about('Which to list: "active", "archived", "deleted" (forgotten, without texts).'),
+        ] = ("active",),
+        order: Annotated[Order, about('"newest" or "oldest" event time first.')] = "newest",
+        limit: PageSize = DEFAULT_PAGE,
+        cursor: Cursor | None = None,
+    ) -> Page[Chunk]:
+        """Return a page of a user's memories by event time.
+
+            page = memory.list(user_id="ada")
+            more = memory.list(user_id="ada", cursor=page.next_cursor)  # unless that is None
+
+        What is added meanwhile neither repeats nor hides an item.
+
+        Args:
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            project: Only memories of this project's sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            granularity: "turn" for exchanges, "session" for sessions.
+            statuses: Which to list: "active", "archived", "deleted" (forgotten, without texts).
+            order: "newest" or "oldest" event time first.
+            limit: Maximum number of items.
+            cursor: `next_cursor` of the page before; default: the first page.
+
+        Raises:
+            InvalidInputError: For the cursor of another list or order.
+        """
+        return self._listing.chunks(
+            require_user(user_id, all_users),
+            Filters.of(locals()),
+            granularity=granularity,
+            statuses=statuses,
+            order=order,
+            limit=limit,
+            cursor=cursor,
+        )
+
+
+def read_filters(values: Mapping[str, Any]) -> Filters:
+    """Return the filters of a recorded search, read by the types of `search`'s parameters."""
+    declared = parameters_of(Memory.search)
+    return Filters(
+        **{name: Checker(declared[name].type, name)(value) for name, value in values.items()}
+    )

@@ -1,0 +1,252 @@
+"""Declarations of public methods: one signature from which every face takes its parameters.
+
+The Python signature of a public method, with types of `memsense.inputs` and the `Args:` section of
+its docstring, is the only place where its parameters are written down. `takes` checks the
+arguments by it; HTTP bodies, CLI options, MCP tools, the asynchronous class and the reference are
+made from it, here at run time or by `make generate`.
+"""
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+from memsense.errors import UnknownArgumentError
+from memsense.inputs import AsList, Callback, Checker, Switch
+from memsense.text.nearest import did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+REQUIRED = inspect.Parameter.empty
+"""Default of a parameter that has none."""
+
+_UNCHECKED = (str, int, float)
+_UNIONS = (Union, types.UnionType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of a public method.
+
+    Attributes:
+        name: Its name in Python, the same in every face.
+        type: Its type with the checks of `memsense.inputs`; pydantic validates with it.
+        plain_type: The same type without checks, as `help()` shows it.
+        default: Its default, or `REQUIRED`.
+        text: Its line of the `Args:` section.
+        is_keyword: Whether it must be passed by name.
+    """
+
+    name: str
+    type: Any
+    plain_type: Any
+    default: Any
+    text: str
+    is_keyword: bool
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether a call must pass it."""
+        return self.default is REQUIRED
+
+    def field(self) -> tuple[Any, Any]:
+        """Return its type and default as `pydantic.create_model` takes them."""
+        default = ... if self.is_required else self.default
+        return Annotated[self.type, Field(description=self.text)], default
+
+
+@lru_cache(maxsize=512)
+def parameters_of(method: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the parameters of a public method by name, in order, without `self`.
+
+    `*args` and `**kwargs` are left out: faces other than Python have none.
+
+    Args:
+        method: A function, such as `MemSense.search`.
+    """
+    texts = read_arguments(method.__doc__ or "")
+    declared = inspect.unwrap(method)
+    parameters: dict[str, Parameter] = {}
+    for name, item in inspect.signature(declared).parameters.items():
+        if name in {"self", "cls"} or item.kind in {item.VAR_POSITIONAL, item.VAR_KEYWORD}:
+            continue
+        text, kind = _split_text(item.annotation)
+        parameters[name] = Parameter(
+            name=name,
+            type=kind,
+            plain_type=plain_type(kind),
+            default=item.default,
+            text=text or texts.get(name, ""),
+            is_keyword=item.kind is item.KEYWORD_ONLY,
+        )
+    return parameters
+
+
+_SECTION = re.compile(r"^(?P<indent> *)Args:\n(?P<body>(?:(?P=indent) +.*\n?|\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"\*{0,2}(?P<name>\w+): (?P<text>.*)")
+
+
+def read_arguments(docstring: str) -> dict[str, str]:
+    """Return the texts of a docstring's `Args:` section by parameter name, each on one line."""
+    section = _SECTION.search(inspect.cleandoc(docstring) + "\n")
+    texts: dict[str, str] = {}
+    name = ""
+    for line in section["body"].splitlines() if section else ():
+        entry = _ENTRY.fullmatch(line.strip())
+        # A continuation line is indented deeper than the entry that it continues.
+        if entry and len(line) - len(line.lstrip()) == 4:  # noqa: PLR2004
+            name = entry["name"]
+            texts[name] = entry["text"]
+        elif name and line.strip():
+            texts[name] += f" {line.strip()}"
+    return texts
+
+
+# Types -------------------------------------------------------------------------------------------
+
+
+def shared_text(annotation: Any) -> str:
+    """Return the text that an alias of a shared parameter carries, or "" if it has none."""
+    return _split_text(annotation)[0]
+
+
+def _split_text(annotation: Any) -> tuple[str, Any]:
+    """Return the description in an annotation, wherever it stands, and the type without it."""
+    if get_origin(annotation) is Annotated:
+        inner, *extras = get_args(annotation)
+        notes = [it for it in extras if isinstance(it, FieldInfo) and it.description]
+        checks = [it for it in extras if it not in notes]
+        text, kind = _split_text(inner)
+        for check in checks:
+            kind = Annotated[kind, check]
+        return (notes[0].description or "" if notes else text), kind
+    if get_origin(annotation) in _UNIONS:
+        pairs = [_split_text(item) for item in get_args(annotation)]
+        text = next((text for text, _ in pairs if text), "")
+        return text, Union[tuple(kind for _, kind in pairs)]  # noqa: UP007 (made at run time)
+    return "", annotation
+
+
+def plain_type(annotation: Any) -> Any:
+    """Return an annotation without checks and texts: `int`, where `Annotated[int, ...]` stood."""
+    origin, items = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return plain_type(items[0])
+    if origin in _UNIONS:
+        union = plain_type(items[0])
+        for item in items[1:]:
+            union = union | plain_type(item)
+        return union
+    if items and origin is not Literal:
+        try:
+            return origin[tuple(map(plain_type, items))]
+        except TypeError:  # Callable's first item is a list
+            return annotation
+    return annotation
+
+
+def _check_of(annotation: Any, name: str) -> Checker | None:
+    """Return the check of an annotation, or None if it accepts anything.
+
+    Raises TypeError for a plain `str`, `int` or `float`: a public method says what it accepts.
+    """
+    if isinstance(annotation, str) or annotation in (Any, object, REQUIRED):
+        return None
+    annotation = _split_text(annotation)[1]
+    if annotation is bool:
+        return Checker(Switch, name)
+    members = [it for it in get_args(annotation) if it is not type(None)]
+    if get_origin(annotation) in _UNIONS and members == [bool]:
+        return Checker(Switch | None, name)
+    kinds = members if get_origin(annotation) in _UNIONS else [annotation]
+    if any(kind in _UNCHECKED for kind in kinds) and len(kinds) == 1:
+        raise TypeError(f"{name}: {annotation} checks nothing; use a type of memsense.inputs")
+    if any(get_origin(kind) is Annotated or get_origin(kind) is Literal for kind in kinds):
+        return Checker(annotation, name)
+    if get_origin(annotation) is get_origin(Callback):
+        return Checker(Callback, name)
+    return None
+
+
+# Decorators --------------------------------------------------------------------------------------
+
+
+def unknown_argument(name: str, names: Iterable[str]) -> UnknownArgumentError:
+    """Return the error for an argument that a method does not have, with the nearest name."""
+    return UnknownArgumentError(f"{name} is unknown{did_you_mean(name, names)}")
+
+
+def takes(function: Callable[P, R]) -> Callable[P, R]:
+    """Check and clean a public method's arguments by the types of its signature.
+
+        @takes
+        def forget(self, chunk_id: ChunkId, *, reason: Reason | None = None) -> list[int]: ...
+
+    A call raises InvalidInputError for the first bad argument, and UnknownArgumentError for an
+    argument that the method does not have. `help()` shows the plain types.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    checks: dict[str, Checker] = {}
+    for name, item in parameters.items():
+        kind = item.annotation
+        if item.kind is item.VAR_POSITIONAL and not isinstance(kind, str):
+            kind = Annotated[Sequence[kind], AsList]
+        if item.kind is not item.VAR_KEYWORD and (check := _check_of(kind, name)):
+            checks[name] = check
+    places = {place: checks[name] for place, name in enumerate(parameters) if name in checks}
+    kinds = [item.kind for item in parameters.values()]
+    rest = next((n for n in places if kinds[n] is inspect.Parameter.VAR_POSITIONAL), None)
+    takes_any_name = inspect.Parameter.VAR_KEYWORD in kinds
+    unchecked: Callable[..., R] = function
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        # Signature.bind would cost a search more than all that is checked here.
+        positional = [
+            places[place](value) if place in places else value
+            for place, value in enumerate(args[:rest])
+        ]
+        if rest is not None:
+            positional += places[rest](args[rest:])
+        named: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            if name in checks:
+                named[name] = checks[name](value)
+            elif name in parameters or takes_any_name:
+                named[name] = value
+            else:
+                raise unknown_argument(name, parameters)
+        return unchecked(*positional, **named)
+
+    plain = [it.replace(annotation=plain_type(it.annotation)) for it in parameters.values()]
+    cast("Any", checked).__signature__ = signature.replace(parameters=plain)
+    return checked
+
+
+def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise UnknownArgumentError for an argument that a generated method does not have.
+
+    Views and asynchronous methods pass their arguments on to a method that checks them, so only
+    the names are looked at here.
+    """
+    names = inspect.signature(function).parameters
+
+    @wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in names:
+                refuse: Callable[[str], None] | None = getattr(args[0], "_refuse_argument", None)
+                if refuse is not None:
+                    refuse(name)
+                raise unknown_argument(name, names)
+        return function(*args, **kwargs)
+
+    return named

@@ -1,0 +1,128 @@
+"""Types and texts of parameters that several public methods share.
+
+`Annotated` carries the check, and the `Field` description is the line that `make generate` writes
+into the `Args:` section of every method that uses the type.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+from uuid import UUID
+
+from memsense.inputs import (
+    AnyTime,
+    Check,
+    ChunkId,
+    Id,
+    Limit,
+    Metadata,
+    Name,
+    Names,
+    Note,
+    Share,
+    Text,
+    Ttl,
+    about,
+    mapping_of,
+    wrong_value,
+)
+from memsense.types import EmbedWhen, IngestMode, MemoryKind
+from memsense.write.facets import FACETS
+
+# Whose memory ------------------------------------------------------------------------------------
+
+UserId = Annotated[
+    Id, about("Whose memory it is about: an id of your own. Required unless `all_users` is true.")
+]
+AllUsers = Annotated[bool, about("True for the memory of all users in the namespace.")]
+OwnerId = Annotated[Id, about("Whose memory it becomes: an id of your own, up to 500 characters.")]
+OnlyUserId = Annotated[Id, about("Only this user's; default: all users'.")]
+SessionId = Annotated[Id, about("The conversation that it belongs to: an id of your own.")]
+
+# One memory --------------------------------------------------------------------------------------
+
+MemoryId = Annotated[ChunkId, about("The memory's chunk id, as searches and lists show it.")]
+Reason = Annotated[Note, about("Why, for the memory's history; up to 10,000 characters.")]
+WriteKey = Annotated[
+    Name,
+    about("Idempotency key: a call repeated under its key within seven days is done once."),
+]
+Actor = Annotated[
+    Name, about("Who does it, for the receipt or history; default: the operating system's user.")
+]
+
+
+def _read_trace_id(value: object) -> UUID:
+    if isinstance(value, UUID):
+        return value
+    try:
+        if isinstance(value, str):
+            return UUID(value)
+    except ValueError:
+        pass  # refused below, as any other value that is no id
+    raise wrong_value("must be the id of a trace", value)
+
+
+TraceId = Annotated[
+    UUID | str,
+    Check(_read_trace_id, {"type": "string", "format": "uuid"}),
+    about("Id of a recorded search, as its result has it."),
+]
+
+# What is known of a memory -----------------------------------------------------------------------
+
+AgentLabel = Annotated[Id, about("The agent that the conversation was with.")]
+Mode = Annotated[
+    IngestMode,
+    about('What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),
+]
+TaskTag = Annotated[Name, about("Label of the task; it replaces the one that the rules find.")]
+TagLabels = Annotated[Names, about("Labels to store with it; they replace those of the rules.")]
+FacetTexts = Annotated[
+    Mapping[str, Text],
+    mapping_of(*FACETS),
+    about(
+        "Texts of the facets `personal_info`, `preferences` and `events`; they replace those that"
+        " the rules find."
+    ),
+]
+KindLabel = Annotated[
+    MemoryKind,
+    about(
+        'How lasting it is: "stable", "preference", "episodic" or "ephemeral"; default: by rules.'
+    ),
+]
+Confidence = Annotated[Share, about("How certain it is, from 0 to 1.")]
+MetadataObject = Annotated[
+    Metadata, about("A JSON object of your own, returned with hits and usable as a filter.")
+]
+EventTime = Annotated[AnyTime, about("When it was said or happened; ISO 8601 texts are accepted.")]
+ExpiresAt = Annotated[
+    AnyTime, about("When it expires: no search finds it afterwards, and a job deletes it.")
+]
+TimeToLive = Annotated[
+    Ttl,
+    about,
+    about(
+        'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never"'
+        " overrides the namespace's rules."
+    ),
+]
+WhenToEmbed = Annotated[
+    EmbedWhen,
+    about(
+        'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always'
+        ' a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored);'
+        " default: the setting `embed`."
+    ),
+]
+
+# Pages -------------------------------------------------------------------------------------------
+
+PageSize = Annotated[Limit, about("Maximum number of items.")]
+Cursor = Annotated[Text, about("`next_cursor` of the page before; default: the first page.")]
+
+# Stores of frameworks ----------------------------------------------------------------------------
+
+CollectionName = Annotated[
+    Name, about("Name of the application's own part, such as langgraph; others don't see it.")
+]
