@@ -1,10 +1,6 @@
 """`memsense jobs` and `memsense worker`: output, JSON fields, exit codes, signals."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +8,8 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from memsense import MemSense
 from memsense.cli.app import hoist_global_options, root
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
 LOG = [
     {
         "session_id": "s",
@@ -104,23 +98,3 @@ def test_doctor_tells_dead_jobs_and_those_that_nobody_does(database_url: str, lo
     assert "3 jobs of default/default wait for a worker" in told[0]
     assert "3 jobs of default/default are dead" in told[1]
     assert "too odd a text" in told[1]
-
-
-def test_a_worker_does_what_comes_until_it_is_interrupted(database_url: str) -> None:
-    with MemSense.open(database_url) as memory:
-        message = {"role": "user", "content": "I drink tea."}
-        memory.add([message], user_id="ada", session_id="s", embed="later")
-        worker = subprocess.Popen(
-            [*COMMAND, "--database-url", database_url, "worker"],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "MEMSENSE_JOB_LEASE": "5"},
-        )
-        assert worker.stderr is not None
-        assert "running jobs" in worker.stderr.readline()
-        while memory.jobs.count().waiting + memory.jobs.count().running:
-            assert worker.poll() is None
-        worker.send_signal(signal.SIGINT)
-        assert "stopped" in worker.communicate(timeout=60)[1]
-        assert worker.returncode == 0
-        assert memory.search("tea", user_id="ada").notes == []

@@ -1,29 +1,14 @@
 """Erasing, exporting and importing from the command line."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
+from command import run
 
 
-def run(url: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        input=stdin,
-        env={**kept, "NO_COLOR": "1", "MEMSENSE_DATABASE_URL": url},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-
-
-def read(done: subprocess.CompletedProcess[str]) -> Any:
+def read(done: CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,29 +1,26 @@
 """`memsense install` as a person meets it: what it shows, what it writes, and back."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 
+import command
 import pytest
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
 CONFIG = '# mine\nmodel = "x"\n'
 
 
-def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's own folder as the home directory."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"):
-        kept.pop(name, None)
-    return subprocess.run(
-        [*COMMAND, "install", *arguments],
-        env={**kept, "HOME": str(home), "USERPROFILE": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+
+
+def run(*arguments: str) -> CompletedProcess[str]:
+    return command.run(None, "install", *arguments)
 
 
 def files(home: Path) -> Sequence[str]:
@@ -41,22 +38,22 @@ def config(tmp_path: Path) -> Path:
 
 def test_the_change_is_shown_and_made_and_taken_back(tmp_path: Path, config: Path) -> None:
     given = ("codex", "--user", "ada", "--read-only", "--namespace", "work")
-    tried = run(tmp_path, *given, "--dry-run")
+    tried = run(*given, "--dry-run")
     assert tried.returncode == 0
     assert "+[mcp_servers.memsense]" in tried.stdout
     assert "nothing is changed" in tried.stderr
     assert config.read_text() == CONFIG
-    done = run(tmp_path, *given)
+    done = run(*given)
     assert (done.returncode, done.stdout) == (0, tried.stdout)
     arguments = '["mcp", "--user", "ada", "--namespace", "work", "--read-only"]'
     assert f"args = {arguments}" in config.read_text()
     backup = config.with_name("config.toml.before-memsense")
     assert str(backup) in done.stderr
     assert backup.read_text() == CONFIG
-    again = run(tmp_path, *given)
+    again = run(*given)
     assert (again.returncode, again.stdout) == (0, "")
     assert "nothing to do" in again.stderr
-    back = run(tmp_path, "codex", "--remove")
+    back = run("codex", "--remove")
     assert back.returncode == 0
     assert "-[mcp_servers.memsense]" in back.stdout
     assert config.read_text() == CONFIG
@@ -65,7 +62,7 @@ def test_the_change_is_shown_and_made_and_taken_back(tmp_path: Path, config: Pat
 
 def test_a_database_is_named_in_the_environment_of_the_server(tmp_path: Path) -> None:
     url = "postgresql://ada@db.example/memory"
-    done = run(tmp_path, "cursor", "--user", "ada", "--database-url", url)
+    done = run("cursor", "--user", "ada", "--database-url", url)
     assert done.returncode == 0
     assert f'"MEMSENSE_DATABASE_URL": "{url}"' in (tmp_path / ".cursor" / "mcp.json").read_text()
 
@@ -84,7 +81,7 @@ def test_no_password_is_written_into_an_agent_s_file(
     tmp_path: Path, host: str, address: str
 ) -> None:
     hooks = ["--hooks"] if host == "claude-code" else []
-    done = run(tmp_path, host, "--user", "ada", *hooks, "--database-url", address)
+    done = run(host, "--user", "ada", *hooks, "--database-url", address)
     assert done.returncode == 2
     assert "holds a password" in done.stderr
     for remedy in ("~/.pgpass", "PGPASSFILE", "MEMSENSE_DATABASE_URL"):
@@ -93,15 +90,15 @@ def test_no_password_is_written_into_an_agent_s_file(
     assert files(tmp_path) == []
 
 
-def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, config: Path) -> None:
-    done = run(tmp_path, "codex")
+def test_what_is_wrong_is_told_in_one_line(config: Path) -> None:
+    done = run("codex")
     assert done.returncode == 2
     assert done.stderr == "memsense: say whose memory to serve: --user NAME\n"
     config.write_text("= broken")
-    done = run(tmp_path, "codex", "--user", "ada")
+    done = run("codex", "--user", "ada")
     assert done.returncode == 2
     assert done.stderr.startswith(f"memsense: {config} can't be read: ")
-    done = run(tmp_path, "codx", "--user", "ada")
+    done = run("codx", "--user", "ada")
     assert done.returncode == 2
     assert "did you mean 'codex'?" in done.stderr
     assert config.read_text() == "= broken"

@@ -1,33 +1,19 @@
 """Settings on the command line: where each comes from, and what is never shown of them."""
 
 import json
-import os
-import stat
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+import command
 import pytest
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
 PASSWORD = "hunter2pw"
 URL = f"postgresql://ada:{PASSWORD}@db.example:5433/memories"
-PSQL = """#!/bin/sh
-tr '\\0' '\\n' < /proc/$$/cmdline > "$RECORD/arguments"
-env > "$RECORD/environment"
-"""
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("MEMSENSE_")}
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        env={**kept, "NO_COLOR": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*arguments: str, **environment: str) -> CompletedProcess[str]:
+    return command.run(None, *arguments, env=environment)
 
 
 def shown(*arguments: str, **environment: str) -> dict[str, dict[str, Any]]:
@@ -79,33 +65,14 @@ def test_no_secret_is_shown_with_the_settings() -> None:
     assert PASSWORD not in mistyped.stdout + mistyped.stderr
 
 
-def test_psql_gets_the_password_by_its_environment(tmp_path: Path) -> None:
-    program = tmp_path / "psql"
-    program.write_text(PSQL)
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    url = f"{URL}?sslmode=require&application_name=me"
-    done = run(
-        "db", "psql", "-c", "SELECT 1", PATH=path, RECORD=str(tmp_path), MEMSENSE_DATABASE_URL=url
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    arguments = (tmp_path / "arguments").read_text().splitlines()
-    assert PASSWORD not in "".join(arguments)
-    assert arguments[-2:] == ["-c", "SELECT 1"]
-    for part in ("user=ada", "host=db.example", "port=5433", "dbname=memories", "sslmode=require"):
-        assert part in arguments[-3].split()
-    environment = (tmp_path / "environment").read_text().splitlines()
-    assert f"PGPASSWORD={PASSWORD}" in environment
-
-
-@pytest.mark.parametrize("command", ["stop", "start"])
+@pytest.mark.parametrize("verb", ["stop", "start"])
 @pytest.mark.parametrize("url", [URL, ""])
 def test_a_database_of_ones_own_is_neither_started_nor_stopped(
-    command: str, url: str, tmp_path: Path
+    verb: str, url: str, tmp_path: Path
 ) -> None:
-    done = run("db", command, "--database-url", url, MEMSENSE_DATA_DIR=str(tmp_path / "data"))
+    done = run("db", verb, "--database-url", url, MEMSENSE_DATA_DIR=str(tmp_path / "data"))
     assert done.returncode == 2
-    assert done.stderr.startswith(f"memsense: --database-url: 'memsense db {command}' is for the")
+    assert done.stderr.startswith(f"memsense: --database-url: 'memsense db {verb}' is for the")
     assert "leave the option out" in done.stderr
     assert not (tmp_path / "data").exists()
 
@@ -115,17 +82,11 @@ def test_an_empty_data_directory_is_an_error_and_not_this_directory(
     empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for command in (["search", "--all-users", "hi"], ["db", "stop"], ["config", "show"]):
-        done = run(*command, MEMSENSE_DATA_DIR=empty)
+    for arguments in (["search", "--all-users", "hi"], ["db", "stop"], ["config", "show"]):
+        done = run(*arguments, MEMSENSE_DATA_DIR=empty)
         told = "memsense: MEMSENSE_DATA_DIR: it is empty; name a directory, or unset it\n"
         assert (done.returncode, done.stderr) == (2, told)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_demo_starts_no_server_where_one_is_given(database_url: str) -> None:
-    done = run("demo", "--database-url", database_url)
-    assert done.returncode == 0
-    assert "Starting PostgreSQL" not in done.stderr
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql+psycopg", "postgresql+asyncpg"])

@@ -1,16 +1,13 @@
 """`memsense ingest --find`: what is on the machine is shown; nothing is stored without a yes."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
+import command
 import pytest
 
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
 CODEX = (
     {"type": "session_meta", "payload": {"id": "s"}},
     {"type": "event_msg", "payload": {"type": "user_message", "message": "where is the boat?"}},
@@ -29,20 +26,8 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(
-    url: str, home: Path, *arguments: str, stdin: int = subprocess.DEVNULL
-) -> subprocess.CompletedProcess[str]:
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    given = {"HOME": str(home), "MEMSENSE_DATABASE_URL": url, "NO_COLOR": "1", "COLUMNS": "120"}
-    return subprocess.run(
-        [*COMMAND, "ingest", "--find", *arguments],
-        env=kept | given,
-        stdin=stdin,
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
+def run(url: str, home: Path, *arguments: str) -> CompletedProcess[str]:
+    return command.run(url, "ingest", "--find", *arguments, env={"HOME": str(home)})
 
 
 def run_json(url: str, home: Path, *arguments: str) -> dict[str, Any]:
@@ -74,18 +59,6 @@ def test_what_is_found_is_shown_and_stored_only_with_a_yes(database_url: str, ho
     assert told["ingested"] is None
 
 
-@pytest.mark.parametrize(("answer", "stored"), [("n", False), ("y", True)])
-def test_on_a_terminal_it_asks(answer: str, stored: bool, database_url: str, home: Path) -> None:
-    ours, theirs = pty.openpty()
-    os.write(ours, f"{answer}\n".encode())
-    done = run(database_url, home, stdin=theirs)
-    os.close(theirs)
-    os.close(ours)
-    assert done.returncode == 0, done.stderr
-    assert "Store 1 exchange?" in done.stderr
-    assert counts(run_json(database_url, home))[0][3] == (0 if stored else 1)
-
-
 def test_a_format_limits_what_is_looked_for(database_url: str, home: Path) -> None:
     told = run_json(database_url, home, "--format", "codex")
     assert [find["program"] for find in told["found"]] == ["Codex CLI"]
@@ -97,7 +70,5 @@ def test_a_format_limits_what_is_looked_for(database_url: str, home: Path) -> No
 def test_a_wrong_call_names_the_remedy(database_url: str, home: Path) -> None:
     done = run(database_url, home, "chat.json")
     assert (done.returncode, "leave PATHS out" in done.stderr) == (2, True)
-    done = subprocess.run(
-        [*COMMAND, "ingest"], capture_output=True, text=True, check=False, timeout=180
-    )
+    done = command.run(None, "ingest")
     assert (done.returncode, "--find" in done.stderr) == (2, True)

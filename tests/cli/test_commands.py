@@ -1,65 +1,22 @@
-"""The command line as people and scripts meet it: a process, its output and its exit code."""
+"""Commands as people and scripts meet them: their output and their exit codes."""
 
 import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-import uuid
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
-from psycopg import sql
+from command import assert_one_line, run, run_json
 
 import memsense
 
 SAMPLE = Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl"
 EXCHANGES = 177
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
-PATIENCE = 180
 
 SESSION_KEYS = {"recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"}
 TURN_KEYS = {"recall@5", "recall@10", "recall@20"}
-
-
-def environment(url: str | None) -> dict[str, str]:
-    """As of a pipe, which is 120 columns wide unless COLUMNS says otherwise."""
-    set_aside = ("MEMSENSE_", "COLUMNS")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(set_aside)}
-    return {**kept, "NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {})}
-
-
-def run(
-    url: str | None, *arguments: str | Path, stdin: str = ""
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        input=stdin,
-        env=environment(url),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
-def run_json(url: str, *arguments: str | Path, code: int = 0) -> Any:
-    done = run(url, *arguments, "--json")
-    assert done.returncode == code, done.stderr
-    return json.loads(done.stdout)
-
-
-def assert_one_line(done: subprocess.CompletedProcess[str], code: int) -> None:
-    assert done.returncode == code
-    assert done.stderr.startswith("memsense: ")
-    assert len(done.stderr.splitlines()) == 1
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
@@ -82,17 +39,11 @@ def exchange(session: str, number: int, question: str, answer: str) -> list[dict
 
 
 @pytest.fixture(scope="module")
-def url(server_url: str, template_database: str) -> Generator[str]:
+def url(module_database_url: str) -> str:
     """A migrated database with the sample log in it, for all tests of this file."""
-    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
-    names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}
-    found = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-    with psycopg.connect(server_url, autocommit=True) as conn:
-        conn.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
-        report = run_json(found, "ingest", SAMPLE, "--user", "ines", "--tag", "sample")
-        assert (report["stored"], report["skipped"]) == (EXCHANGES, {})
-        yield found
-        conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+    report = run_json(module_database_url, "ingest", SAMPLE, "--user", "ines", "--tag", "sample")
+    assert (report["stored"], report["skipped"]) == (EXCHANGES, {})
+    return module_database_url
 
 
 # Looking at memory
@@ -332,32 +283,6 @@ def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
     assert {chunk["user_text"] for chunk in stored} == {"Cup a.", "Cup c."}
 
 
-def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_path: Path) -> None:
-    log = write_rows(tmp_path / "log.jsonl", exchange("w", 1, "I own a red kayak.", "Nice."))
-    watching = subprocess.Popen(
-        [*COMMAND, "--namespace", "watched", "ingest", str(tmp_path), "--watch", "--json"],
-        env=environment(url),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert watching.stderr is not None
-        assert "1 stored; watching" in watching.stderr.readline()
-        time.sleep(1)
-        with log.open("a") as file:
-            rows = exchange("w", 2, "I sold the kayak to Mia.", "For how much?")
-            file.writelines(json.dumps(row) + "\n" for row in rows)
-        assert "log.jsonl: 1 stored, 0 replaced" in watching.stderr.readline()
-        watching.send_signal(signal.SIGINT)
-        output, errors = watching.communicate(timeout=PATIENCE)
-    finally:
-        watching.kill()
-    assert (watching.returncode, errors) == (0, "memsense: stopped watching\n")
-    assert json.loads(output)["stored"] == 2
-    assert run_json(url, "stats", "--namespace", "watched")[0]["turns"] == 2
-
-
 # What goes wrong
 
 
@@ -387,7 +312,6 @@ def test_wrong_usage_ends_in_2_without_a_traceback(url: str) -> None:
     done = run(url, "ingest", "no/such/file.json")
     assert done.returncode == 2
     assert "Error: Invalid value for PATHS: no/such/file.json" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_a_database_without_the_schema_says_init_and_init_prepares_it(
@@ -410,67 +334,7 @@ def test_json_that_no_reader_knows_ends_in_1_and_names_the_file(url: str, tmp_pa
     assert str(log) in done.stderr
 
 
-def test_a_closed_pipe_is_no_traceback(url: str) -> None:
-    with subprocess.Popen(
-        [*COMMAND, "recent", "--all-users", "-n", "150", "--json"],
-        env=environment(url),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-
-
 # The rest
-
-
-def test_help_imports_nothing_heavy() -> None:
-    heavy = ["numpy", "onnxruntime", "psycopg", "pydantic", "rich", "sqlalchemy", "watchfiles"]
-    program = (
-        "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', '--help']\n"
-        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
-    assert "ingest" in done.stdout
-
-
-def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -> None:
-    heavy = [
-        "alembic",
-        "sqlalchemy",
-        "pydantic_settings",
-        "dateutil",
-        "watchfiles",
-        "matplotlib",
-        "pyarrow",
-        "openai",
-        "psutil",
-        "filelock",
-        "memsense.db.embedded",
-        "memsense.write.drafting",
-        "memsense.write.ingest_run",
-        "memsense.explain.replay",
-        "memsense.write.facets.rules",
-        "memsense.ingest.readers",
-    ]
-    program = (
-        "import sys\nfrom memsense.cli import main\n"
-        "sys.argv = ['memsense', 'search', '-u', 'ada', 'walnuts']\n"
-        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment(url),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_text_index_can_be_made_anew_in_another_language(url: str) -> None:
@@ -493,13 +357,9 @@ def test_the_database_commands_tell_where_memory_is(url: str) -> None:
 
 
 def test_an_embedded_server_that_does_not_run_is_told_by_status_and_url(tmp_path: Path) -> None:
-    quiet = {**environment(None), "MEMSENSE_DATA_DIR": str(tmp_path)}
     for arguments, code in ((("db", "status"), 1), (("db", "url"), 2)):
-        done = subprocess.run(
-            [*COMMAND, *arguments], env=quiet, capture_output=True, text=True, check=False
-        )
+        done = run(None, *arguments, env={"MEMSENSE_DATA_DIR": str(tmp_path)})
         assert done.returncode == code
-        assert "Traceback" not in done.stderr
 
 
 def test_the_recall_query_is_printed_with_the_lines_asked_for() -> None:
@@ -564,8 +424,9 @@ def test_locomo_is_ingested_and_measured_in_the_documented_shape(url: str, tmp_p
 
 
 def test_the_demo_explains_its_hits_and_a_second_one_stores_nothing_twice(url: str) -> None:
-    first, second = run(url, "demo"), run(url, "demo")
+    first, second = run(None, "demo", "--database-url", url), run(url, "demo")
     assert (first.returncode, second.returncode) == (0, 0)
+    assert "Starting PostgreSQL" not in first.stderr
     for expected in ("walnuts", "MMR, choice 1", "memsense.chunk_overview", "What to type next"):
         assert expected in first.stdout
     assert "Exactly once" not in first.stdout

@@ -1,12 +1,7 @@
 """What a shell is offered for a value that is begun, asked for as bash asks."""
 
-import os
-import subprocess
-import sys
-
+import command
 import pytest
-
-COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
 
 
 def complete(line: str) -> list[str]:
@@ -15,10 +10,8 @@ def complete(line: str) -> list[str]:
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(line.split()) - 1),
     }
-    done = subprocess.run(
-        COMMAND, env={**os.environ, **asked}, capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    done = command.run(None, env=asked)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.split()
 
 

@@ -1,0 +1,292 @@
+"""What only a process of the command line's own can show: signals, pipes, imports, each command."""
+
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from memsense import MemSense
+from memsense.cli.app import COMMANDS
+
+COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()"]
+PATIENCE = 180
+PASSWORD = "hunter2pw"
+URL = f"postgresql://ada:{PASSWORD}@db.example:5433/memories"
+PSQL = """#!/bin/sh
+tr '\\0' '\\n' < /proc/$$/cmdline > "$RECORD/arguments"
+env > "$RECORD/environment"
+"""
+
+
+def environment(url: str | None) -> dict[str, str]:
+    """As of a pipe, which is 120 columns wide unless COLUMNS says otherwise."""
+    set_aside = ("MEMSENSE_", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(set_aside)}
+    return {**kept, "NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {})}
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def exchange(session: str, number: int, question: str, answer: str) -> list[dict[str, str]]:
+    minute = f"2025-05-01T10:{number:02}"
+    return [
+        {
+            "session_id": session,
+            "id": f"{session}-{number}-{role}",
+            "role": role,
+            "content": text,
+            "timestamp": f"{minute}:{second}+00:00",
+        }
+        for role, text, second in (("user", question, "01"), ("assistant", answer, "30"))
+    ]
+
+
+@pytest.fixture(scope="module")
+def url(module_database_url: str) -> str:
+    """A database with some memories."""
+    with MemSense.open(module_database_url) as memory:
+        for number in range(20):
+            content = f"I keep {number} bees in Lisbon, and their honey is dark and sweet."
+            memory.add([{"role": "user", "content": content}], user_id="ada", session_id="s")
+    return module_database_url
+
+
+def run(url: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        input=stdin,
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+EXAMPLES = {
+    "archive": "archive 2",
+    "compare": "compare",
+    "config": "config show",
+    "db": "db status",
+    "delete": "delete 3 --yes",
+    "demo": "demo",
+    "demote": "demote 4",
+    "doctor": "doctor",
+    "entities": "entities --all-users",
+    "erase": "erase --user nobody --yes",
+    "erasures": "erasures",
+    "export": "export - --user ada",
+    "feedback": "feedback 5",
+    "forget": "forget 6",
+    "formats": "formats",
+    "history": "history 1",
+    "ingest": "ingest - --user ada --format text --dry-run",
+    "init": "init",
+    "install": "install cursor --user ada --dry-run",
+    "jobs": "jobs list",
+    "key": "key list",
+    "list": "list --user ada",
+    "model": "model list",
+    "profile": "profile list",
+    "project": "project list",
+    "promote": "promote 7",
+    "recent": "recent --user ada",
+    "restore": "restore 8",
+    "search": "search bees --user ada",
+    "sessions": "sessions --user ada",
+    "settings": "settings show",
+    "show": "show 1",
+    "sql": "sql recall",
+    "stats": "stats",
+    "trace": "trace list",
+    "ttl": "ttl --help",
+    "update": "update 9 --tag bees",
+    "why-not": "why-not bees 1 --user ada",
+    "worker": "worker --once",
+}
+ELSEWHERE = {"eval", "hook", "import", "mcp", "replay", "serve"}
+"""Commands that other files run as processes, or that need what other commands print."""
+
+
+def test_each_command_has_an_example() -> None:
+    assert EXAMPLES.keys() | ELSEWHERE == COMMANDS.keys()
+
+
+@pytest.mark.parametrize("command", EXAMPLES.values(), ids=EXAMPLES)
+def test_a_command_runs_as_a_process(url: str, command: str) -> None:
+    done = run(url, *command.split(), stdin="User: hi\nAssistant: hello\n")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout
+
+
+def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_path: Path) -> None:
+    log = write_rows(tmp_path / "log.jsonl", exchange("w", 1, "I own a red kayak.", "Nice."))
+    watching = subprocess.Popen(
+        [*COMMAND, "--namespace", "watched", "ingest", str(tmp_path), "--watch", "--json"],
+        env=environment(url),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stderr is not None
+        assert "1 stored; watching" in watching.stderr.readline()
+        time.sleep(1)
+        with log.open("a") as file:
+            rows = exchange("w", 2, "I sold the kayak to Mia.", "For how much?")
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        assert "log.jsonl: 1 stored, 0 replaced" in watching.stderr.readline()
+        watching.send_signal(signal.SIGINT)
+        output, errors = watching.communicate(timeout=PATIENCE)
+    finally:
+        watching.kill()
+    assert (watching.returncode, errors) == (0, "memsense: stopped watching\n")
+    assert json.loads(output)["stored"] == 2
+    stats = json.loads(run(url, "stats", "--namespace", "watched", "--json").stdout)
+    assert stats[0]["turns"] == 2
+
+
+def test_a_closed_pipe_is_no_traceback(url: str) -> None:
+    with subprocess.Popen(
+        [*COMMAND, "recent", "--all-users", "-n", "150", "--json"],
+        env=environment(url),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = ["numpy", "onnxruntime", "psycopg", "pydantic", "rich", "sqlalchemy", "watchfiles"]
+    program = (
+        "import sys\nfrom memsense.cli import main\nsys.argv = ['memsense', '--help']\n"
+        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "ingest" in done.stdout
+
+
+def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -> None:
+    heavy = [
+        "alembic",
+        "sqlalchemy",
+        "pydantic_settings",
+        "dateutil",
+        "watchfiles",
+        "matplotlib",
+        "pyarrow",
+        "openai",
+        "psutil",
+        "filelock",
+        "memsense.db.embedded",
+        "memsense.write.drafting",
+        "memsense.write.ingest_run",
+        "memsense.explain.replay",
+        "memsense.write.facets.rules",
+        "memsense.ingest.readers",
+    ]
+    program = (
+        "import sys\nfrom memsense.cli import main\n"
+        "sys.argv = ['memsense', 'search', '-u', 'ada', 'walnuts']\n"
+        f"try:\n    main()\nfinally:\n    print([m for m in {heavy} if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_psql_gets_the_password_by_its_environment(tmp_path: Path) -> None:
+    program = tmp_path / "psql"
+    program.write_text(PSQL)
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    url = f"{URL}?sslmode=require&application_name=me"
+    done = subprocess.run(
+        [*COMMAND, "db", "psql", "-c", "SELECT 1"],
+        env={**environment(url), "PATH": path, "RECORD": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    arguments = (tmp_path / "arguments").read_text().splitlines()
+    assert PASSWORD not in "".join(arguments)
+    assert arguments[-2:] == ["-c", "SELECT 1"]
+    for part in ("user=ada", "host=db.example", "port=5433", "dbname=memories", "sslmode=require"):
+        assert part in arguments[-3].split()
+    variables = (tmp_path / "environment").read_text().splitlines()
+    assert f"PGPASSWORD={PASSWORD}" in variables
+
+
+@pytest.mark.parametrize(("answer", "stored"), [("n", 0), ("y", 1)])
+def test_on_a_terminal_finding_logs_asks_before_it_stores(
+    answer: str, stored: int, database_url: str, tmp_path: Path
+) -> None:
+    sessions = tmp_path / ".codex" / "sessions" / "2026"
+    sessions.mkdir(parents=True)
+    payloads = (
+        ("session_meta", {"id": "s"}),
+        ("event_msg", {"type": "user_message", "message": "where is the boat?"}),
+        ("event_msg", {"type": "agent_message", "message": "at the pier"}),
+    )
+    lines = (json.dumps({"type": kind, "payload": payload}) for kind, payload in payloads)
+    (sessions / "rollout-1.jsonl").write_text("\n".join(lines))
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode())
+    done = subprocess.run(
+        [*COMMAND, "ingest", "--find"],
+        env={**environment(database_url), "HOME": str(tmp_path)},
+        stdin=theirs,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0, done.stderr
+    assert "Store 1 exchange?" in done.stderr
+    chunks = json.loads(run(database_url, "recent", "--all-users", "--json").stdout)
+    assert len(chunks) == stored
+
+
+def test_a_worker_does_what_comes_until_it_is_interrupted(database_url: str) -> None:
+    with MemSense.open(database_url) as memory:
+        message = {"role": "user", "content": "I drink tea."}
+        memory.add([message], user_id="ada", session_id="s", embed="later")
+        worker = subprocess.Popen(
+            [*COMMAND, "--database-url", database_url, "worker"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "MEMSENSE_JOB_LEASE": "5"},
+        )
+        assert worker.stderr is not None
+        assert "running jobs" in worker.stderr.readline()
+        while memory.jobs.count().waiting + memory.jobs.count().running:
+            assert worker.poll() is None
+        worker.send_signal(signal.SIGINT)
+        assert "stopped" in worker.communicate(timeout=60)[1]
+        assert worker.returncode == 0
+        assert memory.search("tea", user_id="ada").notes == []
