@@ -9,7 +9,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
-from test_serving import run, serving
+from test_serve import run, serving
 
 MODES = ("auto", "legacy", "2026-07-28")
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
