@@ -38,16 +38,16 @@ def main() -> None:
     results = _results(running, machine)
     report.print_tables(results)
     report.write_results(results, options.results)
-    drawn = options.results.with_suffix(".png")
-    plot.plot_latency(results, drawn)
+    plot_path = options.results.with_suffix(".png")
+    plot.plot_latency(results, plot_path)
     if options.results == LATEST:
-        page.update_page(results, drawn, PAGE)
-    running.tell(f"written to {options.results} and {drawn}")
+        page.update_page(results, plot_path, PAGE)
+    running.tell(f"written to {options.results} and {plot_path}")
 
 
 def _results(running: run.Run, machine: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of the results file so far: it is written after every store."""
-    found: dict[str, Any] = {
+    contents: dict[str, Any] = {
         "machine": machine,
         "corpus": running.corpus.source,
         "search": running.search,
@@ -56,7 +56,7 @@ def _results(running: run.Run, machine: dict[str, Any]) -> dict[str, Any]:
         "disk": running.disk,
         "ann": running.ann,
     }
-    return {**found, "growth": report.fit_growth(found)}
+    return {**contents, "growth": report.fit_growth(contents)}
 
 
 def _read_options() -> argparse.Namespace:

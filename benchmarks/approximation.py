@@ -22,7 +22,7 @@ HITS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Setup:
     """Pool, scope and questions for both ways of searching."""
 
     pool: Pool
@@ -44,13 +44,13 @@ def measure_approximation(url: str, corpus: Corpus, user_id: str) -> list[dict[s
         )
         if known is None or not known.indexed:
             raise ValueError(f"{user_id} is not indexed")
-        asked = Asked(pool, corpus, namespace, known)
+        setup = Setup(pool, corpus, namespace, known)
         routes: list[Route] = [route for route in VECTOR_ROUTES if BALANCED.weights[route]]
-        found: list[dict[str, object]] = [
-            {"": f"recall@{DEPTH} of {route}", "value": _route_recall(asked, route)}
+        rows: list[dict[str, object]] = [
+            {"": f"recall@{DEPTH} of {route}", "value": _route_recall(setup, route)}
             for route in routes
         ]
-        return [*found, {"": f"overlap of the best {HITS} hits", "value": _hit_overlap(asked)}]
+        return [*rows, {"": f"overlap of the best {HITS} hits", "value": _hit_overlap(setup)}]
     finally:
         pool.close()
 
@@ -59,54 +59,54 @@ def _one_route(route: Route) -> Profile:
     return BALANCED.override(name=route, **{name: float(name == route) for name in ROUTES})
 
 
-def _route_recall(asked: Asked, route: Route) -> float:
+def _route_recall(setup: Setup, route: Route) -> float:
     profile = _one_route(route)
     shares = [
         _share(
-            _recalled(asked, profile, number, indexed=True),
-            _recalled(asked, profile, number, indexed=False),
+            _recalled(setup, profile, number, indexed=True),
+            _recalled(setup, profile, number, indexed=False),
         )
-        for number in range(len(asked.corpus.questions))
+        for number in range(len(setup.corpus.questions))
     ]
     return float(np.mean(shares))
 
 
-def _recalled(asked: Asked, profile: Profile, number: int, *, indexed: bool) -> list[int]:
+def _recalled(setup: Setup, profile: Profile, number: int, *, indexed: bool) -> list[int]:
     """Return the DEPTH best of the route, read as deep as searches read it."""
-    namespace = asked.namespace
+    namespace = setup.namespace
     model_id, dimension = namespace.model_id or 0, namespace.dimension or 0
-    place = Indexed(asked.known.scope_id, model_id, dimension)
+    place = Indexed(setup.known.scope_id, model_id, dimension)
     request = RecallRequest(
         tenant_id=namespace.tenant_id,
         namespace=NAMESPACE,
         user_id="ada",
         granularities=("turn", "session"),
         model_id=model_id,
-        query_vector=asked.corpus.question_vectors[number],
-        terms=asked.corpus.questions[number],
+        query_vector=setup.corpus.question_vectors[number],
+        terms=setup.corpus.questions[number],
         profile=profile,
         top_k=8,
         indexed=place if indexed else None,
     )
-    _, candidates = run_read(asked.pool, lambda it: run_recall(it, request))
+    _, candidates = run_read(setup.pool, lambda it: run_recall(it, request))
     return candidates.chunk_ids[:DEPTH].tolist()
 
 
-def _hit_overlap(asked: Asked) -> float:
-    embedder = question_embedder(asked.corpus)
+def _hit_overlap(setup: Setup) -> float:
+    embedder = question_embedder(setup.corpus)
     shares: list[float] = []
-    for question in asked.corpus.questions:
+    for question in setup.corpus.questions:
         plan = SearchPlan(
             request=SearchRequest(query=question, user_id="ada", top_k=HITS),
-            tenant_id=asked.namespace.tenant_id,
+            tenant_id=setup.namespace.tenant_id,
             namespace=NAMESPACE,
-            model=asked.namespace.in_use,
+            model=setup.namespace.in_use,
             profile=BALANCED,
             asked_at=datetime.now(UTC),
         )
         exact, approximate = (
-            run_search(asked.pool, plan, known, embedder).ranked
-            for known in (replace(asked.known, indexed=False), asked.known)
+            run_search(setup.pool, plan, known, embedder).ranked
+            for known in (replace(setup.known, indexed=False), setup.known)
         )
         shares.append(
             _share(
@@ -117,5 +117,5 @@ def _hit_overlap(asked: Asked) -> float:
     return float(np.mean(shares))
 
 
-def _share(found: Sequence[int], wanted: Sequence[int]) -> float:
-    return len(set(found) & set(wanted)) / len(wanted) if wanted else 1.0
+def _share(result_ids: Sequence[int], exact_ids: Sequence[int]) -> float:
+    return len(set(result_ids) & set(exact_ids)) / len(exact_ids) if exact_ids else 1.0

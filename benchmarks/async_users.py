@@ -83,10 +83,12 @@ def measure(url: str, options: argparse.Namespace) -> tuple[list[Run], list[Run]
         gc.collect()
         gc.freeze()  # the corpus is no part of what a service holds
         for number in range(options.rounds):
-            asked = [list(asked_by(options.users, questions, f"{one}{number}")) for one in "abc"]
-            threads.append(search_in_threads(memory, asked[0]))
-            tasks.append(asyncio.run(search_in_tasks(memory, asked[1])))
-            watched.append(asyncio.run(search_in_tasks(memory, asked[2]), debug=True))
+            user_questions = [
+                list(asked_by(options.users, questions, f"{one}{number}")) for one in "abc"
+            ]
+            threads.append(search_in_threads(memory, user_questions[0]))
+            tasks.append(asyncio.run(search_in_tasks(memory, user_questions[1])))
+            watched.append(asyncio.run(search_in_tasks(memory, user_questions[2]), debug=True))
     return threads, tasks, watched
 
 
@@ -113,7 +115,7 @@ def asked_by(users: int, questions: Sequence[str], run: str) -> Iterator[list[st
         yield [f"{question} {run} {user}" for question in questions]
 
 
-def search_in_threads(memory: MemSense, asked: Sequence[Sequence[str]]) -> Run:
+def search_in_threads(memory: MemSense, user_questions: Sequence[Sequence[str]]) -> Run:
     """Search with a thread for each user, one question after the other."""
 
     def ask(questions: Sequence[str]) -> None:
@@ -121,12 +123,12 @@ def search_in_threads(memory: MemSense, asked: Sequence[Sequence[str]]) -> Run:
             memory.search(question, user_id="ada")
 
     started = time.perf_counter()
-    with ThreadPoolExecutor(len(asked)) as pool:
-        list(pool.map(ask, asked))
-    return Run(throughput=sum(map(len, asked)) / (time.perf_counter() - started))
+    with ThreadPoolExecutor(len(user_questions)) as pool:
+        list(pool.map(ask, user_questions))
+    return Run(throughput=sum(map(len, user_questions)) / (time.perf_counter() - started))
 
 
-async def search_in_tasks(blocking: MemSense, asked: Sequence[Sequence[str]]) -> Run:
+async def search_in_tasks(blocking: MemSense, user_questions: Sequence[Sequence[str]]) -> Run:
     """Search with a task of one loop for each user, and measure the loop's lag meanwhile."""
     memory = AsyncMemSense.over(blocking)
     loop = asyncio.get_running_loop()
@@ -156,12 +158,14 @@ async def search_in_tasks(blocking: MemSense, asked: Sequence[Sequence[str]]) ->
 
     watcher = asyncio.create_task(watch())
     started = time.perf_counter()
-    await asyncio.gather(*map(ask, asked))
+    await asyncio.gather(*map(ask, user_questions))
     took = time.perf_counter() - started
     watcher.cancel()
     setattr(asyncio.Handle, _RUN, run_callback)
     logging.getLogger("asyncio").removeHandler(slow)
-    return Run(throughput=sum(map(len, asked)) / took, lags_ms=lags, work_ms=work, slow=slow.count)
+    return Run(
+        throughput=sum(map(len, user_questions)) / took, lags_ms=lags, work_ms=work, slow=slow.count
+    )
 
 
 class _CountSlow(logging.Handler):

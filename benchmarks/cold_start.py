@@ -63,15 +63,15 @@ def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, fl
 
 def slowest_imports(environment: Mapping[str, str]) -> dict[str, float]:
     """Return the milliseconds of a search's slowest imports, each with what it imports in turn."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", COMMAND, "search", QUESTION],
         env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    found = {name: int(us) / 1000 for us, name in _IMPORTED.findall(done.stderr)}
-    ordered = sorted(found.items(), key=lambda item: -item[1])
+    imports = {name: int(us) / 1000 for us, name in _IMPORTED.findall(process.stderr)}
+    ordered = sorted(imports.items(), key=lambda item: -item[1])
     return {name: round(ms) for name, ms in ordered[:SLOWEST]}
 
 
@@ -79,25 +79,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else "")
     parser.add_argument("--database-url", required=True)
     parser.add_argument("--runs", type=int, default=15)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     tenant = f"cold-start-{uuid.uuid4().hex[:8]}"
     environment = {
         **os.environ,
-        "MEMSENSE_DATABASE_URL": given.database_url,
+        "MEMSENSE_DATABASE_URL": options.database_url,
         "MEMSENSE_TENANT": tenant,
     }
     try:
         with MemSense.open(
-            settings=load_settings(database_url=given.database_url, tenant=tenant)
+            settings=load_settings(database_url=options.database_url, tenant=tenant)
         ) as memory:
             memory.ingest(SAMPLE)
-        found = {
-            **measure(environment, given.runs),
+        figures = {
+            **measure(environment, options.runs),
             "slowest_imports_ms": slowest_imports(environment),
         }
     finally:
-        remove(given.database_url, tenant)
-    print(json.dumps(found, indent=2))
+        remove(options.database_url, tenant)
+    print(json.dumps(figures, indent=2))
 
 
 if __name__ == "__main__":

@@ -74,14 +74,14 @@ def load_corpus(embedder: Embedder | None = None) -> Corpus:
 
 
 def _messages(path: Path) -> list[str]:
-    found = [
+    texts = [
         message.text
         for source in expand_paths([str(path)], ReadReport())
         for conversation in read_source(source)
         for message in conversation.messages
         if message.text.strip()
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(texts))
 
 
 def _questions(path: Path) -> list[str]:
@@ -103,13 +103,13 @@ class PreparedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the prepared vectors; any other text gets a random direction of its own."""
-        found = [self.embed_query(text) for text in texts]
-        return np.stack(found) if found else np.zeros((0, self.dimension), dtype=np.float32)
+        vectors = [self.embed_query(text) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, self.dimension), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vectors:
         """Return the prepared vector of a question."""
-        found = self.known.get(text)
-        return self._direction(text) if found is None else found
+        vector = self.known.get(text)
+        return self._direction(text) if vector is None else vector
 
     def _direction(self, text: str) -> NDArray[np.float32]:
         rng = np.random.default_rng(zlib.crc32(text.encode()))
@@ -204,8 +204,8 @@ def _join(begin: str, end: str) -> str:
 
 
 def _facet(corpus: Corpus, facet: str, pair: Sequence[Sequence[int]], number: int) -> str | None:
-    found = (getattr(corpus.facets[begin], facet) for begin, _ in pair)
-    text = next((text for text in found if text), None)
+    facet_texts = (getattr(corpus.facets[begin], facet) for begin, _ in pair)
+    text = next((text for text in facet_texts if text), None)
     return f"{text} #{number}.{facet}" if text else None
 
 

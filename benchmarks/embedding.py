@@ -202,12 +202,12 @@ def earlier(
     )
     assert process.stdin
     assert process.stdout
-    asked, answers = process.stdin, process.stdout
+    requests, answers = process.stdin, process.stdout
     answers.readline()
 
     def ask() -> dict[str, float]:
-        asked.write("\n")
-        asked.flush()
+        requests.write("\n")
+        requests.flush()
         return json.loads(answers.readline())
 
     return process, ask
@@ -237,19 +237,20 @@ def main() -> None:
             "multiply": multiply(),
         }
         measured = {name: Measured(run) for name, run in runs.items() if run}
-        told: list[dict[str, float]] = []
+        round_results: list[dict[str, float]] = []
         other = earlier(options.before, options.exchanges) if options.before else None
         for _ in range(options.rounds):
             for each in measured.values():
                 each.measure()
             if other:
-                told.append(other[1]())
+                round_results.append(other[1]())
         if other:
             other[0].terminate()
     found = {name: each.as_dict() for name, each in measured.items()}
-    if told:
+    if round_results:
         found["before, as a write"] = {
-            name: statistics.median(item[name] for item in told) for name in told[0]
+            name: statistics.median(item[name] for item in round_results)
+            for name in round_results[0]
         }
     print(json.dumps({"cores": usable_cores(), "tokens": write(), **found}, indent=1))
 

@@ -97,8 +97,8 @@ def _find_sentence(label: Label, turn: str) -> str:
     return text
 
 
-def measure(judged: Iterable[Judged], facet: Facet, found: Callable[[Judged], bool]) -> Quality:
-    pairs = [(found(one), facet in one.label["labels"]) for one in judged]
+def measure(judged: Iterable[Judged], facet: Facet, is_found: Callable[[Judged], bool]) -> Quality:
+    pairs = [(is_found(one), facet in one.label["labels"]) for one in judged]
     return Quality(
         right=sum(tagged and labelled for tagged, labelled in pairs),
         tagged=sum(tagged for tagged, _ in pairs),

@@ -60,8 +60,8 @@ def fill(connection: Connection, sizes: Sequence[int]) -> dict[str, int]:
     values = {"chunks": SMALL, "first": len(sizes) + 1, "last": users}
     connection.execute(statement(FILE, "fill_users"), values)
     connection.execute("VACUUM ANALYZE memsense.chunks")
-    known = {f"user{number}": chunks for number, chunks in enumerate(sizes, 1)}
-    return known | {f"user{users}": SMALL}
+    user_sizes = {f"user{number}": chunks for number, chunks in enumerate(sizes, 1)}
+    return user_sizes | {f"user{users}": SMALL}
 
 
 def put_index(connection: Connection, index: str | None) -> int:
@@ -83,27 +83,27 @@ def time_filter(connection: Connection, way: Way, user_id: str) -> dict[str, flo
     def ask(values: Mapping[str, object]) -> None:
         connection.execute(text, values, prepare=True)
 
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for share, value in SHARES.items():
         values: Mapping[str, object] = {
             "user_id": user_id,
             "tags": [share],
             "metadata": Jsonb({share: value}),
         }
-        found[share] = round(time_calls(ask, [values] * CALLS).median, 2)
-    return found
+        figures[share] = round(time_calls(ask, [values] * CALLS).median, 2)
+    return figures
 
 
 def weigh_writes(connection: Connection) -> dict[str, float]:
     """Return the bytes of write-ahead log for each chunk, by index: a cost without noise."""
     indexes = sorted({way.index for way in WAYS.values() if way.index})
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for name in ("none", *indexes):
         put_index(connection, None if name == "none" else name)
         with connection.transaction(force_rollback=True):
             weights = [_log_bytes(connection, str(session)) for session in range(SESSIONS)]
-        found[name] = round(sum(weights) / (SESSIONS * SESSION_CHUNKS))
-    return found
+        figures[name] = round(sum(weights) / (SESSIONS * SESSION_CHUNKS))
+    return figures
 
 
 def _log_bytes(connection: Connection, session_id: str) -> int:
@@ -134,9 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Which indexes pay for the filters.")
     parser.add_argument("--database-url", required=True, help="a server that allows new databases")
     parser.add_argument("--chunks", type=int, nargs="+", default=[20_000, 100_000])
-    given = parser.parse_args(arguments)
-    with new_database(given.database_url, "memsense_bench_filters") as url:
-        print(json.dumps(measure(url, given.chunks), indent=2))
+    options = parser.parse_args(arguments)
+    with new_database(options.database_url, "memsense_bench_filters") as url:
+        print(json.dumps(measure(url, options.chunks), indent=2))
 
 
 if __name__ == "__main__":

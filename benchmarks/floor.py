@@ -62,7 +62,7 @@ def _load(connection: psycopg.Connection[Any], route: str, user_id: str) -> Vect
     rows = connection.cursor(binary=True).execute(
         statement("stores.sql", "load_vectors"), {"route": route, "user_id": user_id}
     )
-    found = [(chunk_id, vector.to_numpy()) for chunk_id, vector in rows]
-    ids = np.array([chunk_id for chunk_id, _ in found], dtype=np.int64)
-    matrix = np.array([vector for _, vector in found], dtype=np.float32)
-    return ids, matrix.reshape(len(found), -1)
+    pairs = [(chunk_id, vector.to_numpy()) for chunk_id, vector in rows]
+    ids = np.array([chunk_id for chunk_id, _ in pairs], dtype=np.int64)
+    matrix = np.array([vector for _, vector in pairs], dtype=np.float32)
+    return ids, matrix.reshape(len(pairs), -1)

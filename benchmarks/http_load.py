@@ -111,10 +111,10 @@ def serving(url: str, pool: int) -> Generator[str]:
         env={**os.environ, "MEMSENSE_POOL_MAX_SIZE": str(pool), "MEMSENSE_POOL_TIMEOUT": "60"},
     )  # fmt: skip
     assert process.stderr is not None
-    found = re.search(r"serves on (\S+)", process.stderr.readline())
-    assert found
+    match = re.search(r"serves on (\S+)", process.stderr.readline())
+    assert match
     try:
-        yield found[1]
+        yield match[1]
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -128,8 +128,8 @@ def over_http(client: httpx.Client) -> Call:
         if session is None:
             client.post("/v1/search", json={"query": text, "user_id": USER}).raise_for_status()
             return None
-        said = [{"role": "user", "content": text}]
-        body = {"user_id": USER, "session_id": session, "messages": said}
+        messages = [{"role": "user", "content": text}]
+        body = {"user_id": USER, "session_id": session, "messages": messages}
         answer = client.post("/v1/memories", json=body).raise_for_status().json()
         return answer["memories"][0]["chunk_id"]
 
@@ -143,8 +143,8 @@ def in_python(memory: MemSense) -> Call:
         if session is None:
             memory.search(text, user_id=USER)
             return None
-        said = [{"role": "user", "content": text}]
-        return memory.add(said, user_id=USER, session_id=session)[0].chunk_id
+        messages = [{"role": "user", "content": text}]
+        return memory.add(messages, user_id=USER, session_id=session)[0].chunk_id
 
     return call
 

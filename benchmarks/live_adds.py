@@ -61,8 +61,8 @@ def main() -> None:
             EmbeddedServer(Path(directory)) as server,
         ):
             cost = measure(server.url, corpus, mode, options.turns, options.exchanges)
-        told = f"{cost.turn_ms:.1f} | {cost.exchange_ms:.1f} | {cost.exchange_bytes:,.0f}"
-        print(f"| {cost.mode} | {told} |", flush=True)
+        cells = f"{cost.turn_ms:.1f} | {cost.exchange_ms:.1f} | {cost.exchange_bytes:,.0f}"
+        print(f"| {cost.mode} | {cells} |", flush=True)
 
 
 def measure(url: str, corpus: Corpus, mode: IngestMode, turns: int, exchanges: int) -> Cost:
@@ -118,10 +118,10 @@ def _seconds(pid: int) -> float:
 
 def _add(memory: MemSense, corpus: Corpus, mode: IngestMode, number: int, session: str) -> None:
     at = START + timedelta(minutes=number)
-    said = corpus.messages[2 * number : 2 * number + 2]
+    texts = corpus.messages[2 * number : 2 * number + 2]
     messages = [
         {"role": role, "content": text, "at": at}
-        for role, text in zip(("user", "assistant"), said, strict=True)
+        for role, text in zip(("user", "assistant"), texts, strict=True)
     ]
     memory.add(messages, user_id="ada", session_id=session, mode=mode)
 

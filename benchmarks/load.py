@@ -102,8 +102,8 @@ def run_load(load: Load, corpus: Corpus) -> dict[str, Any]:
         while not running.ready():
             most = max(most, count_connections(load.url))
             time.sleep(0.25)
-        for done in running.get():
-            tally.absorb(done)
+        for part in running.get():
+            tally.absorb(part)
     seconds = time.perf_counter() - started
     return {
         **asdict(load),

@@ -50,8 +50,10 @@ def main() -> None:
         asks: dict[str, Callable[[], dict[str, Any]]] = {}
         for name, checkout in checkouts.items():
             url = stack.enter_context(new_database(server.url, f"memsense_load_{name}"))
-            given = ["--worker", json.dumps({**options, "url": url})]
-            asks[name] = stack.enter_context(searching(checkout, given, program=Path(__file__)))
+            worker_arguments = ["--worker", json.dumps({**options, "url": url})]
+            asks[name] = stack.enter_context(
+                searching(checkout, worker_arguments, program=Path(__file__))
+            )
         for turn in range(turns):
             for name in list(asks) if turn % 2 else reversed(asks):
                 got[name].append(asks[name]())
@@ -59,30 +61,34 @@ def main() -> None:
     print(json.dumps({**got, "now_to_before": rates["now"] / rates["before"]}, indent=1))
 
 
-def work(given: str) -> None:
+def work(text: str) -> None:
     """Fill a store, report that, and run the clients for each line of the input."""
-    asked = load.Load(**json.loads(given))
+    load_options = load.Load(**json.loads(text))
     corpus = load_corpus()
-    migrate.upgrade(asked.url)
+    migrate.upgrade(load_options.url)
     for number in range(load.USERS):
-        stores.fill_user(asked.url, corpus, f"user-{number}", asked.chunks, seed=number)
-    stores.settle(asked.url)
+        stores.fill_user(
+            load_options.url, corpus, f"user-{number}", load_options.chunks, seed=number
+        )
+    stores.settle(load_options.url)
     print("ready", flush=True)
     context = multiprocessing.get_context("spawn")
     for turn, _ in enumerate(sys.stdin):
         tally = load.Tally()
-        with context.Pool(asked.processes) as pool:
+        with context.Pool(load_options.processes) as pool:
             # No two turns add the same exchanges: those of a number are a client's own.
-            numbers = range(asked.processes * turn, asked.processes * (turn + 1))
-            for done in pool.starmap(load.run_process, [(asked, corpus, n) for n in numbers]):
-                tally.absorb(done)
-        found = {
-            "calls_per_second": (len(tally.searches) + len(tally.adds)) / asked.seconds,
+            numbers = range(load_options.processes * turn, load_options.processes * (turn + 1))
+            for part in pool.starmap(
+                load.run_process, [(load_options, corpus, n) for n in numbers]
+            ):
+                tally.absorb(part)
+        results = {
+            "calls_per_second": (len(tally.searches) + len(tally.adds)) / load_options.seconds,
             "search": load.describe(tally.searches),
             "add": load.describe(tally.adds),
             "errors": tally.errors[:5],
         }
-        print(json.dumps(found), flush=True)
+        print(json.dumps(results), flush=True)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ KEPT = (0.99, 0.95, 0.90, 0.80)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Answer:
     """Score of one question's best exchange; None if nothing was found."""
 
     kind: str
@@ -93,11 +93,11 @@ def best_score(
     return result[0].score if len(result) else None
 
 
-def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterator[Asked]:
+def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterator[Answer]:
     """Return each question's best scores, with everything and without its gold."""
     for question in gold.questions:
         without = sorted(question.gold_messages)
-        yield Asked(
+        yield Answer(
             kind=kind,
             split=question.split,
             category=question.category,
@@ -107,9 +107,9 @@ def ask_all(memory: MemSense, kind: str, gold: GoldSet, profile: str) -> Iterato
         )
 
 
-def scores_of(asked: Sequence[Asked], side: str) -> NDArray[np.float64]:
+def scores_of(answers: Sequence[Answer], side: str) -> NDArray[np.float64]:
     """Return the best scores of the known or the removed questions, (n,); no hit is below all."""
-    found = [getattr(item, side) for item in asked]
+    found = [getattr(item, side) for item in answers]
     return np.array([-np.inf if score is None else score for score in found], dtype=np.float64)
 
 
@@ -120,10 +120,10 @@ def area_under_roc(known: NDArray[np.float64], removed: NDArray[np.float64]) -> 
     return float((below + not_above).mean() / (2 * len(removed)))
 
 
-def groups(asked: Sequence[Asked]) -> Iterator[tuple[str, str, list[Asked]]]:
+def groups(answers: Sequence[Answer]) -> Iterator[tuple[str, str, list[Answer]]]:
     """Yield kind, name and questions of every group: a file, its splits, its categories."""
-    for kind in dict.fromkeys(item.kind for item in asked):
-        members = [item for item in asked if item.kind == kind]
+    for kind in dict.fromkeys(item.kind for item in answers):
+        members = [item for item in answers if item.kind == kind]
         yield kind, "all", members
         for field, heading in (("split", "conversations"), ("category", "category")):
             for name in sorted({getattr(item, field) for item in members}):
@@ -131,7 +131,7 @@ def groups(asked: Sequence[Asked]) -> Iterator[tuple[str, str, list[Asked]]]:
                 yield kind, f"{heading} {name}", named
 
 
-def areas(asked: Sequence[Asked]) -> list[Area]:
+def areas(answers: Sequence[Answer]) -> list[Area]:
     """Return the area of every group."""
     return [
         Area(
@@ -140,7 +140,7 @@ def areas(asked: Sequence[Asked]) -> list[Area]:
             questions=len(members),
             area=area_under_roc(scores_of(members, "known"), scores_of(members, "removed")),
         )
-        for kind, group, members in groups(asked)
+        for kind, group, members in groups(answers)
     ]
 
 
@@ -153,26 +153,26 @@ def choose_threshold(
     return float(known[order][np.searchsorted(reached, wanted - 1e-12)])
 
 
-def equal_shares(asked: Sequence[Asked]) -> NDArray[np.float64]:
+def equal_shares(answers: Sequence[Answer]) -> NDArray[np.float64]:
     """Return the weight of each question, (n,), so that every file counts alike."""
-    kinds = [item.kind for item in asked]
+    kinds = [item.kind for item in answers]
     return np.array([1 / kinds.count(kind) for kind in kinds])
 
 
-def thresholds(asked: Sequence[Asked]) -> list[Threshold]:
+def thresholds(answers: Sequence[Answer]) -> list[Threshold]:
     """Return the thresholds of each file and of all files, with their effect on each group."""
     found: list[Threshold] = []
-    kinds = list(dict.fromkeys(item.kind for item in asked))
-    for chosen in [[kind] for kind in kinds] + ([kinds] if len(kinds) > 1 else []):
-        basis = [item for item in asked if item.kind in chosen]
+    kinds = list(dict.fromkeys(item.kind for item in answers))
+    for selection in [[kind] for kind in kinds] + ([kinds] if len(kinds) > 1 else []):
+        basis = [item for item in answers if item.kind in selection]
         for wanted in KEPT:
             least = choose_threshold(scores_of(basis, "known"), wanted, equal_shares(basis))
-            found += judge_threshold(basis, " and ".join(chosen), wanted, least)
+            found += judge_threshold(basis, " and ".join(selection), wanted, least)
     return found
 
 
 def judge_threshold(
-    basis: Sequence[Asked], kind: str, wanted: float, least: float
+    basis: Sequence[Answer], kind: str, wanted: float, least: float
 ) -> Iterator[Threshold]:
     """Return the effect of the threshold on each file and each split that it was chosen on."""
     for of, group, members in groups(basis):
@@ -197,9 +197,9 @@ def read_kind(kind: str, file: Path) -> tuple[GoldSet, Callable[[MemSense], obje
     return gold_set(conversations, file.stem), lambda memory: ingest_gold(memory, conversations)
 
 
-def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Asked]:
+def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Answer]:
     """Return the best scores of every n-th question of each file."""
-    found: list[Asked] = []
+    found: list[Answer] = []
     for kind, file in files.items():
         gold, store = read_kind(kind, file)
         every = GoldSet(name=gold.name, questions=gold.questions[:: options.every], skipped={})
@@ -211,27 +211,27 @@ def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Aske
     return found
 
 
-def print_tables(asked: Sequence[Asked]) -> None:
+def print_tables(answers: Sequence[Answer]) -> None:
     """Both tables, as Markdown."""
     print("| questions of | | questions | area under ROC |\n| --- | --- | --- | --- |")
-    for area in areas(asked):
+    for area in areas(answers):
         print(f"| {area.kind} | {area.group} | {area.questions} | {area.area:.3f} |")
     print("\n| threshold of | known kept | min_score | in | known kept | removed without a hit |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for found in thresholds(asked):
+    for found in thresholds(answers):
         print(
             f"| {found.kind} | {100 * found.wanted:.0f}% | {found.min_score:.4f} | {found.group}"
             f" | {100 * found.kept:.1f}% | {100 * found.emptied:.1f}% |"
         )
 
 
-def as_dict(asked: Sequence[Asked], profile: str) -> dict[str, Any]:
+def as_dict(answers: Sequence[Answer], profile: str) -> dict[str, Any]:
     """Return everything as plain values, ready for JSON."""
     return {
         "profile": profile,
-        "areas": [asdict(area) for area in areas(asked)],
-        "thresholds": [asdict(found) for found in thresholds(asked)],
-        "questions": [asdict(item) for item in asked],
+        "areas": [asdict(area) for area in areas(answers)],
+        "thresholds": [asdict(found) for found in thresholds(answers)],
+        "questions": [asdict(item) for item in answers],
     }
 
 
@@ -246,14 +246,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     files = {"LoCoMo": options.locomo, "BEAM": options.beam}
-    given = {kind: file for kind, file in files.items() if file}
-    if not given:
+    named_files = {kind: file for kind, file in files.items() if file}
+    if not named_files:
         parser.error("give --locomo FILE, --beam FILE, or both")
-    asked = measure(given, options)
+    answers = measure(named_files, options)
     if options.json:
-        print(json.dumps(as_dict(asked, options.profile)))
+        print(json.dumps(as_dict(answers, options.profile)))
     else:
-        print_tables(asked)
+        print_tables(answers)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,14 @@ def update_page(results: Mapping[str, Any], plot: Path, page: Path) -> None:
 def render(results: Mapping[str, Any]) -> str:
     """Return the results as Markdown."""
     machine = results["machine"]
-    taken = (
+    setting = (
         f"Taken on {machine['cores']} cores ({machine['cpu']}), {machine['memory_gb']} GB,"
         f" Python {machine['python']}, load {machine['load_before']} before the run; PostgreSQL"
         f" {machine['postgresql']}, shared_buffers {machine['shared_buffers']}, huge pages"
         f" {machine['huge_pages']}; texts from {results['corpus']}."
     )
     parts = [
-        taken,
+        setting,
         "![Latency against size](benchmarks.png)",
         _section("Search, ms", search_rows(results)),
         _section("Add one exchange, ms", add_rows(results)),

@@ -31,10 +31,10 @@ def plot_latency(results: Mapping[str, Any], path: Path) -> None:
 def _series(results: Mapping[str, Any]) -> dict[str, list[tuple[float, float]]]:
     alone = [row for row in results["search"] if row["users"] == 1]
     names = sorted({name for row in alone for name in row["peers"]})
-    found = {
+    series = {
         **{name: [(row["chunks"], row[key]) for row in alone] for name, key in SERIES.items()},
         **{name: [(row["chunks"], row["peers"].get(name)) for row in alone] for name in names},
         "memsense, add": [(row["chunks"], row["memsense_ms"]) for row in results["add"]],
     }
-    kept = {name: [point for point in points if point[1]] for name, points in found.items()}
-    return {name: points for name, points in kept.items() if points}
+    curves = {name: [point for point in points if point[1]] for name, points in series.items()}
+    return {name: points for name, points in curves.items() if points}

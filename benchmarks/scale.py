@@ -129,8 +129,8 @@ def measure_many(url: str, corpus: Corpus, users: int) -> Figures:
 def _disk(url: str, chunks: int) -> Figures:
     """Return the bytes a chunk of the large kinds of table, and of all."""
     sizes = stores.sizes(url)
-    shown = {name: size for name, size in sizes.items() if size > 0.02 * sum(sizes.values())}
-    each = {f"{name}_bytes_a_chunk": size / chunks for name, size in shown.items()}
+    large_sizes = {name: size for name, size in sizes.items() if size > 0.02 * sum(sizes.values())}
+    each = {f"{name}_bytes_a_chunk": size / chunks for name, size in large_sizes.items()}
     return each | {"bytes_a_chunk": sum(sizes.values()) / chunks}
 
 

@@ -103,13 +103,13 @@ def measure(
     file = directory / "corpus.pickle"
     file.write_bytes(pickle.dumps(corpus))
     checkouts = {"memsense": HERE, **({"before": options.beside} if options.beside else {})}
-    given = ["--fill", str(chunks), "--tokens", str(options.tokens)]
-    given += ["--index"] if options.index else []
+    fill_options = ["--fill", str(chunks), "--tokens", str(options.tokens)]
+    fill_options += ["--index"] if options.index else []
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
         for name, checkout in checkouts.items():
             database = stack.enter_context(new_database(url, f"memsense_cost_{name}"))
-            ask = stack.enter_context(searching(checkout, [database, str(file), *given]))
+            ask = stack.enter_context(searching(checkout, [database, str(file), *fill_options]))
             sides[name] = Side(ask)
             if options.lancedb and name == "memsense":
                 place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -179,16 +179,16 @@ def over_lancedb(url: str, corpus: Corpus, directory: Path) -> Callable[[], dict
     """Return LanceDB's hybrid search of the same chunks, in this process."""
     peer = LancePeer(directory)
     peer.fill(load_documents(url, USER))
-    asked = list(zip(corpus.questions, corpus.question_vectors, strict=True))
+    pairs = list(zip(corpus.questions, corpus.question_vectors, strict=True))
 
     def ask() -> dict[str, Any]:
-        taken: list[float] = []
+        times: list[float] = []
         before = time.process_time()
-        for question, vector in asked:
+        for question, vector in pairs:
             started = time.perf_counter()
             peer.search(question, vector)
-            taken.append(1000 * (time.perf_counter() - started))
-        return {"ms": taken, "client_s": time.process_time() - before, "server_s": 0.0}
+            times.append(1000 * (time.perf_counter() - started))
+        return {"ms": times, "client_s": time.process_time() - before, "server_s": 0.0}
 
     ask()
     return ask

@@ -69,13 +69,13 @@ def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
 def ask_all(memory: MemSense, url: str, corpus: Corpus) -> dict[str, Any]:
     """Return milliseconds of each search, and processor seconds here and of the server."""
     server, client = server_seconds(url), time.process_time()
-    taken: list[float] = []
+    times: list[float] = []
     for question in corpus.questions:
         started = time.perf_counter()
         memory.search(question, user_id=USER)
-        taken.append(1000 * (time.perf_counter() - started))
+        times.append(1000 * (time.perf_counter() - started))
     client = time.process_time() - client
-    return {"ms": taken, "client_s": client, "server_s": server_seconds(url) - server}
+    return {"ms": times, "client_s": client, "server_s": server_seconds(url) - server}
 
 
 def server_seconds(url: str) -> float:

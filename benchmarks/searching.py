@@ -88,8 +88,8 @@ def time_memsense(
         parts.append(memory.search(question, user_id=user_id, profile=profile).timings_ms)
 
     timing = time_calls(search, asked, warm=max(5, len(users)))
-    taken = parts[-timing.calls :]
-    return timing, {name: float(np.median([part[name] for part in taken])) for name in taken[0]}
+    samples = parts[-timing.calls :]
+    return timing, {name: float(np.median([part[name] for part in samples])) for name in samples[0]}
 
 
 def time_original(original: Original, corpus: Corpus, user_id: str) -> Timing:

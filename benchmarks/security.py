@@ -102,8 +102,8 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
     times = {way: total / BLOCKS for way, total in totals.items()}
     first = next(iter(times.values()))
     return {
-        **{f"{way}_ms": round(taken, 2) for way, taken in times.items()},
-        **{f"{way}_ratio": round(taken / first, 3) for way, taken in times.items()},
+        **{f"{way}_ms": round(milliseconds, 2) for way, milliseconds in times.items()},
+        **{f"{way}_ratio": round(milliseconds / first, 3) for way, milliseconds in times.items()},
     }
 
 
@@ -132,11 +132,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database-url", required=True)
     parser.add_argument("--chunks", type=int, nargs="+", default=[1000, 10_000])
-    given = parser.parse_args()
+    options = parser.parse_args()
     corpus = load_corpus()
-    for chunks in given.chunks:
+    for chunks in options.chunks:
         with ExitStack() as stack:
-            urls = open_databases(stack, given.database_url)
+            urls = open_databases(stack, options.database_url)
             for url in urls.values():
                 fill_user(url, corpus, USER, chunks)
                 settle(url)

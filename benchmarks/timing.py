@@ -38,7 +38,7 @@ def summarise(milliseconds: Sequence[float]) -> Timing:
 
 def join(timings: Sequence[Timing]) -> Timing:
     """Join all calls of several timings to one."""
-    return summarise([taken for timing in timings for taken in timing.samples])
+    return summarise([sample for timing in timings for sample in timing.samples])
 
 
 def time_calls(

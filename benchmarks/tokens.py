@@ -112,11 +112,11 @@ def measure(url: str, corpus: Corpus, length: int) -> dict[str, float]:
                 before = processor_time(url)
                 ask(memory, corpus.questions, with_tokens)
                 took[with_tokens] += processor_time(url) - before
-    asked = ROUNDS * len(corpus.questions)
+    searches = ROUNDS * len(corpus.questions)
     return {
         "token_bytes": token_bytes(url) / filled,
-        "without_ms": 1000 * took[False] / asked,
-        "with_ms": 1000 * took[True] / asked,
+        "without_ms": 1000 * took[False] / searches,
+        "with_ms": 1000 * took[True] / searches,
         "ratio": took[True] / took[False],
     }
 

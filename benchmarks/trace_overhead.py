@@ -146,21 +146,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database-url", required=True)
     parser.add_argument("--searches", type=int, default=400)
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     tenant = f"benchmark-{uuid.uuid4().hex[:8]}"
     # Each question is embedded anew, as a question that was not asked before would be.
-    settings = load_settings(database_url=chosen.database_url, tenant=tenant, query_cache_size=0)
+    settings = load_settings(database_url=options.database_url, tenant=tenant, query_cache_size=0)
     try:
         with MemSense.open(settings=settings) as memory:
             memory.ingest(SAMPLE)
-            meter = Meter(chosen.database_url)
+            meter = Meter(options.database_url)
             found = {
-                "bursts_of_10": measure(memory, meter, chosen.searches, BURSTS),
-                "sustained": measure(memory, meter, chosen.searches, SUSTAINED),
+                "bursts_of_10": measure(memory, meter, options.searches, BURSTS),
+                "sustained": measure(memory, meter, options.searches, SUSTAINED),
                 "failed": memory.traces.failures,
             }
     finally:
-        remove(chosen.database_url, tenant)
+        remove(options.database_url, tenant)
     print(json.dumps(found, indent=2))
 
 

@@ -63,7 +63,7 @@ BOUNDS = {"asks": (-1.0, 1.0), "neighbour": (0.0, 1.0)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Sample:
     """One question with its n candidates.
 
     `signals` is (n, routes and signals); `before` and `after` are the rows of the turns beside
@@ -83,7 +83,7 @@ class Asked:
 
 def gather(
     pool: Pool, namespace: str, questions: Sequence[GoldQuestion], profile: Profile
-) -> Iterator[Asked]:
+) -> Iterator[Sample]:
     """Return every question with the values of each route and signal for its candidates."""
     embedder = open_embedder()
     tenant_id = run_read(pool, lambda it: find_tenant(it, TENANT))
@@ -119,20 +119,20 @@ def _find_scope(
 
 def _read_search(
     search: Search, gold: GoldQuestion, messages: Mapping[int, frozenset[str]]
-) -> Asked:
+) -> Sample:
     candidates = search.candidates
     columns = [ROUTES.index(route) for route in USED]
     ranks = candidates.ranks[:, columns]
     shares = np.where(ranks > 0, 1 / (BALANCED.rrf_k + ranks), 0.0)
-    given = {
+    arguments = {
         signal.name: np.where(signal.applies, signal.values, 0.0)
         for signal in search.ranking.terms.signals
     }
     nothing = np.zeros(len(candidates))
-    signals = np.column_stack([given.get(name, nothing) for name in (*SHARED, *LATE)])
+    signals = np.column_stack([arguments.get(name, nothing) for name in (*SHARED, *LATE)])
     before, after = _beside(search)
     held = [messages[chunk_id] for chunk_id in candidates.chunk_ids.tolist()]
-    return Asked(
+    return Sample(
         split=gold.split,
         gold=frozenset(gold.gold_messages),
         signals=np.hstack([shares, signals]),
@@ -160,24 +160,24 @@ def _beside(search: Search) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return before, after
 
 
-def score(asked: Asked, weights: Values) -> tuple[Values, NDArray[np.int64], Values]:
+def score(sample: Sample, weights: Values) -> tuple[Values, NDArray[np.int64], Values]:
     """Return the candidates' scores, the better turn beside each, and its part of the score."""
-    common = asked.signals[:, :COMMON] @ weights[:COMMON]
-    previous = np.where(asked.before >= 0, common[asked.before], -np.inf)
-    following = np.where(asked.after >= 0, common[asked.after], -np.inf)
-    better = np.where(following > previous, asked.after, asked.before)
+    common = sample.signals[:, :COMMON] @ weights[:COMMON]
+    previous = np.where(sample.before >= 0, common[sample.before], -np.inf)
+    following = np.where(sample.after >= 0, common[sample.after], -np.inf)
+    better = np.where(following > previous, sample.after, sample.before)
     worth = np.maximum(np.maximum(previous, following), 0.0)
-    return asked.signals @ weights[:-1] + weights[-1] * worth, better, worth
+    return sample.signals @ weights[:-1] + weights[-1] * worth, better, worth
 
 
 def loss(
-    weights: Values, kinds: Sequence[Sequence[Asked]], start: Values, penalty: float
+    weights: Values, kinds: Sequence[Sequence[Sample]], start: Values, penalty: float
 ) -> tuple[float, Values]:
     """Return the mean cross-entropy over the kinds with the penalty, and its gradient."""
     difference = weights - start
     total, gradient = penalty * float(difference @ difference), 2 * penalty * difference
-    for asked in kinds:
-        counted = [item for item in asked if item.relevant.any() and not item.relevant.all()]
+    for sample in kinds:
+        counted = [item for item in sample if item.relevant.any() and not item.relevant.all()]
         for item in counted:
             value, slope = _loss_of(item, weights)
             total += value / len(counted) / len(kinds)
@@ -185,36 +185,36 @@ def loss(
     return total, gradient
 
 
-def _loss_of(asked: Asked, weights: Values) -> tuple[float, Values]:
-    scores, better, worth = score(asked, weights)
+def _loss_of(sample: Sample, weights: Values) -> tuple[float, Values]:
+    scores, better, worth = score(sample, weights)
     logits = scores / TEMPERATURE
     logits -= logits.max()
     chances = np.exp(logits)
     chances /= chances.sum()
-    wanted = asked.relevant / asked.relevant.sum()
-    away = (chances - wanted) / TEMPERATURE
-    slope = np.append(away @ asked.signals, away @ worth)
+    target = sample.relevant / sample.relevant.sum()
+    away = (chances - target) / TEMPERATURE
+    slope = np.append(away @ sample.signals, away @ worth)
     has = worth > 0
-    slope[:COMMON] += weights[-1] * (away[has] @ asked.signals[better[has], :COMMON])
-    return -float(wanted @ np.log(np.maximum(chances, 1e-300))), slope
+    slope[:COMMON] += weights[-1] * (away[has] @ sample.signals[better[has], :COMMON])
+    return -float(target @ np.log(np.maximum(chances, 1e-300))), slope
 
 
-def measure(asked: Sequence[Asked], weights: Values) -> dict[str, float]:
+def measure(sample: Sequence[Sample], weights: Values) -> dict[str, float]:
     """Return T@5, T@10 and T@20 in percent, one hit an exchange, without MMR."""
-    found = [_ranked(item, weights) for item in asked]
+    found = [_ranked(item, weights) for item in sample]
     return {
         f"T@{depth}": 100
-        * float(np.mean([recall_at(r, a.gold, depth) for r, a in zip(found, asked, strict=True)]))
+        * float(np.mean([recall_at(r, a.gold, depth) for r, a in zip(found, sample, strict=True)]))
         for depth in DEPTHS
     }
 
 
-def _ranked(asked: Asked, weights: Values) -> list[frozenset[str]]:
-    scores, _, _ = score(asked, weights)
+def _ranked(sample: Sample, weights: Values) -> list[frozenset[str]]:
+    scores, _, _ = score(sample, weights)
     best: dict[int, frozenset[str]] = {}
-    order: list[int] = np.lexsort((asked.chunk_ids, -scores)).tolist()
+    order: list[int] = np.lexsort((sample.chunk_ids, -scores)).tolist()
     for row in order:
-        best.setdefault(asked.exchanges[row], asked.messages[row])
+        best.setdefault(sample.exchanges[row], sample.messages[row])
     return list(best.values())
 
 
@@ -225,7 +225,7 @@ def shipped() -> Values:
     return np.array([*routes, *others], dtype=np.float64)
 
 
-def fit(kinds: Sequence[Sequence[Asked]], penalty: float) -> Values:
+def fit(kinds: Sequence[Sequence[Sample]], penalty: float) -> Values:
     """Return the weights of the least loss."""
     start = shipped()
     bounds = [BOUNDS.get(name, (0.0, 5.0)) for name in NAMES]
@@ -256,13 +256,13 @@ def main() -> None:
     address = options.database_url or load_settings().database_url
     if address is None:
         raise SystemExit("give --database-url or set MEMSENSE_DATABASE_URL")
-    kinds: dict[str, list[Asked]] = {}
+    kinds: dict[str, list[Sample]] = {}
     with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:
         for kind, found in gold.items():
             questions = [q for q in found.questions if options.report or q.split == TUNED[kind]]
             namespace = getattr(options, f"{kind}_namespace")
             kinds[kind] = list(gather(pool, namespace, questions, probe))
-    tuned = [[a for a in asked if a.split == TUNED[kind]] for kind, asked in kinds.items()]
+    tuned = [[a for a in sample if a.split == TUNED[kind]] for kind, sample in kinds.items()]
     _print("shipped", kinds, shipped())
     for penalty in options.penalty:
         weights = fit(tuned, penalty)
@@ -270,12 +270,12 @@ def main() -> None:
         print(json.dumps({n: round(w, 3) for n, w in zip(NAMES, weights.tolist(), strict=True)}))
 
 
-def _print(name: str, kinds: Mapping[str, Sequence[Asked]], weights: Values) -> None:
-    for kind, asked in kinds.items():
-        for split in sorted({item.split for item in asked}):
-            measured = measure([item for item in asked if item.split == split], weights)
-            told = " ".join(f"{depth} {value:.1f}" for depth, value in measured.items())
-            print(f"{name:16} {kind} {split:6} {told}", flush=True)
+def _print(name: str, kinds: Mapping[str, Sequence[Sample]], weights: Values) -> None:
+    for kind, sample in kinds.items():
+        for split in sorted({item.split for item in sample}):
+            measured = measure([item for item in sample if item.split == split], weights)
+            summary = " ".join(f"{depth} {value:.1f}" for depth, value in measured.items())
+            print(f"{name:16} {kind} {split:6} {summary}", flush=True)
 
 
 if __name__ == "__main__":

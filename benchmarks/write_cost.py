@@ -49,7 +49,10 @@ class Cost:
     def as_dict(self) -> dict[str, Any]:
         """Return medians over all adds; by statement the mean of an add."""
         server, client, wall = zip(*self.adds, strict=True)
-        means = {name: sum(taken) / len(self.adds) for name, taken in self.server.items()}
+        means = {
+            name: sum(seconds_by_name) / len(self.adds)
+            for name, seconds_by_name in self.server.items()
+        }
         return {
             "chunks": self.chunks,
             "adds": len(self.adds),
@@ -100,12 +103,12 @@ class Writer:
     def _time(self, write: Any, *, is_timed: bool) -> None:
         with self._pool.connection() as connection:
             process = connection.info.backend_pid
-        taken: dict[str, float] = defaultdict(float)
+        times: dict[str, float] = defaultdict(float)
         server, client, wall = _seconds(process), time.thread_time(), time.perf_counter()
-        with _by_statement(process, taken):
+        with _by_statement(process, times):
             run_transaction(self._pool, write)
         if is_timed:
-            for name, seconds in taken.items():
+            for name, seconds in times.items():
                 self.cost.server[name].append(1000 * seconds)
             self.cost.adds.append(
                 (
@@ -117,7 +120,7 @@ class Writer:
 
 
 @contextmanager
-def _by_statement(process: int, taken: dict[str, float]) -> Generator[None]:
+def _by_statement(process: int, times: dict[str, float]) -> Generator[None]:
     """Measure the server's time for each statement meanwhile, by its first words."""
     execute, many = psycopg.Cursor.execute, psycopg.Cursor.executemany
 
@@ -128,7 +131,7 @@ def _by_statement(process: int, taken: dict[str, float]) -> Generator[None]:
             try:
                 return run(cursor, query, *args, **options)
             finally:
-                taken[_name(text)] += _seconds(process) - before
+                times[_name(text)] += _seconds(process) - before
 
         return timing
 

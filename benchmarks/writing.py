@@ -55,7 +55,7 @@ class AddRow:
 def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Timing, Timing]:
     """Time sessions of two exchanges each: milliseconds of the first one and of the second."""
     pool = open_pool(url, min_size=1, max_size=1, timeout=30)
-    taken: dict[int, list[float]] = {0: [], 1: []}
+    times: dict[int, list[float]] = {0: [], 1: []}
     try:
         for number in range(ADDED):
             [session] = generate_sessions(
@@ -64,10 +64,10 @@ def time_adds(url: str, corpus: Corpus, user_id: str, *, seed: int) -> tuple[Tim
             for place, piece in enumerate(session.single_exchanges()):
                 started = time.perf_counter()
                 write_prepared(pool, piece)
-                taken[place].append(1000 * (time.perf_counter() - started))
+                times[place].append(1000 * (time.perf_counter() - started))
     finally:
         pool.close()
-    return summarise(taken[0][5:]), summarise(taken[1][5:])
+    return summarise(times[0][5:]), summarise(times[1][5:])
 
 
 def time_facets(corpus: Corpus) -> dict[str, float]:
@@ -83,7 +83,7 @@ def time_facets(corpus: Corpus) -> dict[str, float]:
 
 def time_original_adds(original: Original, corpus: Corpus) -> Timing:
     """Time the original's three statements for an exchange that follows another."""
-    taken: list[float] = []
+    times: list[float] = []
     for number in range(ADDED):
         chunk_id = 10**12 + number
         started = time.perf_counter()
@@ -93,18 +93,18 @@ def time_original_adds(original: Original, corpus: Corpus) -> Timing:
             corpus.vectors[number],
             chunk_id - 1 if number else None,
         )
-        taken.append(1000 * (time.perf_counter() - started))
-    return summarise(taken[5:])
+        times.append(1000 * (time.perf_counter() - started))
+    return summarise(times[5:])
 
 
 def time_peer_adds(peer: Peer, corpus: Corpus) -> Timing:
     """Time adds of one document at a time."""
-    taken: list[float] = []
+    times: list[float] = []
     for number in range(ADDED):
         started = time.perf_counter()
         peer.add(10**12 + number, corpus.messages[number], corpus.vectors[number])
-        taken.append(1000 * (time.perf_counter() - started))
-    return summarise(taken[5:])
+        times.append(1000 * (time.perf_counter() - started))
+    return summarise(times[5:])
 
 
 def time_ingest(url: str, corpus: Corpus) -> dict[str, float]:

@@ -1,6 +1,6 @@
-"""A chat that remembers: `python examples/chat.py ada`, with OPENAI_API_KEY set.
+"""Chat with a memory: `python examples/chat.py ada`, with OPENAI_API_KEY set.
 
-Any endpoint that speaks OpenAI's protocol does: OPENAI_BASE_URL names it, MODEL the model.
+Any endpoint with OpenAI's protocol will do: set OPENAI_BASE_URL to its address, MODEL to its model.
 """
 
 import os
@@ -15,26 +15,27 @@ SYSTEM = "You are a helpful companion. What you remember of the person is in mem
 
 
 def answer(memory: MemSense, model: OpenAI, user: str, session: str, text: str) -> str:
-    """What the model says, knowing what the user's memory holds of it; both are remembered."""
-    found = memory.search(text, user_id=user, top_k=10)
-    said = model.chat.completions.create(
+    """Return the model's answer, with the user's memory in its prompt; store both messages."""
+    result = memory.search(text, user_id=user, top_k=10)
+    completion = model.chat.completions.create(
         model=os.environ.get("MODEL", "gpt-5-mini"),
         messages=[
-            {"role": "system", "content": f"{SYSTEM}\n{found.to_prompt(max_tokens=800)}"},
+            {"role": "system", "content": f"{SYSTEM}\n{result.to_prompt(max_tokens=800)}"},
             {"role": "user", "content": text},
         ],
     )
-    told = said.choices[0].message.content or ""
+    reply = completion.choices[0].message.content or ""
+    # Stored after the search: a question must not find itself.
     memory.add(
-        [{"role": "user", "content": text}, {"role": "assistant", "content": told}],
+        [{"role": "user", "content": text}, {"role": "assistant", "content": reply}],
         user_id=user,
         session_id=session,
     )
-    return told
+    return reply
 
 
 def main() -> None:
-    """Talk until the input ends."""
+    """Answer each line of the input, until it ends."""
     user = sys.argv[1] if len(sys.argv) > 1 else "me"
     session = f"chat-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     with MemSense.open() as memory, OpenAI() as model:

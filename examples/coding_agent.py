@@ -1,6 +1,6 @@
-"""A coding agent with a memory of each folder: `python examples/coding_agent.py "fix the tests"`.
+"""Coding agent with a memory for each folder: `python examples/coding_agent.py "fix the tests"`.
 
-chat.py says which models do.
+chat.py says how to choose the model.
 """
 
 import json
@@ -18,37 +18,39 @@ from memsense import MemSense
 SYSTEM = "You work on the project in this folder. Recall before you ask; say what you learned."
 MOST_STEPS = 20
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
-DOES = {
+DESCRIPTIONS = {
     "shell": "Run a command in the project's folder.",
     "recall": "Ask what earlier sessions said or found out about something.",
 }
 TOOLS: list[Any] = [
-    {"type": "function", "function": {"name": name, "description": does, "parameters": TEXT}}
-    for name, does in DOES.items()
+    {"type": "function", "function": {"name": name, "description": description, "parameters": TEXT}}
+    for name, description in DESCRIPTIONS.items()
 ]
 
 
-def use(memory: MemSense, project: str, name: str, text: str) -> str:
-    """What a tool gives."""
+def run_tool(memory: MemSense, project: str, name: str, text: str) -> str:
+    """Run a tool and return its output."""
     if name == "recall":
         return str(memory.search(text, user_id=project).to_prompt(max_tokens=1000))
-    done = subprocess.run(["sh", "-c", text], text=True, capture_output=True, check=False)
-    return f"exit code {done.returncode}\n{done.stdout}{done.stderr}"[-4000:]
+    process = subprocess.run(["sh", "-c", text], text=True, capture_output=True, check=False)
+    return f"exit code {process.returncode}\n{process.stdout}{process.stderr}"[-4000:]
 
 
 def work(memory: MemSense, model: OpenAI, project: str, task: str) -> str:
-    """Do the task, step by step; what was said is remembered, without what tools gave."""
+    """Do the task step by step, and store the conversation."""
     talk: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
     for _ in range(MOST_STEPS):
         name = os.environ.get("MODEL", "gpt-5-mini")
-        said = model.chat.completions.create(model=name, messages=talk, tools=TOOLS)
-        talk.append(said.choices[0].message.model_dump(exclude_none=True))
+        completion = model.chat.completions.create(model=name, messages=talk, tools=TOOLS)
+        talk.append(completion.choices[0].message.model_dump(exclude_none=True))
         for call in (calls := talk[-1].get("tool_calls", ())):
-            wanted = call["function"]
-            result = use(memory, project, wanted["name"], json.loads(wanted["arguments"])["text"])
+            function = call["function"]
+            text = json.loads(function["arguments"])["text"]
+            result = run_tool(memory, project, function["name"], text)
             talk.append({"role": "tool", "tool_call_id": call["id"], "content": result})
         if not calls:
             break
+    # `add` leaves out the system prompt, tool calls and tool results: only words are stored.
     memory.add(talk, user_id=project, session_id=uuid4().hex)
     return talk[-1]["content"]
 

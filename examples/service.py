@@ -1,7 +1,7 @@
-"""A web service of many tenants: `uvicorn --app-dir examples service:app`, `memsense[server]`.
+"""Web service for many tenants: `uvicorn --app-dir examples service:app`, `memsense[server]`.
 
 Each tenant has a key of its own (`memsense --tenant acme key create --scope read,write`). The key
-decides whose rows PostgreSQL shows; the path says which of the tenant's users is meant.
+decides whose rows PostgreSQL shows; the path names one of the tenant's users.
 """
 
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ from memsense.client.tenants import Tenants
 
 
 class Message(BaseModel):
-    """One message of a conversation."""
+    """Message of a conversation."""
 
     role: str
     content: str
@@ -26,7 +26,7 @@ class Message(BaseModel):
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-    """All tenants share one pool of connections and one embedding model."""
+    """Open one pool of connections and one embedding model for all tenants."""
     with Tenants.open(load_settings()) as app.state.tenants:
         yield
 
@@ -35,11 +35,12 @@ app = FastAPI(lifespan=lifespan)
 
 
 async def memory_of(user: str, authorization: Annotated[str, Header()]) -> AsyncUserMemory:
-    """The user's memory, within the tenant whose key was shown."""
+    """Return the memory of a user of the tenant that the key belongs to."""
     tenants: Tenants = app.state.tenants
+    # It reads the database, so it must not block the event loop.
     key = await run_in_threadpool(tenants.verify, authorization.removeprefix("Bearer "))
     if key is None:
-        raise HTTPException(401, "this key opens nothing")
+        raise HTTPException(401, "unknown access key")
     return AsyncMemSense.over(tenants.memory(key.tenant)).for_user(user)
 
 
@@ -48,12 +49,12 @@ Memory = Annotated[AsyncUserMemory, Depends(memory_of)]
 
 @app.post("/{user}/sessions/{session}")
 async def say(memory: Memory, session: str, messages: list[Message]) -> dict[str, list[int]]:
-    """Remember what was said in a session."""
+    """Store the messages of a session."""
     added = await memory.add([one.model_dump() for one in messages], session_id=session)
     return {"chunk_ids": [chunk.chunk_id for chunk in added]}
 
 
 @app.get("/{user}/context")
 async def context(memory: Memory, question: str, max_tokens: int = 800) -> dict[str, str]:
-    """What a prompt about the question should hold."""
+    """Return the memories to put into a prompt about the question."""
     return {"context": str((await memory.search(question)).to_prompt(max_tokens=max_tokens))}
