@@ -18,7 +18,7 @@ from memsense.config import Settings
 from memsense.embed import CachedQueries, Embedder
 from memsense.search.profiles import BALANCED, ROUTES, Profile
 
-Asked = tuple[str, NDArray[np.float32]]
+Question = tuple[str, NDArray[np.float32]]
 ALL_ROUTES = BALANCED.override(
     name="all routes", **{route: BALANCED.weights[route] or 1.0 for route in ROUTES}
 )
@@ -80,14 +80,14 @@ def time_memsense(
 
     The users take turns; each is searched once beforehand, so that only warm searches are timed.
     """
-    asked = [(question, users[i % len(users)]) for i, question in enumerate(corpus.questions)]
+    searches = [(question, users[i % len(users)]) for i, question in enumerate(corpus.questions)]
     parts: list[Mapping[str, float]] = []
 
     def search(item: tuple[str, str]) -> None:
         question, user_id = item
         parts.append(memory.search(question, user_id=user_id, profile=profile).timings_ms)
 
-    timing = time_calls(search, asked, warm=max(5, len(users)))
+    timing = time_calls(search, searches, warm=max(5, len(users)))
     samples = parts[-timing.calls :]
     return timing, {name: float(np.median([part[name] for part in samples])) for name in samples[0]}
 
@@ -95,10 +95,10 @@ def time_memsense(
 def time_original(original: Original, corpus: Corpus, user_id: str) -> Timing:
     """Time the original's query alone, without its server."""
 
-    def search(asked: Asked) -> object:
-        return original.search(*asked, user_id)
+    def search(question: Question) -> object:
+        return original.search(*question, user_id)
 
-    return time_calls(search, _asked(corpus), warm=1, seconds=10)
+    return time_calls(search, _list_questions(corpus), warm=1, seconds=10)
 
 
 def time_floor(url: str, corpus: Corpus, user_id: str, profile: Profile = BALANCED) -> Timing:
@@ -110,13 +110,13 @@ def time_floor(url: str, corpus: Corpus, user_id: str, profile: Profile = BALANC
 def time_peer(peer: Peer, corpus: Corpus) -> Timing:
     """Time the peer's own best search."""
 
-    def search(asked: Asked) -> object:
-        return peer.search(*asked)
+    def search(question: Question) -> object:
+        return peer.search(*question)
 
-    return time_calls(search, _asked(corpus), seconds=15)
+    return time_calls(search, _list_questions(corpus), seconds=15)
 
 
-def _asked(corpus: Corpus) -> list[Asked]:
+def _list_questions(corpus: Corpus) -> list[Question]:
     return list(zip(corpus.questions, corpus.question_vectors, strict=True))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.nothing_known import (
-    Asked,
+    Answer,
     area_under_roc,
     areas,
     choose_threshold,
@@ -20,8 +20,8 @@ from benchmarks.nothing_known import (
 SCORES = st.lists(st.sampled_from([-math.inf, 0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=12)
 
 
-def asked(kind: str, split: str, known: float | None, removed: float | None) -> Asked:
-    return Asked(
+def make_answer(kind: str, split: str, known: float | None, removed: float | None) -> Answer:
+    return Answer(
         kind=kind, split=split, category="1", question_id="q", known=known, removed=removed
     )
 
@@ -49,8 +49,8 @@ def test_a_threshold_is_the_largest_that_keeps_as_many(known: list[float], wante
 
 
 def test_every_file_counts_alike() -> None:
-    few = [asked("BEAM", "1-10", 0.1, 0.0) for _ in range(2)]
-    many = [asked("LoCoMo", "0-4", 0.9, 0.3) for _ in range(98)]
+    few = [make_answer("BEAM", "1-10", 0.1, 0.0) for _ in range(2)]
+    many = [make_answer("LoCoMo", "0-4", 0.9, 0.3) for _ in range(98)]
     shares = equal_shares([*few, *many])
     assert shares[:2].sum() == pytest.approx(shares[2:].sum())
     both = [item for item in thresholds([*few, *many]) if item.kind == "BEAM and LoCoMo"]
@@ -60,7 +60,7 @@ def test_every_file_counts_alike() -> None:
 
 
 def test_candidates_without_matching_tokens_score_below_all_others() -> None:
-    found = [asked("LoCoMo", "0-4", 0.5, None), asked("LoCoMo", "5-9", -3.0, None)]
+    found = [make_answer("LoCoMo", "0-4", 0.5, None), make_answer("LoCoMo", "5-9", -3.0, None)]
     assert {(item.group, item.area) for item in areas(found)} == {
         ("all", 1.0),
         ("conversations 0-4", 1.0),
