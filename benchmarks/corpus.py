@@ -112,6 +112,7 @@ class PreparedEmbedder:
         return self._direction(text) if vector is None else vector
 
     def _direction(self, text: str) -> NDArray[np.float32]:
+        # crc32, since Python's own hash of a text differs from process to process.
         rng = np.random.default_rng(zlib.crc32(text.encode()))
         return _unit(rng.standard_normal(self.dimension, dtype=np.float32))
 
@@ -141,6 +142,7 @@ def generate_sessions(
     corpus: Corpus, user_id: str, chunks: int, *, seed: int = 0, first: int = 0
 ) -> Iterator[PreparedSession]:
     """Yield sessions of SESSION_LENGTH exchanges, `chunks` in all, numbered from `first`."""
+    # Seeded: two stores with the same arguments hold the same memories.
     rng = np.random.default_rng(seed)
     for start in range(0, chunks, SESSION_LENGTH):
         length = min(SESSION_LENGTH, chunks - start)

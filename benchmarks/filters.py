@@ -23,6 +23,7 @@ from benchmarks.stores import new_database, open_namespace
 from benchmarks.timing import time_calls
 
 FILE = "filters.sql"
+# Many small users besides the large ones: an index that all users share is slow for them.
 SMALL_USERS, SMALL = 1000, 200
 SHARES = {"half": 0, "tenth": 1, "hundredth": 1, "thousandth": 1}
 CALLS = 9

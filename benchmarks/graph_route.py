@@ -17,6 +17,7 @@ from memsense import MemSense
 from memsense.evaluation import GoldSet, QuestionResult, compare, evaluate, read_locomo
 from memsense.search.profiles import BALANCED, Profile
 
+# Tried on conversations 0-4; conversations 5-9 are searched once, with the chosen weight.
 WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 CATEGORIES: Mapping[str, str] = {
     "1": "multi-hop",

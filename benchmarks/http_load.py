@@ -83,6 +83,7 @@ def measure(url: str, questions: list[str], options: argparse.Namespace) -> dict
             ):
                 most = max(most, run(over_http(client), tallies["http"], url, clients))
             run(in_python(memory), tallies["python"], url, clients)
+        # Every write that was confirmed must be there at the end.
         stored = {chunk.chunk_id for chunk in memory.list(user_id=USER, limit=1_000_000)}
     ways = {
         name: {"search": describe(it.searches), "add": describe(it.adds), "errors": it.errors[:5]}
@@ -97,6 +98,8 @@ def measure(url: str, questions: list[str], options: argparse.Namespace) -> dict
     }
 
 
+# By default httpx keeps 20 connections alive, so that most of 50 clients would connect anew for
+# each call.
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
 
@@ -104,6 +107,7 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 def serving(url: str, pool: int) -> Generator[str]:
     """Start a server in a process of its own; yield its address."""
     named = f"{url}{'&' if '?' in url else '?'}application_name={SERVED}"
+    # Without these the server's own rate limit would be measured.
     limits = ["--rate", "1e6", "--burst", "1000000"]
     process = subprocess.Popen(
         [*COMMAND, "--database-url", named, "serve", "--port", "0", *limits],

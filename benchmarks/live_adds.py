@@ -26,6 +26,7 @@ from memsense.embed import OnnxEmbedder
 from memsense.types import IngestMode
 
 MODES: Sequence[IngestMode] = ("turn", "hybrid", "session")
+# A tick is 10 ms on most systems: the sums over a whole run are exact enough, single calls are not.
 TICKS = os.sysconf("SC_CLK_TCK")
 SIZE = """
     SELECT sum(pg_total_relation_size(c.oid))::bigint

@@ -70,6 +70,8 @@ def main() -> None:
 
 
 def _allow_memory(url: str, memory: str) -> None:
+    # An HNSW index of n vectors takes n times 1.5 kB; where half of it fitted, building took 2.6
+    # times as long (docs/benchmarks.md).
     with psycopg.connect(url, autocommit=True) as connection:
         database = sql.Identifier(connection.info.dbname)
         change = sql.SQL("ALTER DATABASE {} SET maintenance_work_mem = {}")
@@ -85,6 +87,7 @@ def measure_one(url: str, corpus: Corpus, chunks: int) -> Figures:
     if times > 1:
         found["copying_s"] = stores.grow_user(url, USER, times).seconds
     stores.settle(url)
+    # Before the indexes are built, which are reported by themselves.
     found |= _disk(url, written * times)
     with closing(open_memory(url, corpus)) as memory:
         started = time.perf_counter()

@@ -100,6 +100,7 @@ def measure(
     url: str, chunks: int, corpus: Corpus, directory: Path, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Return every side's figures on stores of this size."""
+    # Texts and vectors go over as a file: both checkouts are filled with the same.
     file = directory / "corpus.pickle"
     file.write_bytes(pickle.dumps(corpus))
     checkouts = {"memsense": HERE, **({"before": options.beside} if options.beside else {})}
@@ -125,6 +126,7 @@ def measure(
 def take_turns(sides: Sequence[Side], rounds: int) -> None:
     """Run the sides round by round, each time in another order."""
     for number in range(rounds):
+        # The order changes, since the machine's speed drifts within a run.
         for side in sides if number % 2 else reversed(sides):
             side.take_turn()
 

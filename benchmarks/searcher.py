@@ -50,6 +50,7 @@ def main() -> None:
             stores.settle(options.url)
         for question in corpus.questions[:WARM]:
             memory.search(question, user_id=USER)
+        # The corpus is no part of what a search costs, so the collector must not walk through it.
         gc.collect()
         gc.freeze()
         print("ready", flush=True)
@@ -85,6 +86,7 @@ def server_seconds(url: str) -> float:
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
             " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
         ).fetchall()
+    # schedstat counts nanoseconds; the ticks of /proc/PID/stat are too coarse for one search.
     files = [Path(f"/proc/{pid}/schedstat") for (pid,) in rows]
     return sum(int(file.read_text().split()[0]) for file in files if file.exists()) / 1e9
 

@@ -95,7 +95,9 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
             time_block(memory, urls[way], corpus.questions[:20])
             if not hnsw:
                 found.append([look(memory, question) for question in corpus.questions])
+        # A way that found other memories would be measured for another search.
         assert all(each == found[0] for each in found), "the ways find different memories"
+        # By turns and in both orders, since a machine gets slower and faster within minutes.
         for block in range(BLOCKS):
             for way in list(urls)[:: 1 if block % 2 else -1]:
                 totals[way] += time_block(memories[way], urls[way], corpus.questions)

@@ -120,6 +120,7 @@ def settle(url: str) -> None:
     """Bring statistics and visibility up to date, as autovacuum does in time."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("VACUUM (ANALYZE)")
+        # Else a checkpoint that the filling has caused would fall into the measured searches.
         connection.execute("CHECKPOINT")
 
 
@@ -176,6 +177,7 @@ def _writing_in_bulk(url: str) -> Generator[psycopg.Connection[TupleRow]]:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("SET maintenance_work_mem = '512MB'")
+        # Building the text index at the end is faster than adding each row's words to it.
         index = connection.execute(statement("stores.sql", "describe_text_index")).fetchall()[0][0]
         connection.execute(statement("stores.sql", "drop_text_index"))
         yield connection

@@ -44,6 +44,7 @@ class Load(NamedTuple):
 
 
 BURSTS = Load(10)
+# Longer than the queue of traces that wait to be written, so that writing them is measured, too.
 SUSTAINED = Load(2 * LONGEST_QUEUE, LONGEST_QUEUE // 2)
 
 

@@ -41,6 +41,7 @@ from memsense.store.scopes import fetch_namespace
 Values = NDArray[np.float64]
 
 TENANT = "default"
+# The other conversations are for reporting, and no constant may be chosen by them.
 TUNED = {"locomo": "0-4", "beam": "1-10"}
 DEPTHS = (5, 10, 20)
 TEMPERATURE = 0.05

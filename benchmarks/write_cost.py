@@ -87,6 +87,7 @@ class Writer:
             [session] = generate_sessions(self._corpus, USER, 2, seed=self._next, first=self._next)
             self._next += 1
             for piece in session.single_exchanges():
+                # Vectors are at hand: embedding would be most of what is measured.
                 vectors = BatchVectors(PreparedEmbedder(known=piece.vectors))
                 vectors.prepare(list_texts([piece.draft]))
 
