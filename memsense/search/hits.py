@@ -99,6 +99,12 @@ class Hit:
             "message_ids": list(self.message_ids),
             "memory_kind": self.chunk.memory_kind,
             "tags": list(self.chunk.tags),
+            "metadata": dict(self.chunk.metadata),
+            "source": self.chunk.source,
+            "expires_at": self.chunk.expires_at,
+            "personal_info": self.chunk.personal_info,
+            "preferences": self.chunk.preferences,
+            "events": self.chunk.events,
             "neighbors": [
                 {
                     "relation": neighbor.relation,
