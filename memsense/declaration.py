@@ -243,7 +243,8 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in names:
-                refuse: Callable[[str], None] | None = getattr(args[0], "_refuse_argument", None)
+                owner = getattr(args[0], "_sync", args[0])  # of an asynchronous view, the view
+                refuse: Callable[[str], None] | None = getattr(owner, "_refuse_argument", None)
                 if refuse is not None:
                     refuse(name)
                 raise unknown_argument(name, names)

@@ -64,6 +64,10 @@ AND NOT EXISTS (
       END)
 AND NOT c.message_ids && %(exclude_messages)s::text[]
 
+-- name: exclude_sessions
+-- because: its session is among those that the search excludes
+c.session_id <> ALL (%(exclude_sessions)s::text[])
+
 -- name: quoted
 -- because: it does not hold all that the question quotes
 -- The words are looked at before the text, which lies out of line.

@@ -1344,6 +1344,7 @@ class AsyncUserMemory(Facade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -1375,6 +1376,7 @@ class AsyncUserMemory(Facade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -1410,6 +1412,7 @@ class AsyncUserMemory(Facade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,
@@ -1435,6 +1438,7 @@ class AsyncUserMemory(Facade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -1464,6 +1468,7 @@ class AsyncUserMemory(Facade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -1493,6 +1498,7 @@ class AsyncUserMemory(Facade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,
@@ -1519,6 +1525,7 @@ class AsyncUserMemory(Facade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -1544,6 +1551,7 @@ class AsyncUserMemory(Facade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -1573,6 +1581,7 @@ class AsyncUserMemory(Facade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,
@@ -2201,6 +2210,7 @@ class AsyncMemory(OpenFacade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -2235,6 +2245,7 @@ class AsyncMemory(OpenFacade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -2272,6 +2283,7 @@ class AsyncMemory(OpenFacade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,
@@ -2299,6 +2311,7 @@ class AsyncMemory(OpenFacade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -2331,6 +2344,7 @@ class AsyncMemory(OpenFacade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -2362,6 +2376,7 @@ class AsyncMemory(OpenFacade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,
@@ -2390,6 +2405,7 @@ class AsyncMemory(OpenFacade):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -2418,6 +2434,7 @@ class AsyncMemory(OpenFacade):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -2449,6 +2466,7 @@ class AsyncMemory(OpenFacade):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,

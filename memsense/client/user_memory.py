@@ -405,6 +405,7 @@ class UserMemory(UserView):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -436,6 +437,7 @@ class UserMemory(UserView):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -472,6 +474,7 @@ class UserMemory(UserView):
                 granularity=granularity,
                 min_score=min_score,
                 exclude=exclude,
+                exclude_sessions=exclude_sessions,
                 tags=tags,
                 kinds=kinds,
                 metadata=metadata,
@@ -499,6 +502,7 @@ class UserMemory(UserView):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -528,6 +532,7 @@ class UserMemory(UserView):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -559,6 +564,7 @@ class UserMemory(UserView):
                 granularity=granularity,
                 min_score=min_score,
                 exclude=exclude,
+                exclude_sessions=exclude_sessions,
                 tags=tags,
                 kinds=kinds,
                 metadata=metadata,
@@ -587,6 +593,7 @@ class UserMemory(UserView):
         granularity: "Literal['turn', 'session'] | None" = None,
         min_score: "float | None" = None,
         exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
         tags: "Sequence[str] | None" = None,
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         metadata: "Mapping[str, Any] | None" = None,
@@ -612,6 +619,7 @@ class UserMemory(UserView):
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -641,6 +649,7 @@ class UserMemory(UserView):
             granularity=granularity,
             min_score=min_score,
             exclude=exclude,
+            exclude_sessions=exclude_sessions,
             tags=tags,
             kinds=kinds,
             metadata=metadata,

@@ -131,6 +131,9 @@ Exclusions = Annotated[
         " already. A session leaves with its exchanges, a part of an exchange with the other parts."
     ),
 ]
+ExcludedSessions = Annotated[
+    Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
+]
 HitGranularity = Annotated[
     Granularity,
     about(
@@ -444,6 +447,7 @@ class Memory:
         granularity: HitGranularity | None = None,
         min_score: MinScore | None = None,
         exclude: Exclusions = (),
+        exclude_sessions: ExcludedSessions = (),
         tags: TagFilter | None = None,
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
@@ -478,6 +482,7 @@ class Memory:
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -526,6 +531,7 @@ class Memory:
         granularity: HitGranularity | None = None,
         min_score: MinScore | None = None,
         exclude: Exclusions = (),
+        exclude_sessions: ExcludedSessions = (),
         tags: TagFilter | None = None,
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
@@ -558,6 +564,7 @@ class Memory:
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.
@@ -597,6 +604,7 @@ class Memory:
         granularity: HitGranularity | None = None,
         min_score: MinScore | None = None,
         exclude: Exclusions = (),
+        exclude_sessions: ExcludedSessions = (),
         tags: TagFilter | None = None,
         kinds: KindFilter | None = None,
         metadata: MetadataFilter | None = None,
@@ -625,6 +633,7 @@ class Memory:
             exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
                 has already. A session leaves with its exchanges, a part of an exchange with the
                 other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
             tags: Only memories with at least one of these tags.
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             metadata: Only memories whose metadata contains this JSON object.

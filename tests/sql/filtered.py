@@ -121,7 +121,8 @@ def filters_at_random(
         "kinds": some(*get_args(MemoryKind)),
         "metadata": source.choice([{}, {"colour": "green"}, {"n": 1}, {"n": 2}]),
         "exclude": some(*store.chunks, *store.message_ids),
+        "exclude_sessions": some(*(f"s{n}" for n in range(7))),
     }
     share = source.random()
     chosen = [name for name in values if source.random() < share] if names is None else names
-    return Filters(**{name: values[name] for name in chosen if values[name] or name != "exclude"})
+    return Filters(**{name: values[name] for name in chosen})

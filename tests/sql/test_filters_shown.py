@@ -54,6 +54,7 @@ def passes(store: Store, filters: Filters, row: Row) -> bool:
         and (filters.get("tags") is None or bool({*filters.get("tags")} & {*row["tags"]}))
         and (filters.get("kinds") is None or row["memory_kind"] in filters.get("kinds"))
         and (filters.get("metadata") is None or {**own, **filters.get("metadata")} == own)
+        and row["session_id"] not in filters.get("exclude_sessions", ())
         and row["chunk_id"] not in excluded
         and not {*excluded} & {*row["message_ids"]}
         and not inside

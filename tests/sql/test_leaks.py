@@ -64,6 +64,7 @@ def passes(row: Mapping[str, Any], filters: Filters) -> bool:
     found = row["metadata"]
     return (
         (filters.get("session_ids") is None or row["session_id"] in filters.get("session_ids"))
+        and row["session_id"] not in filters.get("exclude_sessions", ())
         and (filters.get("project") is None or row["session_id"] in PROJECT)
         and (filters.get("agent_id") is None or row["agent_id"] == filters.get("agent_id"))
         and (filters.get("since") is None or row["occurred_at"] >= filters.get("since"))

@@ -9,6 +9,7 @@ import re
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from itertools import combinations, product
 from pathlib import Path
 from typing import Literal, get_args
@@ -35,7 +36,7 @@ from memsense.search.recall.statement import (
     recall_statement,
     recall_text,
 )
-from memsense.search.request import FILTER_NAMES, QUOTED
+from memsense.search.request import FILTER_NAMES, QUOTED, Filters
 
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
@@ -126,6 +127,7 @@ def test_the_shapes_tried_are_all_that_the_type_admits() -> None:
     assert get_args(get_args(Whose)[0]) == ("one_user", "all_users")
     assert get_args(Whose)[1] is Indexed
     assert {*FILTER_NAMES, QUOTED} == set(CONDITIONS)
+    assert EVERY_FILTER.names == FILTER_NAMES
 
 
 def test_any_two_options_meet_in_a_shape() -> None:
@@ -135,6 +137,20 @@ def test_any_two_options_meet_in_a_shape() -> None:
     for one, two in combinations(range(len(columns)), 2):
         assert {(row[one], row[two]) for row in rows} == {*product(columns[one], columns[two])}
     assert len(pairwise_shapes()) < 100
+
+
+EVERY_FILTER = Filters(
+    session_ids=["s1"],
+    project="kitchen",
+    agent_id="sales",
+    since=datetime(2026, 1, 1, tzinfo=UTC),
+    until=datetime(2026, 2, 1, tzinfo=UTC),
+    tags=["tea"],
+    kinds=["stable"],
+    metadata={"n": 1},
+    exclude=[1, "m1"],
+    exclude_sessions=["s2"],
+)
 
 
 def test_every_shape_is_planned_by_the_server(
@@ -152,6 +168,7 @@ def test_every_shape_is_planned_by_the_server(
             terms="tea",
             profile=BALANCED,
             top_k=8,
+            filters=EVERY_FILTER,
             optional={name: route.ask("tea") or {} for name, route in OPTIONAL_ROUTES.items()},
         )
     )

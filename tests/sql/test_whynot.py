@@ -297,6 +297,7 @@ def test_the_filter_that_keeps_a_chunk_out_is_named(memory: MemSense) -> None:
         "kinds": {"kinds": ["stable"] if chunk.memory_kind != "stable" else ["preference"]},
         "metadata": {"metadata": {"colour": "green"}},
         "exclude": {"exclude": [chunk.chunk_id]},
+        "exclude_sessions": {"exclude_sessions": [chunk.session_id]},
     }
     for name, options in cases.items():
         given: dict[str, Any] = {"user_id": "ada", "granularity": "turn", **options}

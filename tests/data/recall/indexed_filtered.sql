@@ -43,6 +43,7 @@ filtered AS NOT MATERIALIZED (
                 ELSE c.granularity = 'turn' AND c.ordinal = x.ordinal
             END)
       AND NOT c.message_ids && %(exclude_messages)s::text[]
+      AND c.session_id <> ALL (%(exclude_sessions)s::text[])
       AND CASE
           WHEN c.tsv @@ (SELECT string_agg(query::text, ' & ')::tsquery FROM quoted) IS NOT FALSE
           THEN concat_ws(E'\x1e', c.session_text, c.user_text, c.assistant_text) ~* ALL (%(quoted_patterns)s::text[])
@@ -83,6 +84,7 @@ filtered AS NOT MATERIALIZED (
                               ELSE c.granularity = 'turn' AND c.ordinal = x.ordinal
                           END)
                     AND NOT c.message_ids && %(exclude_messages)s::text[]
+                    AND c.session_id <> ALL (%(exclude_sessions)s::text[])
                 ) IS NOT TRUE
           ) AS failing))
 )
