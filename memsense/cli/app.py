@@ -136,6 +136,7 @@ class LazyGroup(TyperGroup):
 
 def add_json_flag(command: Any) -> None:
     """Add --json to the command and its subcommands wherever they have --output."""
+    # The option is added here, so that no command can have --output without --json.
     for subcommand in getattr(command, "commands", {}).values():
         add_json_flag(subcommand)
     if any("--output" in parameter.opts for parameter in command.params):
@@ -234,12 +235,14 @@ def choose_target(
 
 def hoist_global_options(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with all global options that precede `--` moved to the front."""
+    # Click takes an option of the group only before the command, where people don't expect it.
     hoisted: list[str] = []
     others: list[str] = []
     rest = iter(arguments)
     for argument in rest:
         name, equals, _ = argument.partition("=")
         if argument == "--":
+            # After it all is text, such as a question that quotes an option.
             others += [argument, *rest]
         elif name in GLOBAL_OPTIONS:
             hoisted.append(argument)

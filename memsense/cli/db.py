@@ -57,11 +57,13 @@ def init(
     with target.database() as url:
         before = migrate.schema_state(url)
         after = migrate.upgrade(url)
+        # The embedded server's user is a superuser; elsewhere --roles says that this one may.
         if roles or not target.settings().database_url:
             migrate.make_roles(url)
         unindexed = list(migrate.list_unindexed(url))
         spread = spread_tables(url) if citus else None
     fields = {
+        # No output shows the password, except that of `db url`.
         "url": shown_url(url),
         "embedded": not target.settings().database_url,
         "data_dir": None if target.settings().database_url else target.settings().data_dir,
@@ -210,6 +212,7 @@ def stop(ctx: typer.Context) -> None:
     target = target_of(ctx)
     _refuse_url(target, "stop")
     server = target.embedded_server()
+    # Asked first, because afterwards no server runs in either case.
     was_running = server.status().running
     server.stop()
     typer.echo("stopped" if was_running else "it was not running")
@@ -273,6 +276,7 @@ def status(ctx: typer.Context, *, output: Output = "table") -> None:
         for name, value in fields.items():
             text = ("yes" if value else "no") if isinstance(value, bool) else value
             typer.echo(f"{name.replace('_', ' '):<12} {'-' if text is None else text}")
+    # A script asks by the exit code whether to start the server.
     if not fields["running"]:
         raise typer.Exit(FAILED)
 
@@ -319,6 +323,7 @@ def psql(
         process = subprocess.run(  # noqa: S603
             [*command, *(arguments or ())], env={**os.environ, **secrets}, check=False
         )
+    # A script with psql -c needs the exit code of psql, as it would have it without memsense.
     raise typer.Exit(process.returncode)
 
 
@@ -342,6 +347,7 @@ def doctor(
     """
     target = target_of(ctx)
     settings = target.settings()
+    # Imported here, because `init` and `db` need no embedder, which the check-up imports.
     checkup = import_module("memsense.doctor.checkup")
     with target.database() as url:
         report = checkup.check_up(url, settings=settings, repair=repair)

@@ -54,6 +54,7 @@ def hook(
             help="With --serve: seconds without a request after which the daemon ends.",
         ),
     ] = MOST_IDLE,
+    # Descriptor of the locked file that the daemon inherits from the hook that started it.
     lock: Annotated[int | None, typer.Option(hidden=True)] = None,
     stop: Annotated[
         bool, typer.Option("--stop", help="End the daemon that answers hooks.")
@@ -90,6 +91,7 @@ def hook(
     import memsense
     from memsense.hooks.daemon import Daemon
 
+    # The daemon's stderr is a file in the hooks' folder: its times matter there.
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("memsense").setLevel(logging.INFO)
     settings = target.settings()

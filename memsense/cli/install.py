@@ -92,6 +92,7 @@ def install(
         state = "not in" if remove else "in"
         typer.echo(f"{NAME} is {state} {changes[0].file}: nothing to do", err=True)
         return
+    # The diff alone goes to stdout; notes go to stderr.
     for change in pending:
         typer.echo(plain(change.diff()))
     if dry_run:
@@ -116,6 +117,7 @@ _NEXT: dict[HostName, str] = {
 def _apply(change: Change, *, remove: bool) -> Path | None:
     """Write the change; return the path of the file's backup, if there is one."""
     try:
+        # The backup comes first: a write that fails halfway must not cost the file.
         backup = None if remove else change.keep_backup()
         change.write()
         if remove and not change.is_ours:

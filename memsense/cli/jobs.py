@@ -115,6 +115,7 @@ def drop(
 
 
 def _check_choice(jobs: Sequence[int] | None, *, dead: bool, command: str) -> None:
+    # Without either, all jobs could be meant, or none.
     if bool(jobs) == dead:
         raise ConfigurationError(f"'memsense jobs {command}' takes ids of jobs, or --dead")
 
@@ -177,5 +178,6 @@ def worker(
             typer.echo(f"{done.done} done, {done.failed} failed{dead}")
             if done.stopped_by is not None:
                 typer.echo(f"stopped: {plain(done.stopped_by)}", err=True)
+        # The exit code tells a script that something is left.
         if done.failed or done.stopped_by is not None:
             raise typer.Exit(FAILED)

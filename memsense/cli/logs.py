@@ -63,6 +63,7 @@ def _place_lines(place: Place) -> list[str]:
 
 def _describe_format(name: str) -> str:
     """Return the first line of the reader's module docstring."""
+    # The reader's own words, so that this list can't differ from what it reads.
     first = (sys.modules[f"memsense.ingest.readers.{name}"].__doc__ or "").split("\n")[0]
     return first.rstrip(".")
 
@@ -164,6 +165,7 @@ def _shown_path(source: LogSource) -> str:
     if len(source.paths) > 1:
         return source.place.display(this_system())
     (path,) = source.paths
+    # The table has little room, and most of these paths begin with the home folder.
     home = Path.home()
     return f"~/{path.relative_to(home).as_posix()}" if home in path.parents else str(path)
 
@@ -171,6 +173,7 @@ def _shown_path(source: LogSource) -> str:
 def _ask(new: int, *, output: OutputForm, yes: bool) -> bool:
     if yes:
         return True
+    # Only a person at a terminal can answer; a script says --yes.
     if output == "table" and sys.stdin.isatty():
         return typer.confirm(f"Store {new} exchange{'s' * (new > 1)}?", err=True)
     typer.echo("memsense: nothing is stored yet; --yes stores what is new", err=True)

@@ -80,6 +80,7 @@ def mcp(
         raise ConfigurationError(
             f"the MCP server needs the package {error.name}: pip install 'memsense[mcp]'"
         ) from error
+    # One process of stdin and stdout is one conversation; over HTTP it serves many of them.
     if session is not None:
         session = _read_id(session, "--session")
     elif not http:
@@ -99,6 +100,7 @@ def mcp(
         transports.serve_stdio(server, find, _print_error, _leave)
         return
     with transports.listen(host, port) as listening:
+        # An IPv6 address stands in brackets in a URL. Port 0 is only known once the socket listens.
         address = f"[{host}]" if ":" in host else host
         url = f"http://{address}:{listening.getsockname()[1]}{transports.PATH}"
         text = f"memsense: serving the memory of {user!r} at {url}; Ctrl-C ends it"
@@ -106,6 +108,7 @@ def mcp(
 
 
 def _read_id(value: str, option: str) -> str:
+    """Check an id as MemSense does; raise ConfigurationError that names the option."""
     try:
         return Checker(Id, option)(value)
     except InvalidInputError as error:

@@ -175,6 +175,7 @@ def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
 
 
 def _as_family(runs: Sequence[ProfileRun], gold: GoldSet, study: Study) -> Family:
+    # The first run is the profile's own, the others its variants'.
     base, clustered = runs[0], study.by_conversation
     return Family(
         summary=summarise(base.results, gold, base.profile.name),

@@ -79,6 +79,7 @@ def add(
     for other servers.
     """
     with target_of(ctx).open() as memory:
+        # A model or a URL names a server, and all servers speak the API of OpenAI.
         kind: Any = embedder or ("openai" if model or url else None)
         added = memory.models.add(kind, model=model, url=url, dimension=dimension, later=later)
     if output != "table":
@@ -165,6 +166,7 @@ def compare(
         return
     _print_traces(comparison)
     if gains:
+        # Imported here: the evaluation is of no use to the other commands of this module.
         from memsense.cli.measuring import print_differences
 
         print_differences(comparison.one, comparison.other, gains)

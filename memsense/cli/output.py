@@ -23,6 +23,7 @@ def print_data(
     if output == "json":
         print_json(value)
         return
+    # CSV of no rows is empty: without a row nothing says which columns there would be.
     if rows is None:
         rows = cast("list[Mapping[str, Any]]", value if isinstance(value, list) else [value])
     if output == "jsonl":
@@ -52,6 +53,7 @@ def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     flat: dict[str, object] = {}
     for name, value in row.items():
         if isinstance(value, Mapping):
+            # The parts of a score differ from hit to hit, and are looked for by name in a sheet.
             flat |= _flatten(cast("Mapping[str, Any]", value), f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = _cell(value)

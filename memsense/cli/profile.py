@@ -117,6 +117,7 @@ def create(
     """
     overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
+        # An unknown base is wrong usage, as an unknown --profile is: exit code 2.
         check_profile(memory, base)
         created = memory.profiles.create(name, base, by=by, **overrides)
     _print_profile(created, output=output)

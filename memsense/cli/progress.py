@@ -36,6 +36,7 @@ class IngestProgress:
 
     def start(self, total: int) -> None:
         """Set the number of bytes to read."""
+        # Without a known size, as for stdin, the bar moves without an end.
         self._progress.update(self._task, total=total or None)
 
     def note_bytes(self, count: int) -> None:

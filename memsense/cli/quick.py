@@ -69,6 +69,7 @@ def read_call(arguments: Sequence[str]) -> HookCall | None:
     for argument in rest:
         name, equals, value = argument.partition("=")
         if name in _OPTIONS:
+            # Typer is not imported here, so the few options of a hook are read by hand.
             field_name, read = _OPTIONS[name]
             try:
                 values[field_name] = read(value if equals else next(rest))
@@ -121,5 +122,6 @@ def _end_process_at(moment: float) -> None:
         os._exit(0)
 
     timer = threading.Timer(moment - time.monotonic(), end)
+    # Not waited for: a hook that has answered ends at once.
     timer.daemon = True
     timer.start()

@@ -30,6 +30,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def plain(text: str) -> str:
     """Return the text with U+FFFD for control characters, which could steer the terminal."""
+    # A stored text comes from anywhere: an escape sequence could rewrite the screen.
     return _CONTROL.sub("\ufffd", text)
 
 
@@ -60,10 +61,12 @@ def excerpt(content: str, words: Iterable[str], width: int) -> str:
     lines = [line for line in plain(content).splitlines() if line.strip()]
     stems = [re.compile(rf"\b{re.escape(word)}", re.IGNORECASE) for word in words]
     counts = [sum(bool(stem.search(line)) for stem in stems) for line in lines]
+    # A content of up to twice the width is better read from its beginning.
     first = counts.index(max(counts)) if len(content) > 2 * width else 0
     excerpts: list[str] = []
     room = width
     for line in lines[first:]:
+        # A few characters of a line say nothing.
         if room < MIN_EXCERPT:
             break
         excerpts.append(shorten(line, room))

@@ -92,6 +92,7 @@ def _card(item: "TraceCandidate", texts: Mapping[int, str], constants: Mapping[s
     parts = item.parts()
     # Rounded one by one, the printed parts would not add up to the printed score.
     rounded = round_to_total(list(parts.values()), item.final_score)
+    # Terms may be negative: the bars show their size, and HTML their sign by colour.
     largest = max((abs(value) for value in rounded), default=0.0) or 1.0
     calculations = _calculations(item, constants)
     near = f" to chunk {item.redundant_to}" if item.redundant_to is not None else ""
@@ -214,6 +215,7 @@ def _md(text: str) -> str:
     return "".join(f"\\{char}" if char in r"\`*_[]<>|#" else char for char in line)
 
 
+# The page is opened from a file: it loads nothing, and runs no script on texts of a memory.
 _PAGE = Template("""<!doctype html>
 <html lang="en">
 <head>

@@ -77,6 +77,7 @@ def serve(
         burst=burst,
         largest_body=largest_body,
     )
+    # The server is an extra (memsense[server]); `key` works without it.
     run = import_module("memsense.server.run")
     end_when_interrupted()
     run.serve(settings, options, on_start=print_address, opens=PAGE if opens else None)
@@ -148,6 +149,7 @@ def create(
     new = created.key
     until = f"until {when(new.expires_at)}" if new.expires_at else "until it is revoked"
     whose = f" of user {plain(new.user_id)} alone" if new.user_id is not None else ""
+    # On stderr, so that `memsense key create > key.txt` has the key alone.
     typer.echo(
         f"Key {new.key_id} of tenant {plain(new.tenant)} opens {', '.join(new.scopes)}{whose}"
         f" {until}. It is shown this once:",

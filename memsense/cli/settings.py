@@ -130,6 +130,7 @@ def reset(
       memsense settings reset lexical
       memsense settings reset --all
     """
+    # Without names nothing is reset, rather than everything.
     if bool(names) == every:
         raise typer.BadParameter("name the settings to reset, or give --all")
     with target_of(ctx).open() as memory:

@@ -119,4 +119,5 @@ def recall(
         hides_expired=lapsed,
         lookups=lookups,
     )
+    # As it is sent: ready for EXPLAIN in psql, once its parameters are filled in.
     typer.echo(recall_text(shape))

@@ -44,6 +44,7 @@ def print_summary(to: Console, report: IngestReport, *, is_watched: bool = False
 
 def _print_sources(to: Console, report: IngestReport) -> None:
     detected = report.read.detected
+    # A folder of agents' sessions may hold thousands of logs: these are counted by format.
     if len(detected) <= LISTED_SOURCES:
         rows = table("log", "format", "because")
         for label, (name, reason) in detected.items():
@@ -92,6 +93,7 @@ def _print_row(to: Console, counts: Mapping[str, object]) -> None:
 
 def _print_skipped(to: Console, report: IngestReport) -> None:
     rows = table("skipped", "count", "first at", right=("count",))
+    # The first places are enough to look at what was skipped, and why.
     for reason, tally in report.read.skipped.items():
         places = [
             plain(source if line is None else f"{source}:{line}")

@@ -59,6 +59,7 @@ class Target:
         if settings.database_url:
             yield settings.database_url
             return
+        # It stops when the block ends, unless another process uses it or `db start` keeps it.
         with self.embedded_server() as server:
             yield server.url
 

@@ -52,6 +52,7 @@ def list_rules(ctx: typer.Context, *, output: Output = "table") -> None:
 def format_ttl(ttl: timedelta) -> str:
     """Return the duration in its largest whole unit, as `memsense ttl set` reads it."""
     seconds = round(ttl.total_seconds())
+    # 90d rather than 7776000s, so that it can be compared with what was set.
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds and seconds % length == 0:
             return f"{seconds // length}{unit}"
