@@ -1,23 +1,23 @@
 """The OpenAPI text: what it promises holds for whatever it allows to be sent."""
 
-import os
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from serving import Served, add
 
-EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "10"))
-
 
 @pytest.mark.parametrize("name", ["positive", "negative"])
-def test_every_operation_does_what_the_text_says(served: Served, name: str) -> None:
+def test_every_operation_does_what_the_text_says(
+    served: Served, name: str, pytestconfig: pytest.Config
+) -> None:
     # Imported here: it takes two seconds, which every worker would spend on collecting this file.
     import schemathesis
     from schemathesis import GenerationMode
     from schemathesis.specs.openapi import checks
 
     mode = GenerationMode(name)
+    examples = 10 if pytestconfig.getoption("--all") else 2
     client = served.client()
     add(client)
     headers = {"Authorization": client.headers["Authorization"]}
@@ -39,7 +39,7 @@ def test_every_operation_does_what_the_text_says(served: Served, name: str) -> N
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             deadline=None,
             derandomize=True,
             database=None,

@@ -6,6 +6,7 @@ pasted text, and blocks all other threads of the process.
 
 import ast
 import pkgutil
+import random
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,6 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from attacks import attacks
@@ -30,6 +30,9 @@ WAYS: dict[str, Callable[[re.Pattern[str], str], object]] = {
 }
 SEARCHING = {"search": "search", **dict.fromkeys(("sub", "subn", "split", "findall"), "finditer")}
 WAY_OF = {**{name: name for name in WAYS}, **SEARCHING}
+
+PARTS = 10
+"""Parts of all attacks, of which `make test` tries one."""
 
 UNTOLD = {"match", "search"}
 """How a pattern is used that is handed to functions."""
@@ -111,8 +114,8 @@ def source_of(module: ModuleType) -> str:
     return Path(module.__file__ or "").read_text(encoding="utf-8")
 
 
-def used_patterns() -> list[Any]:
-    """Return the patterns of the package and the ways in which they are used, as parameters."""
+def used_patterns() -> list[tuple[str, re.Pattern[str], set[str]]]:
+    """Return the patterns of the package with their names and the ways in which they are used."""
     ways: dict[str, set[str]] = {}
     for module in modules():
         for name, way in Uses(module).ways():
@@ -123,10 +126,7 @@ def used_patterns() -> list[Any]:
             label = f"{name.removeprefix('memsense.')} {pattern.pattern[:20]!r}"
             _, _, known = found.setdefault(id(pattern), (label, pattern, set()))
             known |= ways.get(name, set())
-    return [
-        pytest.param(pattern, known or UNTOLD, id=label.encode("ascii", "replace").decode())
-        for label, pattern, known in found.values()
-    ]
+    return [(label, pattern, known or UNTOLD) for label, pattern, known in found.values()]
 
 
 def module_values() -> Iterator[tuple[str, object]]:
@@ -146,11 +146,23 @@ def find_slow(pattern: re.Pattern[str], ways: set[str]) -> str:
     return next(slow, "")
 
 
-@pytest.mark.parametrize(("pattern", "ways"), used_patterns())
-def test_a_pattern_takes_time_in_proportion_to_its_input(
-    pattern: re.Pattern[str], ways: set[str]
-) -> None:
-    assert find_slow(pattern, ways) == ""
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.full) for n in range(1, PARTS))]
+)
+def test_patterns_take_time_in_proportion_to_their_input(part: int) -> None:
+    trials = [
+        (label, partial(WAYS[way], pattern), way, name, make)
+        for label, pattern, ways in used_patterns()
+        for name, make in attacks(pattern)
+        for way in sorted(ways)
+    ]
+    assert len(trials) > 1000
+    random.Random(7).shuffle(trials)
+    assert [
+        f"{label}: {way} on {name}"
+        for label, work, way, name, make in trials[part::PARTS]
+        if growth(work, make) >= LINEAR
+    ] == []
 
 
 @pytest.mark.parametrize(

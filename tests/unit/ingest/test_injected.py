@@ -31,15 +31,15 @@ def test_a_small_log_is_recognised_and_says_what_it_says(form: str, read_log: Re
     assert report.injected_blocks == 0
 
 
-@pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("form", READERS)
-def test_what_was_injected_is_left_out_of_every_format(
-    form: str, wrapper: str, read_log: ReadLog
-) -> None:
-    block = f"<{wrapper}>\nA secret from before.\nUser: an old turn\n</{wrapper}>"
-    options = ReadOptions(format=form)
-    conversations, _ = read_log(SMALL_LOGS[form](f"{block}\nhow are you?\n{block}"), options)
-    assert "".join(said(conversations)).replace("\n", "") == "how are you?fine"
+def test_what_was_injected_is_left_out_of_every_format(form: str, read_log: ReadLog) -> None:
+    texts: dict[str, str] = {}
+    for wrapper in WRAPPERS:
+        block = f"<{wrapper}>\nA secret from before.\nUser: an old turn\n</{wrapper}>"
+        log = SMALL_LOGS[form](f"{block}\nhow are you?\n{block}")
+        conversations, _ = read_log(log, ReadOptions(format=form))
+        texts[wrapper] = "".join(said(conversations)).replace("\n", "")
+    assert texts == dict.fromkeys(WRAPPERS, "how are you?fine")
 
 
 def test_a_message_of_nothing_else_is_left_out_and_counted(read_log: ReadLog) -> None:
