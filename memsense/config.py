@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from memsense.environment import setting_variables, settings_given
+from memsense.environment import read_setting_variables, setting_variables
 from memsense.errors import ConfigurationError
 
 ROOT_DATA_DIR = Path("/var/lib/memsense")
@@ -167,7 +167,7 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _fill_from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
-        found = {name: text for name, text in settings_given() if name in cls.model_fields}
+        found = {name: text for name, text in read_setting_variables() if name in cls.model_fields}
         return found | given
 
     @field_validator("embedding_api_keys", mode="before")

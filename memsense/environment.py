@@ -1,6 +1,6 @@
-"""Reads the environment; no other module does.
+"""Reader of environment variables; no other module reads them.
 
-It imports next to nothing, so that a hook of a coding agent has an answer at once.
+It imports almost nothing, because a hook of a coding agent imports it before each prompt.
 """
 
 import os
@@ -9,12 +9,12 @@ PREFIX = "memsense_"
 
 
 def read_variable(name: str) -> str | None:
-    """A variable of another program, such as where it keeps its files; None if unset or empty."""
+    """Return a variable of another program, such as its folder; None if it is unset or empty."""
     return os.environ.get(name) or None
 
 
 def setting_variables() -> dict[str, str]:
-    """The variable that sets each setting."""
+    """Return the name of the variable of each setting that has one."""
     return {
         name.lower().removeprefix(PREFIX): name
         for name in os.environ
@@ -22,12 +22,12 @@ def setting_variables() -> dict[str, str]:
     }
 
 
-def settings_given() -> list[tuple[str, str]]:
-    """Each setting that a variable sets, with the text of it, in order."""
-    return sorted((name, os.environ[found]) for name, found in setting_variables().items())
+def read_setting_variables() -> list[tuple[str, str]]:
+    """Return the settings that variables set, with the variables' texts, sorted by name."""
+    return sorted((name, os.environ[variable]) for name, variable in setting_variables().items())
 
 
 def default_user() -> str:
-    """Whose memory a person's own agents use, where nobody says: MEMSENSE_USER, else the login."""
-    named = map(read_variable, ("MEMSENSE_USER", "USER", "LOGNAME", "USERNAME"))
-    return next(filter(None, named), "default")
+    """Return the default user of a person's agents: MEMSENSE_USER, else the login name."""
+    names = map(read_variable, ("MEMSENSE_USER", "USER", "LOGNAME", "USERNAME"))
+    return next(filter(None, names), "default")

@@ -1,36 +1,36 @@
-"""The one error tree: everything memsense raises on purpose derives from MemSenseError."""
+"""Exceptions of memsense: all of them derive from MemSenseError."""
 
 
 class MemSenseError(Exception):
-    """Base of every error that memsense raises on purpose; its text names the remedy."""
+    """Base class of all errors that memsense raises. The message names the remedy."""
 
 
 class ConfigurationError(MemSenseError):
     """A setting, profile or option has an unusable value.
 
-    Its text says what is wrong and what would be right, after the name of the variable or option
-    where it was read from one: "MEMSENSE_POOL_TIMEOUT: input should be a valid number".
+    The message names the variable or option if the value came from one, says what is wrong, and
+    what is accepted: "MEMSENSE_POOL_TIMEOUT: input should be a valid number".
     """
 
 
 class DatabaseError(MemSenseError):
-    """PostgreSQL refused or failed a statement; the driver's error is the cause.
+    """PostgreSQL refused a statement or failed to run it; the driver's error is the cause.
 
-    `committed` says of a write whether it is stored: False, or None where nobody knows.
+    `committed` is False if a write was not stored, or None if its outcome is unknown.
     """
 
     committed: bool | None = False
 
 
 class ConnectionFailedError(DatabaseError):
-    """No connection: server down, login refused, or every pooled connection stayed busy."""
+    """No connection: the server is down, the login was refused, or all pooled ones were busy."""
 
 
 class OutcomeUnknownError(ConnectionFailedError):
-    """The connection was lost while a write was committed, and nobody can say whether it was.
+    """The connection was lost during a commit, so it is unknown whether the write is stored.
 
-    Run again under its `key` (`promote(..., key=error.key)`), it is done once, whatever became of
-    it; an `add` without a key is known by its content.
+    Repeat the write with its `key` (`promote(..., key=error.key)`): it is then done exactly once.
+    An `add` may be repeated without a key, because its content identifies it.
     """
 
     committed = None
@@ -61,7 +61,7 @@ class PoolerError(DatabaseError):
 
 
 class TransactionConflictError(DatabaseError):
-    """Others' transactions were in the way, however often it was tried; nothing was written."""
+    """Concurrent transactions made every attempt fail; nothing was written."""
 
 
 class DiskFullError(DatabaseError):
@@ -69,7 +69,7 @@ class DiskFullError(DatabaseError):
 
 
 class DataRefusedError(DatabaseError):
-    """PostgreSQL can't keep a value: too long for an index, out of its range, or malformed."""
+    """PostgreSQL can't store a value: too long for an index, out of range, or malformed."""
 
 
 class SchemaError(DatabaseError):
@@ -77,7 +77,7 @@ class SchemaError(DatabaseError):
 
 
 class ErasureError(DatabaseError):
-    """Something would have been left of what was to be erased; nothing was erased."""
+    """An erasure would have left data behind, so nothing was erased."""
 
 
 class EmbeddingError(MemSenseError):
@@ -89,7 +89,7 @@ class ModelMismatchError(EmbeddingError):
 
 
 class InvalidInputError(MemSenseError):
-    """What the caller gave can't be used: empty question, message without text, bad range."""
+    """An argument can't be used: an empty question, a message without text, a bad range."""
 
 
 class UnknownArgumentError(InvalidInputError, TypeError):
@@ -104,7 +104,7 @@ class NotFoundError(MemSenseError):
 
 
 class ConflictError(MemSenseError):
-    """Somebody else changed it since the caller looked."""
+    """Another client changed the chunk since the caller read it."""
 
 
 class IngestError(MemSenseError):

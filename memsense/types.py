@@ -1,4 +1,4 @@
-"""The values that pass between layers: messages and conversations in, chunks stored, hits out."""
+"""Values that the layers pass to each other: messages, conversations, drafts and chunks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ JsonValue = str | int | float | bool | None | Sequence["JsonValue"] | Mapping[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingModel:
-    """A model that a namespace has vectors of.
+    """An embedding model that a namespace has vectors for.
 
-    `embedder` says how a process opens it: the arguments of `open_embedder`, its name as
-    `embedder`; empty where the program brings it along.
+    `embedder` has the arguments with which a process opens it by `open_embedder`, including its
+    name as `embedder`. It is empty if the program passes its own embedder.
     """
 
     model_id: int
@@ -40,8 +40,8 @@ class Message:
     """One utterance of a log, in the order of its conversation.
 
     `role` is `other` for people-to-people logs, whose `speaker` then names the person.
-    `external_id` is the log's own id, None where it has none. `at` is aware (UTC when the
-    log gave no zone, with `at_zone_known` False), or None where the log has no usable time.
+    `external_id` is the message's id in the log, or None. `at` is aware; it is in UTC, with
+    `at_zone_known` False, if the log has no zone, and None if the log has no usable time.
     """
 
     role: Role
@@ -54,10 +54,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """One session as a reader found it: the kept messages in path order.
+    """One session that a reader returned: its messages in the order of the conversation.
 
-    `session_id` is the log's own id where it has one. `source` names where it came from
-    (path, and the member of an archive); `format` is the reader's name.
+    `session_id` is the log's own id if it has one. `source` is the path of the log, with the member
+    of an archive; `format` is the reader's name.
     """
 
     session_id: str
@@ -76,8 +76,8 @@ class Exchange:
     """A user turn and its answer: the unit that becomes one turn chunk.
 
     Either side may be empty (a greeting, a question without a reply yet), never both.
-    In people-to-people logs the user side is one chosen speaker and the assistant side
-    everybody else; the messages keep role `other` and their speakers.
+    In people-to-people logs the user side is one chosen speaker, and the assistant side is all
+    others; the messages keep role `other` and their speakers.
     """
 
     ordinal: int
@@ -87,13 +87,13 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkDraft:
-    """A chunk before it is stored: its texts, what is known of it, and where it stands.
+    """A chunk before it is stored: its texts, its metadata, and its position.
 
-    `ordinal` counts exchanges within the session, `part` the pieces of one long exchange, of which
-    there are `part_count`; a session chunk covers the exchanges `ordinal` to `last_ordinal`. The
-    first `opening_length` characters of a later part's `user_text` repeat how the user began.
-    `content_hash` and `dedup_window` identify the content within its scope. From `expires_at` on
-    nothing shows it.
+    `ordinal` counts exchanges within the session, `part` the pieces of one long exchange, which has
+    `part_count` of them; a session chunk covers the exchanges `ordinal` to `last_ordinal`. The
+    first `opening_length` characters of a later part's `user_text` repeat the start of the user's
+    text. `content_hash` and `dedup_window` identify the content within its scope. From `expires_at`
+    on no read returns it.
     """
 
     granularity: Granularity
@@ -130,14 +130,14 @@ class ChunkDraft:
 
     @property
     def own_user_text(self) -> str:
-        """What the user says in this part, without the repeated opening."""
+        """The user's text in this part, without the repeated opening."""
         return self.user_text[self.opening_length :]
 
     def texts(self) -> dict[str, str]:
-        """What is embedded, by the partition of `embeddings` it goes to."""
+        """Return the texts to embed, by their partition of `embeddings`."""
         if self.granularity == "session":
             return {"full": self.session_text}
-        found = {
+        texts = {
             "full": join_sides(self.user_text, self.assistant_text),
             "user": self.own_user_text,
             "assistant": self.assistant_text,
@@ -145,14 +145,14 @@ class ChunkDraft:
             "preferences": self.preferences or "",
             "events": self.events or "",
         }
-        return {route: text for route, text in found.items() if text.strip()}
+        return {route: text for route, text in texts.items() if text.strip()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """The stored exchange that a draft brings the answer of: its place, its chunks and its text.
+    """A stored exchange that a draft completes with an answer: its position, chunks and text.
 
-    `answer` is the first chunk that the answer alone would make: what it is known by.
+    `answer` is the first chunk that the answer alone would make; its hash identifies the answer.
     """
 
     ordinal: int
@@ -163,23 +163,23 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeDraft:
-    """The turn chunks of one exchange, and its messages as the ledger knows them.
+    """The turn chunks of one exchange, and its messages for the ledger.
 
-    `messages` maps each message's key to the hash of its content; empty when the caller wants
-    no ledger (then equal content within ten minutes of event time counts once). One that
-    `completes` a stored exchange takes its place. `expiry_given`: a caller has said when it
-    expires, or that it never does.
+    `messages` maps each message's key to the hash of its content; empty if the caller uses
+    no ledger; equal content within ten minutes of event time then counts once. A draft that
+    `completes` a stored exchange replaces it. `has_expiry` is true if the caller set when the
+    exchange expires, or that it never does.
     """
 
     chunks: Sequence[ChunkDraft]
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     completes: Completion | None = None
-    expiry_given: bool = False
+    has_expiry: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDraft:
-    """What one call or one conversation adds to one session."""
+    """The exchanges that one call or one conversation adds to one session."""
 
     user_id: str
     session_id: str
@@ -191,10 +191,10 @@ class SessionDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionWrite:
-    """What a write did: the turn (or session) chunks per given exchange, and the counts.
+    """Result of a write: the turn (or session) chunks of each exchange, and counts.
 
-    `deferred` counts those of the chunks whose vectors are left to a job; `expires` says whether
-    some of what was written does.
+    `deferred` counts the chunks whose vectors are left to a job; `expires` is true if some of the
+    written chunks expire.
     """
 
     chunk_ids: Sequence[int]
@@ -207,8 +207,7 @@ class SessionWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A stored chunk as reads return it; its parts, their opening and its expiry are those of
-    ChunkDraft."""
+    """A stored chunk, as reads return it. ChunkDraft describes its fields."""
 
     chunk_id: int
     namespace: str
@@ -248,30 +247,30 @@ class Chunk:
 
     @property
     def own_user_text(self) -> str:
-        """What the user says in this part, without the repeated opening."""
+        """The user's text in this part, without the repeated opening."""
         return self.user_text[self.opening_length :]
 
     def without_opening(self) -> Chunk:
-        """The chunk as it is shown beside another part of its exchange."""
+        """Return the chunk as it is shown next to another part of its exchange."""
         return replace(self, user_text=self.own_user_text, opening_length=0)
 
     @property
     def content(self) -> str:
-        """The text as a reader wants it: each side under its speaker's name."""
+        """The text to show: each side after its speaker's name."""
         return self.session_text or render_exchange(
             self.user_text, self.assistant_text, self.user_speaker, self.assistant_speaker
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The chunk as plain values, ready for JSON."""
+        """Return the chunk as plain values, ready for JSON."""
         return {**asdict(self), "content": self.content}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """What one session holds, as lists show it: active exchanges, their times, how it begins.
+    """Summary of a session for lists: its active exchanges, their times, and its opening.
 
-    `opening` has 200 characters at most; `agent_id` is one of the session's agents.
+    `opening` has at most 200 characters; `agent_id` is one of the session's agents.
     """
 
     user_id: str
@@ -285,14 +284,14 @@ class SessionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayCount:
-    """How many exchanges, still active, were stored on a day (UTC)."""
+    """Number of exchanges that were stored on a day (UTC) and are still active."""
 
     day: date
     exchanges: int
 
 
 class Page(list[T]):
-    """Some items of a list, in its order; `next_cursor` asks for those behind, None at the end."""
+    """Page of a list, in its order; `next_cursor` requests the next page, None at the end."""
 
     def __init__(self, items: Iterable[T] = (), *, next_cursor: str | None = None) -> None:
         super().__init__(items)
@@ -300,9 +299,9 @@ class Page(list[T]):
 
 
 class Added(list[Chunk]):
-    """The chunks that hold what was added, and what is to be said about them.
+    """The chunks of an add, and notes about them.
 
-    `deferred` counts those whose vectors a job will make; words find them meanwhile.
+    `deferred` counts the chunks whose vectors a job will make; until then only words find them.
     """
 
     def __init__(
@@ -314,7 +313,7 @@ class Added(list[Chunk]):
 
 
 def join_sides(user_text: str, assistant_text: str) -> str:
-    """An exchange as it is embedded: what both said, without their names."""
+    """Return the text of an exchange to embed: both sides, without the speakers' names."""
     return "\n".join(text for text in (user_text, assistant_text) if text)
 
 
@@ -324,7 +323,7 @@ def render_exchange(
     user_speaker: str | None = None,
     assistant_speaker: str | None = None,
 ) -> str:
-    """Both sides of an exchange, each on its own line under its speaker's name."""
+    """Return both sides of an exchange, each on its own line after its speaker's name."""
     sides = (
         (user_speaker or "user", user_text),
         (assistant_speaker or "assistant", assistant_text),
@@ -334,7 +333,7 @@ def render_exchange(
 
 @dataclass(frozen=True, slots=True)
 class Awaiting:
-    """The parts of a stored exchange without an answer, and the text of what was said before it."""
+    """The parts of a stored exchange without an answer, and the text of the exchange before it."""
 
     parts: Sequence[Chunk]
     before: str
@@ -353,9 +352,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStatistics:
-    """What one user's memory holds.
+    """Counts of one user's memory.
 
-    `expiring` chunks expire some day; `expired` ones are shown no more, and not swept yet.
+    `expiring` chunks will expire; `expired` ones are no longer returned, but not swept yet.
     """
 
     namespace: str

@@ -118,8 +118,8 @@ def demo(
 
 
 def _rows_table(rows: Sequence[Named]) -> TextTable:
-    shown = table(*rows[0])
+    text_table = table(*rows[0])
     for row in rows:
         texts = ("" if value is None else str(value) for value in row.values())
-        add_row(shown, *(shorten(text, VALUE_WIDTH) for text in texts))
-    return shown
+        add_row(text_table, *(shorten(text, VALUE_WIDTH) for text in texts))
+    return text_table

@@ -29,7 +29,7 @@ from memsense.cli.measuring import (
     store_gold,
     study_profiles,
 )
-from memsense.cli.options import Changes, Output, offering
+from memsense.cli.options import Changes, Output, complete_from
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.target import Target, check_profile, target_of
 from memsense.cli.values import read_choices, read_overrides
@@ -59,7 +59,7 @@ Profiles = Annotated[
         "-p",
         metavar="NAME",
         help=f"Profile to measure. Repeatable. There are {', '.join(PROFILES)}, and stored ones.",
-        autocompletion=offering(PROFILES),
+        autocompletion=complete_from(PROFILES),
     ),
 ]
 Parts = Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
 from memsense.cli.logs import offer_logs
-from memsense.cli.options import ExpiresAt, Output, Ttl, offering
+from memsense.cli.options import ExpiresAt, Output, Ttl, complete_from
 from memsense.cli.output import print_data
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
@@ -78,7 +78,7 @@ def ingest(
             metavar="NAME",
             help="Format of the logs, one of `memsense formats`. Default: detected. With --find:"
             " only logs of this format.",
-            autocompletion=offering(READERS),
+            autocompletion=complete_from(READERS),
         ),
     ] = None,
     user_speaker: Annotated[

@@ -19,7 +19,7 @@ from memsense.cli.options import (
     Tags,
     Until,
     User,
-    offering,
+    complete_from,
 )
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
@@ -92,7 +92,7 @@ def list_chunks(
         list[str] | None,
         typer.Option(
             metavar="STATUS",
-            autocompletion=offering(STATUSES),
+            autocompletion=complete_from(STATUSES),
             help="active, archived or deleted (forgotten); repeatable; default: active",
         ),
     ] = None,

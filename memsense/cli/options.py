@@ -13,8 +13,8 @@ from memsense.types import Granularity, MemoryKind
 KINDS: tuple[MemoryKind, ...] = get_args(MemoryKind)
 
 
-def offering(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Completes a value that is begun: of these names, those that begin so."""
+def complete_from(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a completion function that offers the names which begin like the value."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]
@@ -25,7 +25,7 @@ def offering(names: Iterable[str]) -> Callable[[str], list[str]]:
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON (its fields: docs/cli.md)")]
 
 
-def _heed_json(ctx: typer.Context, output: OutputForm) -> OutputForm:
+def _apply_json_flag(ctx: typer.Context, output: OutputForm) -> OutputForm:
     if not ctx.meta.get(JSON_REQUESTED):
         return output
     if output not in {"table", "json"}:
@@ -38,7 +38,7 @@ Output = Annotated[
     typer.Option(
         "--output",
         "-o",
-        callback=_heed_json,
+        callback=_apply_json_flag,
         help="a table for people, or data: one JSON text, a JSON line or a CSV row an item",
     ),
 ]
@@ -86,7 +86,7 @@ Kinds = Annotated[
         "--kind",
         metavar="KIND",
         help=f"of this kind: {', '.join(KINDS)}; repeatable",
-        autocompletion=offering(KINDS),
+        autocompletion=complete_from(KINDS),
     ),
 ]
 Metadata = Annotated[
@@ -132,7 +132,7 @@ ProfileName = Annotated[
         "-p",
         metavar="NAME",
         help=f"{', '.join(PROFILES)}, or a stored one; default: what the settings say",
-        autocompletion=offering(PROFILES),
+        autocompletion=complete_from(PROFILES),
     ),
 ]
 By = Annotated[

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from memsense.cli.app import new_app
 from memsense.cli.exits import end_when_interrupted
-from memsense.cli.options import By, Output, offering
+from memsense.cli.options import By, Output, complete_from
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
@@ -104,7 +104,7 @@ def create(
             metavar="SCOPES",
             help="Permissions of the key, separated by commas, such as read,write. There are"
             f" {', '.join(SCOPES)}.",
-            autocompletion=offering(SCOPES),
+            autocompletion=complete_from(SCOPES),
         ),
     ] = "read",
     name: Annotated[

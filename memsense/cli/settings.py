@@ -60,7 +60,7 @@ def _print_settings(settings: "SettingsInForce", *, every: bool, output: OutputF
     rows = table("setting", "value", "from", "set by", "when")
     for setting in settings.settings:
         is_set = setting.origin == "database"
-        # A profile has some 60 constants; those that nobody has set are of little interest.
+        # A profile has some 60 constants; those that were never set are of little interest.
         if every or is_set or setting.name in {*TEXT_SETTINGS, *ROUTES}:
             add_row(
                 rows,

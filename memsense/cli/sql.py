@@ -75,7 +75,7 @@ def recall(
             f" {', '.join(VECTOR_ROUTES)}.",
         ),
     ] = None,
-    lapsed: Annotated[
+    expired: Annotated[
         bool,
         typer.Option(
             "--lapsed/--none-lapsed",
@@ -116,7 +116,7 @@ def recall(
         worded=worded,
         tokens=tokens,
         turns_only=turns_only,
-        hides_expired=lapsed,
+        hides_expired=expired,
         lookups=lookups,
     )
     # As it is sent: ready for EXPLAIN in psql, once its parameters are filled in.

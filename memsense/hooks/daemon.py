@@ -82,7 +82,7 @@ class Daemon:
             os.close(self._lock)
 
     def _serve(self) -> None:
-        # Whoever holds the lock owns the socket: a file that is there was left by a killed daemon.
+        # The holder of the lock owns the socket: an existing file was left by a killed daemon.
         self._folder.path.joinpath(SOCKET).unlink(missing_ok=True)
         capture = threading.Thread(target=self._ingest_queue, name="memsense-capture")
         with socket.socket(socket.AF_UNIX) as listener, ThreadPoolExecutor(_THREADS) as threads:

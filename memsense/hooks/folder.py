@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from memsense.environment import read_variable, settings_given
+from memsense.environment import read_setting_variables, read_variable
 
 # A relative name: the path of a Unix socket is limited to about 100 bytes, which a home directory
 # may exceed. So both sides change into the folder first.
@@ -48,7 +48,7 @@ def hook_folder(user_id: str, options: Mapping[str, str | None]) -> HookFolder:
     environment, overridden by `options`. So each database, tenant and namespace has its own daemon.
     """
     overrides = {name: value for name, value in options.items() if value is not None}
-    settings = dict(settings_given()) | overrides
+    settings = dict(read_setting_variables()) | overrides
     settings.pop("user", None)
     identity = json.dumps([user_id, sorted(settings.items())])
     state = read_variable("XDG_STATE_HOME")

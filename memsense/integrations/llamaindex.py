@@ -18,7 +18,7 @@ from memsense.integrations.documents import hit_metadata
 from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 
-SHOWN: Final = frozenset({"occurred_at", "session_id"})
+PROMPT_METADATA: Final = frozenset({"occurred_at", "session_id"})
 """Metadata that LlamaIndex puts into the prompt; the arithmetic would only cost tokens."""
 
 
@@ -62,7 +62,7 @@ def _nodes(result: SearchResult) -> list[NodeWithScore]:
     nodes: list[NodeWithScore] = []
     for hit in result:
         metadata = hit_metadata(hit, result)
-        hidden = sorted(metadata.keys() - SHOWN)
+        hidden = sorted(metadata.keys() - PROMPT_METADATA)
         node = TextNode(
             id_=str(hit.chunk_id),
             text=hit.content,

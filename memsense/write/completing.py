@@ -76,7 +76,7 @@ def complete_exchange(
             replace(chunk, message_ids=message_ids, expires_at=expires_at)
             for chunk in exchange.chunks
         ],
-        expiry_given=draft.exchanges[0].expiry_given or bool(stored.expires_at),
+        has_expiry=draft.exchanges[0].has_expiry or bool(stored.expires_at),
         messages={
             format_ledger_key(content_hash, dedup_window(at)): at.isoformat()
             for content_hash, at in pieces

@@ -227,7 +227,7 @@ class Drafter:
         return ExchangeDraft(
             chunks=chunks,
             messages=ledger if self.ledger else {},
-            expiry_given=options.expires_at is not None or options.ttl is not None,
+            has_expiry=options.expires_at is not None or options.ttl is not None,
         )
 
 

@@ -51,7 +51,7 @@ class TtlRules:
             exchanges=[
                 exchange
                 # A caller's "never" leaves `expires_at` empty, so the flag is asked instead.
-                if exchange.expiry_given
+                if exchange.has_expiry
                 else replace(
                     exchange,
                     chunks=[

@@ -44,7 +44,7 @@ _WORDLESS: Final = frozenset(
     file_search_call code_interpreter_call image_generation_call mcp_call mcp_list_tools
     mcp_approval_request mcp_approval_response item_reference remove""".split()
 )
-"""Types of items without a role and without anybody's words (OpenAI's Responses, LangGraph)."""
+"""Types of items without a role and without a person's words (OpenAI's Responses, LangGraph)."""
 
 _PART: Final = ("type", "text", "value", "refusal", "thought")
 _MISSING: Final = object()
@@ -83,8 +83,8 @@ def read_form(value: object) -> dict[str, object]:
 
     role, text = message.get("role"), message.get("content")
     if role in {"user", "assistant"} and isinstance(text, str):
-        # Frameworks replace old messages by a summary, which nobody said; and what a memory or a
-        # hook put before a question must not be stored with it, or it would be found and put there
+        # Frameworks replace old messages by a summary, which no speaker said; and what a memory or
+        # a hook put before a question must not be stored with it, or it would be found and inserted
         # again.
         if reason_to_skip(cast("Any", fields), cast("str", role), text):
             message["content"] = ""
@@ -222,7 +222,7 @@ def read_messages(messages: Iterable[object], *, session_id: str, now: datetime)
     ]
     if not spoken:
         raise InvalidInputError("no message has any text")
-    # Whoever is named takes part, also with a blank message.
+    # Every named speaker takes part, also one with a blank message.
     participants = dict.fromkeys(item.name for item in inputs if item.name)
     return Conversation(
         session_id=session_id,
