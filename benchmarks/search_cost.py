@@ -51,10 +51,10 @@ class Side:
 
     def take_turn(self) -> None:
         """Search every question once more."""
-        found = self.ask()
-        self.ms += found["ms"]
-        self.client_s += found["client_s"]
-        self.server_s += found["server_s"]
+        result = self.ask()
+        self.ms += result["ms"]
+        self.client_s += result["client_s"]
+        self.server_s += result["server_s"]
 
     def describe(self) -> dict[str, float]:
         """Return milliseconds per search, and how many a core does in a second."""
@@ -84,16 +84,16 @@ def main() -> None:
     parser.add_argument("--results", type=Path)
     options = parser.parse_args()
     corpus = load_corpus()
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="memsense-cost-") as directory:
         own = None if options.url else EmbeddedServer(Path(directory))
         with own or nullcontext():
             url = own.url if own else options.url
             for chunks in options.chunks:
-                found.append(measure(url, chunks, corpus, Path(directory), options))
-                print_row(found[-1])
+                rows.append(measure(url, chunks, corpus, Path(directory), options))
+                print_row(rows[-1])
     if options.results:
-        options.results.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.results.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def measure(

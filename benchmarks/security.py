@@ -84,7 +84,7 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
     """Return each database's milliseconds per search, and their ratio to the first's."""
     settings = load_settings(index_threshold=1 if hnsw else MOST_CHUNKS)
     totals = dict.fromkeys(urls, 0.0)
-    found: list[list[list[tuple[int, float]]]] = []
+    hits_by_way: list[list[list[tuple[int, float]]]] = []
     with ExitStack() as stack:
         memories = {
             way: stack.enter_context(open_memory(url, corpus, settings))
@@ -94,9 +94,11 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
             memory.indexes.optimise()
             time_block(memory, urls[way], corpus.questions[:20])
             if not hnsw:
-                found.append([look(memory, question) for question in corpus.questions])
+                hits_by_way.append([look(memory, question) for question in corpus.questions])
         # A way that found other memories would be measured for another search.
-        assert all(each == found[0] for each in found), "the ways find different memories"
+        assert all(each == hits_by_way[0] for each in hits_by_way), (
+            "the ways find different memories"
+        )
         # By turns and in both orders, since a machine gets slower and faster within minutes.
         for block in range(BLOCKS):
             for way in list(urls)[:: 1 if block % 2 else -1]:
@@ -143,9 +145,9 @@ def main() -> None:
                 fill_user(url, corpus, USER, chunks)
                 settle(url)
             for hnsw in (False, True):
-                found = compare(urls, corpus, hnsw=hnsw)
+                result = compare(urls, corpus, hnsw=hnsw)
                 way = "hnsw" if hnsw else "exact"
-                print(json.dumps({"chunks": chunks, "way": way, **found}), flush=True)
+                print(json.dumps({"chunks": chunks, "way": way, **result}), flush=True)
 
 
 def open_databases(stack: ExitStack, server_url: str) -> dict[str, str]:

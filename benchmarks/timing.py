@@ -53,12 +53,12 @@ def time_calls(
         call(item)
     gc.collect()
     gc.freeze()
-    taken: list[float] = []
+    elapsed: list[float] = []
     for item in inputs:
         started = time.perf_counter()
         call(item)
-        taken.append(1000 * (time.perf_counter() - started))
-        if sum(taken) > 1000 * seconds and len(taken) >= 3:
+        elapsed.append(1000 * (time.perf_counter() - started))
+        if sum(elapsed) > 1000 * seconds and len(elapsed) >= 3:
             break
     gc.unfreeze()
-    return summarise(taken)
+    return summarise(elapsed)

@@ -131,11 +131,11 @@ def ask(memory: MemSense, questions: Sequence[str], with_tokens: bool) -> None:
 def processor_time(url: str) -> float:
     """Return the seconds of this process, and of those that the server runs for the database."""
     with psycopg.connect(url) as connection:
-        found = connection.execute(
+        backends = connection.execute(
             "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid()"
         ).fetchall()
-    return time.process_time() + sum(_seconds_of(pid) for (pid,) in found)
+    return time.process_time() + sum(_seconds_of(pid) for (pid,) in backends)
 
 
 def _seconds_of(pid: int) -> float:

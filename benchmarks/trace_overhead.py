@@ -68,11 +68,11 @@ class Meter:
 
     def read(self) -> tuple[float, float]:
         with connect(self.url) as connection:
-            found = connection.execute(
+            backends = connection.execute(
                 "SELECT pid FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             ).fetchall()
-        files = [Path(f"/proc/{pid}/schedstat") for (pid,) in found]
+        files = [Path(f"/proc/{pid}/schedstat") for (pid,) in backends]
         server = sum(int(file.read_text().split()[0]) for file in files if file.exists())
         return 1000 * time.process_time(), server / 1e6
 
@@ -83,30 +83,30 @@ def measure(memory: MemSense, meter: Meter, searches: int, load: Load) -> dict[s
     questions = [" ".join(source.sample(words, k=6)) + "?" for _ in range(searches)]
     for question in questions[:WARM]:
         ask(memory, question, trace=True)
-    taken: dict[bool, list[list[float]]] = {True: [], False: []}
+    elapsed: dict[bool, list[list[float]]] = {True: [], False: []}
     spent = {True: np.zeros(2), False: np.zeros(2)}
     for start in range(0, searches, load.block):
         for trace in source.sample([True, False], k=2):
             memory.traces.flush()
             before = np.array(meter.read())
-            asked = questions[start : start + load.block]
-            times = [ask(memory, question, trace=trace) for question in asked]
+            batch = questions[start : start + load.block]
+            times = [ask(memory, question, trace=trace) for question in batch]
             memory.traces.flush()
             spent[trace] += np.array(meter.read()) - before
-            taken[trace].append(times[load.skip :])
+            elapsed[trace].append(times[load.skip :])
     pairs = [
         statistics.median(on) / statistics.median(off)
-        for on, off in zip(*taken.values(), strict=True)
+        for on, off in zip(*elapsed.values(), strict=True)
         if on
     ]
-    on, off = (statistics.median(chain.from_iterable(blocks)) for blocks in taken.values())
+    on, off = (statistics.median(chain.from_iterable(blocks)) for blocks in elapsed.values())
     client, server = (spent[True] - spent[False]) / searches
     return {
         "on_ms": round(on, 2),
         "off_ms": round(off, 2),
         "ratio": round(on / off, 4),
         "paired_ratio": round(statistics.median(pairs), 4),
-        "p95_ratio": round(_p95(taken[True]) / _p95(taken[False]), 4),
+        "p95_ratio": round(_p95(elapsed[True]) / _p95(elapsed[False]), 4),
         "client_ms_per_trace": round(client, 2),
         "server_ms_per_trace": round(server, 2),
     }
@@ -155,14 +155,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with MemSense.open(settings=settings) as memory:
             memory.ingest(SAMPLE)
             meter = Meter(options.database_url)
-            found = {
+            result = {
                 "bursts_of_10": measure(memory, meter, options.searches, BURSTS),
                 "sustained": measure(memory, meter, options.searches, SUSTAINED),
                 "failed": memory.traces.failures,
             }
     finally:
         remove(options.database_url, tenant)
-    print(json.dumps(found, indent=2))
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

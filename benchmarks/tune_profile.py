@@ -132,17 +132,17 @@ def _read_search(
     nothing = np.zeros(len(candidates))
     signals = np.column_stack([arguments.get(name, nothing) for name in (*SHARED, *LATE)])
     before, after = _beside(search)
-    held = [messages[chunk_id] for chunk_id in candidates.chunk_ids.tolist()]
+    messages_of = [messages[chunk_id] for chunk_id in candidates.chunk_ids.tolist()]
     return Sample(
         split=gold.split,
         gold=frozenset(gold.gold_messages),
         signals=np.hstack([shares, signals]),
         before=before,
         after=after,
-        relevant=np.array([bool(ids & gold.gold_messages) for ids in held]),
+        relevant=np.array([bool(ids & gold.gold_messages) for ids in messages_of]),
         chunk_ids=candidates.chunk_ids,
         exchanges=candidates.exchange_numbers.tolist(),
-        messages=held,
+        messages=messages_of,
     )
 
 

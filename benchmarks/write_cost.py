@@ -197,15 +197,15 @@ def main() -> None:
     options = parser.parse_args()
     corpus = load_corpus()
     if options.urls:
-        found = measure(options.urls, corpus, options.adds, options.rounds)
+        costs = measure(options.urls, corpus, options.adds, options.rounds)
     else:
         with (
             tempfile.TemporaryDirectory(prefix="memsense-writes-") as directory,
             EmbeddedServer(Path(directory)) as server,
             filled(server, corpus, options.sizes) as urls,
         ):
-            found = measure(urls, corpus, options.adds, options.rounds)
-    print(json.dumps(found, indent=1))
+            costs = measure(urls, corpus, options.adds, options.rounds)
+    print(json.dumps(costs, indent=1))
 
 
 if __name__ == "__main__":

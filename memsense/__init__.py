@@ -1,4 +1,4 @@
-"""memsense: a PostgreSQL-native retrieval engine for agent memory that can say why."""
+"""PostgreSQL-native retrieval engine for agent memory, which explains every score."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
