@@ -212,7 +212,7 @@ def measure(files: Mapping[str, Path], options: argparse.Namespace) -> list[Answ
 
 
 def print_tables(answers: Sequence[Answer]) -> None:
-    """Both tables, as Markdown."""
+    """Print both tables as Markdown."""
     print("| questions of | | questions | area under ROC |\n| --- | --- | --- | --- |")
     for area in areas(answers):
         print(f"| {area.kind} | {area.group} | {area.questions} | {area.area:.3f} |")

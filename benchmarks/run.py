@@ -168,7 +168,7 @@ class _Round:
 
     @classmethod
     def take(cls, run: Run, url: str, original: Original) -> "_Round":
-        """All three, one after another."""
+        """Run all three, one after another."""
         memsense, parts = _search(run, url)
         floor = searching.time_floor(url, run.corpus, USER)
         return cls(memsense, parts, floor, searching.time_original(original, run.corpus, USER))

@@ -37,7 +37,7 @@ def run_tool(memory: MemSense, project: str, name: str, text: str) -> str:
 
 
 def work(memory: MemSense, model: OpenAI, project: str, task: str) -> str:
-    """Do the task step by step, and store the conversation."""
+    """Do the task step by step; store the words of the conversation, without tools' output."""
     talk: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": task}]
     for _ in range(MOST_STEPS):
         name = os.environ.get("MODEL", "gpt-5-mini")
@@ -50,7 +50,6 @@ def work(memory: MemSense, model: OpenAI, project: str, task: str) -> str:
             talk.append({"role": "tool", "tool_call_id": call["id"], "content": result})
         if not calls:
             break
-    # `add` leaves out the system prompt, tool calls and tool results: only words are stored.
     memory.add(talk, user_id=project, session_id=uuid4().hex)
     return talk[-1]["content"]
 

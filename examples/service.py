@@ -1,7 +1,7 @@
 """Web service for many tenants: `uvicorn --app-dir examples service:app`, `memsense[server]`.
 
-Each tenant has a key of its own (`memsense --tenant acme key create --scope read,write`). The key
-decides whose rows PostgreSQL shows; the path names one of the tenant's users.
+Each tenant has a key (`memsense --tenant acme key create --scope read,write`), which decides whose
+rows PostgreSQL shows; the path names one of the tenant's users.
 """
 
 from collections.abc import AsyncGenerator
@@ -37,7 +37,6 @@ app = FastAPI(lifespan=lifespan)
 async def memory_of(user: str, authorization: Annotated[str, Header()]) -> AsyncUserMemory:
     """Return the memory of a user of the tenant that the key belongs to."""
     tenants: Tenants = app.state.tenants
-    # It reads the database, so it must not block the event loop.
     key = await run_in_threadpool(tenants.verify, authorization.removeprefix("Bearer "))
     if key is None:
         raise HTTPException(401, "unknown access key")

@@ -62,7 +62,15 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the unit vector of one question, (dimension,) float32; raises as `embed` does."""
+        """Return the unit vector of one question, (dimension,) float32.
+
+        Args:
+            text: The question, not blank.
+
+        Raises:
+            InvalidInputError: If the question is blank.
+            EmbeddingError: If the model fails.
+        """
         ...
 
 

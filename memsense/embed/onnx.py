@@ -140,7 +140,14 @@ class OnnxEmbedder:
         return check_vectors(vectors, len(rows), DIMENSION)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the unit vector of one question, (384,) float32; raises as `embed` does."""
+        """Return the unit vector of one question, (384,) float32.
+
+        Args:
+            text: The question, not blank.
+
+        Raises:
+            InvalidInputError: If the question is blank.
+        """
         return self.embed([text])[0]
 
     def embed_with_tokens(
@@ -202,7 +209,11 @@ class OnnxEmbedder:
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """Return the question's unit vector, (384,) float32, and its tokens, from one run.
 
-        Raises InvalidInputError for a blank question.
+        Args:
+            text: The question, not blank.
+
+        Raises:
+            InvalidInputError: If the question is blank.
         """
         check_texts([text])
         [ids] = [_cut_ids(encoding) for encoding in self._encode([text])]
@@ -219,7 +230,11 @@ class OnnxEmbedder:
         )
 
     def token_mean(self, texts: Sequence[str]) -> Vectors:
-        """Return the mean of the unit vectors of the texts' tokens, (384,) float32."""
+        """Return the mean of the unit vectors of the texts' tokens, (384,) float32.
+
+        Args:
+            texts: Texts, none of them blank.
+        """
         total, count = np.zeros(DIMENSION), 0
         rows = [_cut_ids(encoding) for encoding in self._encode(texts)]
         for places in _make_batches(rows, self._batch_tokens):

@@ -122,7 +122,15 @@ class OpenAIEmbedder:
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the unit vector of one question, (dimension,) float32; raises as `embed` does."""
+        """Return the unit vector of one question, (dimension,) float32.
+
+        Args:
+            text: The question, not blank.
+
+        Raises:
+            InvalidInputError: If the question is blank.
+            EmbeddingError: If the server fails in every attempt, or its response is unusable.
+        """
         return self.embed([text])[0]
 
     def _embed_each(self, batches: Sequence[Sequence[str]]) -> list[Vectors]:

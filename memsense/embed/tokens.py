@@ -124,7 +124,11 @@ class TokenEmbedder(Embedder, Protocol):
         ...
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
-        """Return the question's unit vector, as `embed_query` does, and its tokens."""
+        """Return the question's unit vector, as `embed_query` does, and its tokens.
+
+        Args:
+            text: The question, not blank.
+        """
         ...
 
 

@@ -77,8 +77,8 @@ def evaluate(
         EvaluationError: If a user of the gold set has no memory.
     """
     # Checked first: an empty memory would be measured as one that finds nothing.
-    stored = {scope.user_id for scope in memory.stats()}
-    missing = sorted({question.user_id for question in gold.questions} - stored)
+    users = {scope.user_id for scope in memory.stats()}
+    missing = sorted({question.user_id for question in gold.questions} - users)
     if missing:
         raise EvaluationError(
             f"nothing is stored for {', '.join(missing[:5])}{' and others' if missing[5:] else ''};"

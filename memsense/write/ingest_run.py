@@ -288,18 +288,19 @@ def _write_batch(
 ) -> None:
     for draft in batch:
         try:
-            written = job.write(draft, vectors)
+            result = job.write(draft, vectors)
         except (DataRefusedError, InvalidInputError) as error:
+            # What PostgreSQL can't keep is a fault of this session alone, so the others go on.
             chunks = (chunk for exchange in draft.exchanges for chunk in exchange.chunks)
             source = next((chunk.source for chunk in chunks), None)
             report.fail(_describe_failure(source, draft.session_id, error))
             report.refused += len(draft.exchanges)
             continue
-        report.stored += written.added
-        report.replaced += written.replaced
-        report.repeated += written.repeated
-        if written.deferred:
-            report.deferred += written.deferred
+        report.stored += result.added
+        report.replaced += result.replaced
+        report.repeated += result.repeated
+        if result.deferred:
+            report.deferred += result.deferred
             report.deferred_because = vectors.deferred
         job.on_session(report)
 

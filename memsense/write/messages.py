@@ -208,7 +208,7 @@ def read_messages(messages: Iterable[object], *, session_id: str, now: datetime)
     Raises InvalidInputError, which names the first message that can't be used.
     """
     inputs: list[_MessageInput] = _read_inputs(messages)
-    spoken = [
+    texts = [
         Message(
             role=item.role,
             text=item.content,
@@ -220,13 +220,13 @@ def read_messages(messages: Iterable[object], *, session_id: str, now: datetime)
         for item in inputs
         if item.content.strip()
     ]
-    if not spoken:
+    if not texts:
         raise InvalidInputError("no message has any text")
     # Every named speaker takes part, also one with a blank message.
     participants = dict.fromkeys(item.name for item in inputs if item.name)
     return Conversation(
         session_id=session_id,
-        messages=spoken,
+        messages=texts,
         format="api",
         source="add",
         participants=tuple(participants),

@@ -86,13 +86,14 @@ def find_mentions(
 
     `sides` are texts, each with its speakers' labels joined by ", ".
     """
-    spoken = [(text, labels) for text, labels in sides if text]
+    texts = [(text, labels) for text, labels in sides if text]
     # Logs without names have the labels "user" and "assistant": common words, and no names.
     speakers = [
         Found("speaker", label)
-        for _, labels in spoken
+        for _, labels in texts
         for label in (labels or "").split(", ")
         if entity_key(label) not in COMMON
     ]
-    named = extractor.extract("\n".join(text for text, _ in spoken), participants)
-    return count_mentions([*speakers, *named])
+    entities = extractor.extract("\n".join(text for text, _ in texts), participants)
+    # Speakers first: the 24 that a chunk keeps are counted from the beginning.
+    return count_mentions([*speakers, *entities])

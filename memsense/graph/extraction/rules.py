@@ -86,7 +86,13 @@ class RuleExtractor:
         return "rules"
 
     def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:
-        """Return every occurrence of an entity: first names, then titles and identifiers."""
+        """Return every occurrence of an entity: first names, then titles and identifiers.
+
+        Args:
+            text: Both sides of an exchange; its first 20,000 characters are read.
+            speakers: Labels of the speakers of the conversation, which are names without further
+                evidence.
+        """
         read = text[:LARGEST_TEXT]
         titles = list(_find_titles(read))
         codes = list(_find_codes(read)) if _CODE_MARK.search(read) else []

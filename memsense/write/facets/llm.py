@@ -93,6 +93,10 @@ class LLMTagger:
     def tag(self, user_text: str, assistant_text: str) -> Facets:
         """Return the facets that the model quotes from either side of one exchange.
 
+        Args:
+            user_text: The user's side; may be empty.
+            assistant_text: The assistant's side; may be empty.
+
         Raises:
             ConfigurationError: If the endpoint fails in every attempt, or does not answer with
                 the JSON of the schema.

@@ -68,7 +68,12 @@ class FacetTagger(Protocol):
         ...
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets stated on either side of one exchange."""
+        """Return the facets stated on either side of one exchange.
+
+        Args:
+            user_text: The user's side; may be empty.
+            assistant_text: The assistant's side; may be empty.
+        """
         ...
 
 

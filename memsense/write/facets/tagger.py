@@ -56,7 +56,12 @@ class RuleTagger:
         return "rules"
 
     def tag(self, user_text: str, assistant_text: str) -> Facets:
-        """Return the facets stated on either side of one exchange."""
+        """Return the facets stated on either side of one exchange.
+
+        Args:
+            user_text: The user's side; may be empty.
+            assistant_text: The assistant's side; may be empty.
+        """
         spans = (*self._tag_side(user_text, "user"), *self._tag_side(assistant_text, "assistant"))
         return build_facets(spans, _choose_kind(spans)) if spans else Facets()
 
