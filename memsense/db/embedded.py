@@ -49,7 +49,8 @@ _CHARACTER_LOCALES = ("C.UTF-8", "C.utf8", "en_US.UTF-8", "UTF-8")
 _MEBIBYTE = 1024 * 1024
 _LOG_BYTES = _MEBIBYTE
 _LAST_BYTES = 2000
-_DEATH = "PANIC:|terminated by signal|No space left"
+_DEATH = re.compile("PANIC:|terminated by signal|No space left")
+_FATAL = re.compile("FATAL")
 
 logger = logging.getLogger("memsense.server")
 
@@ -315,17 +316,17 @@ class EmbeddedServer:
             _pg_ctl(server, "-t", "10", "-l", str(self._log), "start")
         except DatabaseError as error:
             time.sleep(0.5)
-            return self._find_log_line("FATAL", log_size) or str(error)
+            return self._find_log_line(_FATAL, log_size) or str(error)
         return None
 
-    def _find_log_line(self, pattern: str, start: int) -> str | None:
+    def _find_log_line(self, pattern: re.Pattern[str], start: int) -> str | None:
         """Return the last line of the log from `start` on (negative: from its end) with the
         pattern.
         """
         if not self._log.exists():
             return None
         lines = self._log.read_bytes()[start:].decode(errors="replace").splitlines()
-        return next((line for line in reversed(lines) if re.search(pattern, line)), None)
+        return next((line for line in reversed(lines) if pattern.search(line)), None)
 
     def _ensure_answering(self) -> None:
         """Start the server with its database; start it again if it is killed just then."""
