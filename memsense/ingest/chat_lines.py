@@ -10,7 +10,7 @@ from itertools import pairwise
 from memsense.ingest.chat_notices import NOTICE, NoWords, clean_entry, find_people
 from memsense.ingest.options import DateOrder
 from memsense.ingest.reading import Reading
-from memsense.ingest.timestamps import NO_TIME, Stamp, localise
+from memsense.ingest.timestamps import NO_TIME, localise
 from memsense.types import Conversation
 
 _MONTHS_IN_YEAR = 12
@@ -126,12 +126,18 @@ def read_chat(reading: Reading) -> Iterator[Conversation]:
     builder = reading.conversation()
     while entries:  # an entry is freed as its message is made: a chat may be large
         entry = entries.popleft()
-        stamp = _read_stamp(reading, entry.head, order)
-        name = entry.name
+        head, name = entry.head, entry.name
+        year, month, day = _read_date(head, order)
+        try:
+            at = datetime(year, month, day, head.hour, head.minute, head.seconds)  # noqa: DTZ001
+            stamp = localise(at, reading.options.timezone)
+        except ValueError:
+            stamp = NO_TIME
+        reading.report.unusable_times += stamp.at is None
         if not name or name == people.group:
             reading.skip(NOTICE, entry.line)
             continue
-        words = clean_entry(entry.words, is_marked=entry.head.bracketed)
+        words = clean_entry(entry.words, is_marked=head.bracketed)
         if isinstance(words, NoWords):
             reading.skip(words.reason, entry.line)
             continue
@@ -195,15 +201,3 @@ def _read_date(head: ChatHead, order: DateOrder) -> tuple[int, int, int]:
     else:
         year, month, day = third, second, first
     return (2000 + year if year < _CENTURY else year, month, day)
-
-
-def _read_stamp(reading: Reading, head: ChatHead, order: DateOrder) -> Stamp:
-    year, month, day = _read_date(head, order)
-    try:
-        naive = datetime(year, month, day, head.hour, head.minute, head.seconds)  # noqa: DTZ001
-    except ValueError:
-        stamp = NO_TIME
-    else:
-        stamp = localise(naive, reading.options.timezone)
-    reading.report.unusable_times += stamp.at is None
-    return stamp

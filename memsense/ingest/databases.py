@@ -172,13 +172,16 @@ def _cursor(snapshot: Snapshot) -> Iterator[Session]:
             continue
         start = f"bubbleId:{composer_id}:"
         bubble_rows = snapshot.rows("list_values", first=start, last=f"bubbleId:{composer_id};")
-        stored = {r["key"].removeprefix(start): _parse_column(r["value"]) for r in bubble_rows}
+        by_id = {r["key"].removeprefix(start): _parse_column(r["value"]) for r in bubble_rows}
         # The headers give the order of the messages. Older chats hold the messages themselves, by
         # id or as a list without headers.
         inline = mapping(composer.get("conversationMap"))
         headers = objects(composer.get("fullConversationHeadersOnly"))
         bubbles: list[JsonValue] = [
-            {"bubbleId": bubble_id, **mapping(stored.get(bubble_id) or inline.get(bubble_id))}
+            {
+                "bubbleId": bubble_id,
+                **mapping(by_id.get(bubble_id) or inline.get(bubble_id)),
+            }
             for bubble_id in (string(header.get("bubbleId")) for header in headers)
         ]
         if not headers:

@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import BinaryIO
 
 CHUNK_BYTES = 256 * 1024
@@ -37,7 +38,8 @@ def decode_chunks(stream: BinaryIO, on_bad_line: BadLineCounter) -> Iterator[str
             on_bad_line(line)
         last = line
 
-    chunks = _chunks(head[len(mark) :], stream)
+    rest = iter(lambda: stream.read(CHUNK_BYTES), b"")
+    chunks = filter(None, chain([head[len(mark) :]], rest))
     if encoding == "utf-8":
         yield from _decode_utf8(chunks, count_once)
     else:
@@ -73,12 +75,6 @@ def split_lines(chunks: Iterator[str]) -> Iterator[str]:
         yield tail
 
 
-def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
-    while head:
-        yield head
-        head = stream.read(CHUNK_BYTES)
-
-
 def _decode_utf8(chunks: Iterator[bytes], on_bad_line: BadLineCounter) -> Iterator[str]:
     line, rest = 1, b""
     for chunk in chunks:
@@ -89,7 +85,9 @@ def _decode_utf8(chunks: Iterator[bytes], on_bad_line: BadLineCounter) -> Iterat
         except UnicodeDecodeError:
             text, end = codecs.utf_8_decode(data, _STRAY_BYTES, False)
             for number, bad in enumerate(data[:end].split(b"\n"), line):
-                if not _is_utf8(bad):
+                try:
+                    bad.decode()
+                except UnicodeDecodeError:
                     on_bad_line(number)
         yield text
         line += data.count(b"\n", 0, end)
@@ -97,14 +95,6 @@ def _decode_utf8(chunks: Iterator[bytes], on_bad_line: BadLineCounter) -> Iterat
     if rest:
         on_bad_line(line)
         yield rest.decode(errors=_STRAY_BYTES)
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _read_stray_bytes(error: UnicodeError) -> tuple[str, int]:

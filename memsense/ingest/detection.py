@@ -59,7 +59,20 @@ def detect(source: Source) -> Detection | None:
             return Detection(reader.name, reason, guessed=True)
     if source.kind == "database" and not source.named:
         return None
-    raise IngestError(f"{source.label}: {_explain_unknown(head, source)}")
+    if source.kind == "database":
+        fault = f"an SQLite database without conversations of a known program ({PROGRAMS})"
+    elif not head.text.strip(_INVISIBLE):
+        fault = "the file is empty"
+    elif head.is_json and not head.records:
+        fault = "JSON without any record"
+    else:
+        form = "JSON in a form that" if head.is_json else "text that"
+        prose = "" if head.is_json else ", or --format text for any prose"
+        fault = (
+            f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
+            f" its format with --format NAME{prose}; the formats are {', '.join(READERS)}"
+        )
+    raise IngestError(f"{source.label}: {fault}")
 
 
 def _read_head(source: Source, size: int) -> Head:
@@ -74,18 +87,3 @@ def _sniff(head: Head) -> Detection | None:
         if reason := reader.sniff(head):
             return Detection(reader.name, reason)
     return None
-
-
-def _explain_unknown(head: Head, source: Source) -> str:
-    if source.kind == "database":
-        return f"an SQLite database without conversations of a known program ({PROGRAMS})"
-    if not head.text.strip(_INVISIBLE):
-        return "the file is empty"
-    if head.is_json and not head.records:
-        return "JSON without any record"
-    form = "JSON in a form that no reader knows" if head.is_json else "text that no reader knows"
-    prose = "" if head.is_json else ", or --format text for any prose"
-    return (
-        f"not a conversation that memsense knows ({form}); if it is one, name its format with"
-        f" --format NAME{prose}; the formats are {', '.join(READERS)}"
-    )

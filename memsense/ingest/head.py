@@ -77,14 +77,11 @@ def read_head(source: Source, size: int) -> Head:
     text = "".join(pieces)[:size]
     records, broken = peek_json(text, complete=is_complete)
     count = sum(isinstance(record.value, dict) for record in records)
-    opens = bool(_JSON_OPENING.match(text)) or bool(records and not broken)
-    is_json = opens or (count > broken and _is_mostly_json(source.name, text))
+    is_json = bool(_JSON_OPENING.match(text)) or bool(records and not broken)
+    if not is_json and count > broken and not source.name.lower().endswith(_OF_TEXTS):
+        # Most lines must be JSON: values of a log, not samples in a text.
+        filled = (line for line in text.split("\n") if line.strip(_BLANK))
+        lines = list(islice(filled, SAMPLE_LINES))
+        openings = sum(line.lstrip(_BLANK).startswith(_OPENINGS) for line in lines)
+        is_json = 2 * openings >= len(lines)
     return Head(source.name, text, is_complete, tuple(records), is_json)
-
-
-def _is_mostly_json(name: str, text: str) -> bool:
-    """Return whether most lines are JSON values of a log, not samples in a text."""
-    if name.lower().endswith(_OF_TEXTS):
-        return False
-    lines = list(islice((line for line in text.split("\n") if line.strip(_BLANK)), SAMPLE_LINES))
-    return 2 * sum(line.lstrip(_BLANK).startswith(_OPENINGS) for line in lines) >= len(lines)

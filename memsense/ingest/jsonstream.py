@@ -126,7 +126,15 @@ def scan_json(chunks: Iterator[str], envelope: str | None = None) -> Iterator[Re
     """
     window = _Window(chunks)
     ordinal = list_number = 0
-    in_list = is_enveloped = envelope is not None and _enter_envelope(window, envelope)
+    in_list = is_enveloped = False
+    if envelope is not None:
+        while len(window.text) < _ENVELOPE_LENGTH and window.read_more():
+            pass
+        if window.find_value() == "{":
+            match = _OPENING.match(window.text, window.position)
+            if match is not None and match[1] == envelope:
+                window.advance(match.end())
+                in_list = is_enveloped = True
     while char := window.find_value():
         if char == "[" and not in_list:
             in_list, list_number = True, list_number + 1
@@ -166,18 +174,6 @@ def peek_json(text: str, *, complete: bool) -> tuple[list[Record], int]:
             if broken > max(_TOO_BROKEN, len(records)):
                 break
     return records, broken
-
-
-def _enter_envelope(window: _Window, key: str) -> bool:
-    while len(window.text) < _ENVELOPE_LENGTH and window.read_more():
-        pass
-    if window.find_value() != "{":
-        return False
-    match = _OPENING.match(window.text, window.position)
-    if match is None or match[1] != key:
-        return False
-    window.advance(match.end())
-    return True
 
 
 def _take_value(window: _Window, ordinal: int, list_number: int | None) -> Record | Broken:

@@ -13,7 +13,7 @@ DateOrder = Literal["dmy", "mdy", "ymd"]
 
 
 class ReadOptions(Input):
-    """How to read logs.
+    """Choices about how logs are read.
 
     Args:
         format: Name of the reader to use; None detects the format by the log's content.

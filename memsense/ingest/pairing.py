@@ -53,7 +53,11 @@ def pair_exchanges(
         )
         side = user if is_user else assistant
         # Answers of an assistant are never cut, however long: they are split into chunks later.
-        if (is_user and assistant) or (is_of_people and _is_full(side, message)):
+        is_full = False
+        if is_of_people and side:
+            length = sum(len(other.text) for other in (*side, message))
+            is_full = len(side) >= MAX_RUN_MESSAGES or length > MAX_RUN_CHARACTERS
+        if (is_user and assistant) or is_full:
             close_exchange()
         side.append(message)
     close_exchange()
@@ -63,8 +67,3 @@ def pair_exchanges(
 def joined_text(messages: Sequence[Message]) -> str:
     """Return one side of an exchange as one text, with a blank line between messages."""
     return "\n\n".join(message.text for message in messages)
-
-
-def _is_full(side: Sequence[Message], message: Message) -> bool:
-    length = sum(len(other.text) for other in side) + len(message.text)
-    return bool(side) and (len(side) >= MAX_RUN_MESSAGES or length > MAX_RUN_CHARACTERS)

@@ -204,8 +204,8 @@ class ConversationBuilder:
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> Iterator[Conversation]:
         """Yield the conversation; count it instead if it is empty or its id can't be stored."""
-        kept = (m for position, m in enumerate(self.messages) if position not in self._removed)
-        self.messages = list(kept)
+        messages = (m for position, m in enumerate(self.messages) if position not in self._removed)
+        self.messages = list(messages)
         if not self.messages:
             self.reading.skip_conversation(NO_MESSAGES)
             return

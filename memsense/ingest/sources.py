@@ -194,6 +194,10 @@ class _Walk:
 
     def _is_left_out(self, entry: Path) -> bool:
         """Return whether a folder's entry is no log; count it, unless it is a side folder."""
+        # Of a compressed file the suffix below the compression's decides.
+        suffix, suffixes = entry.suffix.lower(), _SUFFIXES
+        if suffix in (".gz", ".zst"):
+            suffix, suffixes = Path(entry.stem).suffix.lower(), LOG_SUFFIXES | {".tar"}
         if entry.is_symlink():
             reason = LINK
         elif entry.is_dir():
@@ -205,7 +209,7 @@ class _Walk:
             for pattern, better in _BETTER
         ):
             reason = _SIDE_FILE
-        elif not _can_be_log(entry):
+        elif suffix not in suffixes and not is_activity_page(entry.name):
             reason = "file of another kind"
         else:
             return False
@@ -297,13 +301,3 @@ def _bundle(kind: Literal["slack", "opencode"], label: str, members: Sequence[So
         size=sum(member.size or 0 for member in members),
         members=members,
     )
-
-
-def _can_be_log(path: Path) -> bool:
-    """Return whether a folder's file is looked at: by its suffix, also below a compression's."""
-    suffix = path.suffix.lower()
-    if is_activity_page(path.name):
-        return True
-    if suffix in (".gz", ".zst"):
-        return Path(path.stem).suffix.lower() in LOG_SUFFIXES | {".tar"}
-    return suffix in _SUFFIXES

@@ -60,10 +60,23 @@ def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
             return NO_TIME
         if _NUMBER.fullmatch(value):
             return Stamp(_from_epoch(float(value) if "." in value else int(value)))
-        naive_or_aware = _parse_text(value.strip())
-        if naive_or_aware.tzinfo is None:
-            return localise(naive_or_aware, zone)
-        at = naive_or_aware.astimezone(UTC)
+        text = value.strip()
+        if match := _SLASHED.fullmatch(text):
+            year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
+            at = datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 (localised below)
+        elif match := _SPOKEN.fullmatch(text):
+            written_hour, minutes, half, day_of_month, name, written_year = match.groups()
+            month = _MONTHS.index(name[:3].lower()) + 1
+            hour = int(written_hour) % 12 + (12 if half.lower() == "p" else 0)
+            at = datetime(int(written_year), month, int(day_of_month), hour, int(minutes))  # noqa: DTZ001
+        else:
+            # fromisoformat refuses a zone that is written as a word.
+            if _WRITTEN_UTC.search(text):
+                text = _WRITTEN_UTC.sub("+00:00", text)
+            at = datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            return localise(at, zone)
+        at = at.astimezone(UTC)
         return Stamp(at) if is_plausible(at) else NO_TIME
     except (ValueError, OverflowError):
         return NO_TIME
@@ -97,19 +110,3 @@ def _from_epoch(number: float) -> datetime | None:
             at = _EPOCH + timedelta(microseconds=round(number * (1_000_000 / units)))
             return at if is_plausible(at) else None
     return None
-
-
-def _parse_text(text: str) -> datetime:
-    """Parse a written time; raise `ValueError` if it is none."""
-    if match := _SLASHED.fullmatch(text):
-        year, month, day, hour, minute, second = (int(part or 0) for part in match.groups())
-        return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 (the caller adds it)
-    if match := _SPOKEN.fullmatch(text):
-        hour, minute, half, day, month, year = match.groups()
-        month_number = _MONTHS.index(month[:3].lower()) + 1
-        hour_of_day = int(hour) % 12 + (12 if half.lower() == "p" else 0)
-        return datetime(int(year), month_number, int(day), hour_of_day, int(minute))  # noqa: DTZ001
-    # fromisoformat refuses a zone that is written as a word.
-    if _WRITTEN_UTC.search(text):
-        text = _WRITTEN_UTC.sub("+00:00", text)
-    return datetime.fromisoformat(text)

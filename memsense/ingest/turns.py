@@ -169,7 +169,18 @@ def find_evidence(lines: Sequence[str]) -> str | None:
     ]
     if names := _find_labels(filled, places) or _find_names(filled, places):
         return f"turns headed by {', '.join(sorted(names)[:5])}"
-    return "prompts marked with >" if _has_quoted_prompts(filled) else None
+    # Else it must begin with a prompt behind `>`, and have some more of them.
+    is_prompt = [line.startswith(QUOTE) for line in filled]
+    if not filled or not is_prompt[0] or filled[0].startswith(QUOTE * 2):
+        return None
+    # A page with headings quotes somebody, and `> [!NOTE]` and `> **Note**` are boxes.
+    if any(line.startswith(("# ", "## ")) for line in filled):
+        return None
+    pairs = zip([False, *is_prompt], is_prompt, filled, strict=False)
+    prompts = [line for is_same, is_new, line in pairs if is_new and not is_same]
+    if len(prompts) < _LEAST_TURNS - 1 or any(map(_QUOTED_NOTICE.match, prompts)):
+        return None
+    return "prompts marked with >"
 
 
 def _find_labels(lines: Sequence[str], places: Sequence[_Place]) -> set[str]:
@@ -190,25 +201,20 @@ def _find_labels(lines: Sequence[str], places: Sequence[_Place]) -> set[str]:
     is_capital = not any(name.islower() for name in names)
     if len(rounds) >= _LEAST_TURNS and (is_certain or (is_first and is_capital)):
         return names
-    return names if is_certain and _is_one_exchange(lines, places, heads) else set()
-
-
-def _is_one_exchange(
-    lines: Sequence[str], places: Sequence[_Place], heads: Sequence[_Place]
-) -> bool:
-    """Return whether a question and an answer are all there is: no list of roles, no settings."""
+    # Fewer turns may be a list of roles or settings, unless a question and an answer are all there
+    # is, below a preamble at most.
     first = heads[0]
-    if any(not _is_preamble(line) for line in lines[1 : first.position]):
-        return False
+    if not is_certain or any(not _is_preamble(line) for line in lines[1 : first.position]):
+        return set()
     if level := first.turn.heading:
         same = [place.turn for place in places if place.turn.heading == level]
         # The first heading of a page may be its title.
         has_sides = all(_side(turn.name) for turn in same[first.position and level == "#" :])
-        return has_sides and not any(place.turn.text for place in heads)
+        return names if has_sides and not any(place.turn.text for place in heads) else set()
     if first.position and not _is_preamble(lines[0]) and len(lines[0].split()) < _TWO:
-        return False
-    is_lower = all(place.turn.name.islower() for place in heads)
-    return not is_lower or any(len(place.turn.text.split()) > _TWO for place in heads)
+        return set()
+    has_words = any(len(place.turn.text.split()) > _TWO for place in heads)
+    return names if has_words or any(not name.islower() for name in names) else set()
 
 
 def _is_preamble(line: str) -> bool:
@@ -246,15 +252,3 @@ def _can_be_a_name(name: str) -> bool:
     is_field = name.lower() in _FIELDS or words[0].lower() in _FIELDS
     is_capital = all(not word[0].islower() and not word[0].isdigit() for word in words)
     return len(words) <= _MOST_WORDS and is_capital and not is_field
-
-
-def _has_quoted_prompts(lines: Sequence[str]) -> bool:
-    """Return whether the text begins with a prompt behind `>`, and has some more of them."""
-    if not lines or not lines[0].startswith(QUOTE) or lines[0].startswith(QUOTE * 2):
-        return False
-    # A page with headings quotes somebody, and `> [!NOTE]` and `> **Note**` are boxes.
-    if any(line.startswith(("# ", "## ")) for line in lines):
-        return False
-    runs = groupby(lines, lambda line: line.startswith(QUOTE))
-    prompts = [next(run) for is_prompt, run in runs if is_prompt]
-    return len(prompts) >= _LEAST_TURNS - 1 and not any(map(_QUOTED_NOTICE.match, prompts))

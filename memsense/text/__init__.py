@@ -1,1 +1,1 @@
-"""What writing and searching both read of a text; pure."""
+"""Text rules that storing and searching share, so that both see the same words; no database."""

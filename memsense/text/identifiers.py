@@ -1,20 +1,19 @@
-"""Finds identifiers: tickets, versions, file names, hashes, numbers like #123, snake_case names.
+"""Identifiers in texts: tickets, versions, file names, hashes, #123, snake_case names.
 
-The patterns are shared with the entity rules, which ask for more before they call something an
-entity.
+The patterns are shared with the entity rules, which are stricter about what is an entity.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
 LARGEST_TEXT = 100_000
-"""Characters of a text that are read."""
+"""Limit of characters of a text that are read."""
 
 LONGEST = 200
-"""Longer ones are no names that anybody asks for."""
+"""Limit of an identifier's characters: nobody searches for a longer one."""
 
 MOST = 64
-"""A text has at most so many identifiers."""
+"""Limit of a text's identifiers."""
 
 FILE_ENDINGS = (
     "py|pyi|ipynb|js|jsx|ts|tsx|java|kt|go|rs|rb|php|c|h|cc|cpp|hpp|cs|swift|sh|sql|md|rst|txt|csv|"
@@ -46,20 +45,20 @@ _IDENTIFIERS = re.compile(
     re.VERBOSE,
 )
 _MARK = re.compile(r"[#_\d]|\.\w")
-"""Every identifier has one of these."""
+"""A character that every identifier has. Most words have none, and are not matched further."""
 
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{2}|\d{4})")
 _PLAIN_VERSION = re.compile(r"v(?=\d+\.\d+\.)")
 
 ABBREVIATED = 7
-"""A hash is known by so many of its first characters, as git abbreviates it."""
+"""First characters of a hash that stand for it, as git abbreviates it."""
 
 DEEPEST = 8
-"""Folders of a path that it may be named by."""
+"""Limit of the last parts of a path by which it can be found."""
 
 
 def find_identifiers(text: str) -> tuple[str, ...]:
-    """The identifiers that the text names, case-folded, each once, in the order of their naming.
+    """Return the identifiers that the text names, case-folded, each once, in their order.
 
         find_identifiers("Is ABC-123 in src/app.py?")  # ("abc-123", "src/app.py")
 
@@ -69,48 +68,43 @@ def find_identifiers(text: str) -> tuple[str, ...]:
 
 
 def index_identifiers(text: str) -> tuple[str, ...]:
-    """The identifiers by which the text is found: as `find_identifiers`, and a file's name alone.
+    """Return the identifiers by which the text is found: also the endings of a file's path.
 
     `src/app/main.py` is found by itself, by `app/main.py` and by `main.py`.
     """
-    found: dict[str, None] = {}
+    keys: dict[str, None] = {}
     for kind, key in _find_keys(text):
-        found |= dict.fromkeys(_endings(key) if kind == "file" else (key,))
-    return tuple(found)[:MOST]
+        if kind == "file":
+            parts = [part for part in key.split("/") if part]
+            starts = range(max(0, len(parts) - DEEPEST), len(parts))
+            keys |= dict.fromkeys("/".join(parts[start:]) for start in starts)
+        else:
+            keys[key] = None
+    return tuple(keys)[:MOST]
 
 
 def as_lexemes(identifiers: Iterable[str]) -> list[str]:
-    """What stands for identifiers in a tsvector, which the parser makes of no text: `=abc-123`."""
+    """Return the lexemes of identifiers: `=abc-123`, which the parser makes of no text."""
     return [f"={identifier}" for identifier in identifiers]
 
 
 def is_date(name: str) -> bool:
-    """Whether what looks like a version is a date, as 24.12.2025."""
+    """Return whether a name that looks like a version is a date, such as 24.12.2025."""
     return _DATE.fullmatch(name) is not None
 
 
 def _find_keys(text: str) -> Iterator[tuple[str, str]]:
-    """Kind and key of every identifier, word by word: most words have no mark."""
+    """Yield kind and key of every identifier."""
     for word in text[:LARGEST_TEXT].split():
         if not _MARK.search(word):
             continue
         for match in _IDENTIFIERS.finditer(word):
-            kind = match.lastgroup or ""
-            key = _as_key(kind, match[0].casefold())
+            kind, key = match.lastgroup or "", match[0].casefold()
+            if kind == "hash":
+                key = key[:ABBREVIATED]
+            elif kind == "version":
+                key = _PLAIN_VERSION.sub("", key)
+            elif kind == "file":
+                key = key.lstrip("./~-")
             if len(key) <= LONGEST and not (kind == "version" and is_date(match[0])):
                 yield kind, key
-
-
-def _as_key(kind: str, name: str) -> str:
-    if kind == "hash":
-        return name[:ABBREVIATED]
-    if kind == "version":
-        return _PLAIN_VERSION.sub("", name)
-    return name.lstrip("./~-") if kind == "file" else name
-
-
-def _endings(path: str) -> Iterator[str]:
-    """The path without its first folder, without its first two, and so on to the file's name."""
-    parts = [part for part in path.split("/") if part]
-    for start in range(max(0, len(parts) - DEEPEST), len(parts)):
-        yield "/".join(parts[start:])

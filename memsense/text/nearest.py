@@ -1,4 +1,4 @@
-"""Says of a name that nothing has which one may have been meant."""
+"""The name that was probably meant, for errors about an unknown one."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -7,17 +7,17 @@ _ALIKE = 0.6
 """The least share of letters in common, as difflib counts them."""
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like this one, in any case; None where none is."""
-    spelt = {item.casefold(): item for item in known}
-    found = get_close_matches(name.casefold(), spelt, n=1, cutoff=_ALIKE)
-    return spelt[found[0]] if found else None
+def nearest_name(name: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like this one, ignoring case, or None if none is."""
+    spellings = {item.casefold(): item for item in names}
+    matches = get_close_matches(name.casefold(), spellings, n=1, cutoff=_ALIKE)
+    return spellings[matches[0]] if matches else None
 
 
-def did_you_mean(names: str | Sequence[str], known: Iterable[str]) -> str:
-    """ "; did you mean 'x'?" for the first of the names that has a neighbour, else nothing."""
-    items = list(known)
-    for name in [names] if isinstance(names, str) else names:
-        if (found := nearest_name(name, items)) is not None:
-            return f"; did you mean {found!r}?"
+def did_you_mean(unknown: str | Sequence[str], names: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the first unknown name that is like one, else nothing."""
+    items = list(names)
+    for name in [unknown] if isinstance(unknown, str) else unknown:
+        if (nearest := nearest_name(name, items)) is not None:
+            return f"; did you mean {nearest!r}?"
     return ""

@@ -1,11 +1,12 @@
-"""Replaces what PostgreSQL text cannot hold, and nothing else."""
+"""Replacement of the characters that PostgreSQL's text cannot hold, and of nothing else."""
 
 import re
 
 REPLACEMENT = "\ufffd"
+# `text` refuses NUL, and UTF-8 has no half of a surrogate pair ("\ud83d" in JSON).
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def sanitise(text: str) -> tuple[str, int]:
-    """The text with NUL and lone surrogates as U+FFFD, and how many there were."""
+    """Return the text with NUL and lone surrogates as U+FFFD, and how many there were."""
     return _UNSTORABLE.subn(REPLACEMENT, text)

@@ -1,8 +1,7 @@
-"""Cuts the scripts that PostgreSQL's text-search parser leaves whole into pairs of characters."""
+"""Scripts that PostgreSQL's text-search parser leaves whole, cut into pairs of characters."""
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import pairwise
 
 HAN_AND_KANA = (
@@ -16,13 +15,14 @@ MYANMAR = "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
 UNSPACED = HAN_AND_KANA + THAI + LAO + KHMER + MYANMAR
 
 MOST_MARKS = 30
-"""Marks in a row that are put in order; Unicode's stream-safe text has no more (UAX #15)."""
+"""Limit of marks in a row that are put in order together, as in Unicode's stream-safe text
+(UAX #15)."""
 
 _RUN = re.compile("|".join(f"[{script}]+" for script in (HAN_AND_KANA, THAI, LAO, KHMER, MYANMAR)))
 
 
 def segment_scripts(text: str) -> str:
-    """The text with Chinese, Japanese, Thai, Lao, Khmer and Burmese cut into character pairs.
+    """Return the text with Chinese, Japanese, Thai, Lao, Khmer and Burmese cut into pairs.
 
         segment_scripts("我在東京 with Ann")  # "我在 在東 東京 with Ann"
 
@@ -35,10 +35,8 @@ def segment_scripts(text: str) -> str:
 
 
 def unify_forms(text: str) -> str:
-    """The text in Unicode's form NFKC: one spelling of each character, whatever its width.
-
-    Marks in a row are sorted, which takes quadratic time: of more than 30, each 30 by themselves.
-    """
+    """Return the text in Unicode's form NFKC: one spelling of a character, whatever its width."""
+    # Marks in a row are sorted, which takes quadratic time: of more than 30, each 30 on their own.
     pieces: list[str] = []
     start = marks = 0
     for place, point in enumerate(text if len(text) > MOST_MARKS else ""):
@@ -50,31 +48,21 @@ def unify_forms(text: str) -> str:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether the text holds a character of a script that is written without blanks."""
+    """Return whether the text has a character of a script that is written without blanks."""
     return _RUN.search(text) is not None
 
 
 def _spaced_pairs(run: re.Match[str]) -> str:
-    characters = list(_characters(unify_forms(run[0])))
+    # A character is a letter with the marks that follow it.
+    text = unify_forms(run[0])
+    starts = [i for i, p in enumerate(text) if not i or unicodedata.category(p)[0] != "M"]
+    characters = [text[start:end] for start, end in pairwise([*starts, len(text)])]
     pairs = [first + second for first, second in pairwise(characters)] or characters
-    before, after = (
-        run.string[max(run.start() - 1, 0) : run.start()],
-        run.string[run.end() : run.end() + 1],
-    )
+    # Blanks around the run, where it touches other words, but none beside blanks of the text.
+    before = run.string[max(run.start() - 1, 0) : run.start()]
+    after = run.string[run.end() : run.end() + 1]
     return _gap(before) + " ".join(pairs) + _gap(after)
 
 
 def _gap(neighbour: str) -> str:
     return " " if neighbour and not neighbour.isspace() else ""
-
-
-def _characters(run: str) -> Iterator[str]:
-    """The letters of a run, each with the marks that follow it."""
-    character = ""
-    for point in run:
-        if character and not unicodedata.category(point).startswith("M"):
-            yield character
-            character = ""
-        character += point
-    if character:
-        yield character

@@ -1,5 +1,5 @@
-"""Where something stands in a text."""
+"""Places in a text: the type of a span, shared by all rules that analyse a question."""
 
 Span = tuple[int, int]
 BEFORE = 40
-"""How many characters before a word are looked at to understand it."""
+"""Characters before a word that are read to understand it."""

@@ -1,11 +1,11 @@
-"""Tables of text that stay readable at any width: columns where there is room, else blocks.
+"""Tables of text that stay readable at any width.
 
-Where the columns fit, it is a table; where they don't, each row is a block of lines. No word and
-no number is ever cut: what is longer than a whole line alone is folded.
+If the columns fit, it is a table; if they don't, each row is a block of lines. No word and no
+number is ever cut; only one that is longer than a whole line is folded.
 """
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rich import box
@@ -16,10 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 PROSE = 24
-"""A column of words is at least so wide, or as wide as its longest text."""
+"""Least width of a column of words, unless its longest text is narrower."""
 
 _COLUMN = 3
-"""What a column takes beside its text: blanks and the gap to the next one."""
+"""Width of a column beside its text: blanks and the gap to the next one."""
 
 _INDENT = 2
 _GAP = "   "
@@ -27,10 +27,15 @@ _GAP = "   "
 
 @dataclass(slots=True)
 class TextTable:
-    """Rows of texts under headings; the columns named in `right` hold numbers.
+    """Rows of texts under headings.
 
-    Where it is wider than what it is printed on, `otherwise` stands for it, or else a block a row.
-    `caption` is a line below it.
+    Args:
+        headings: Names of the columns.
+        title: Line above the table.
+        right: Columns of numbers, which are aligned to the right and never wrapped.
+        otherwise: Table to print instead where this one is too wide; by default each row becomes a
+            block of lines.
+        caption: Line below the table.
     """
 
     headings: Sequence[str]
@@ -51,102 +56,88 @@ class TextTable:
         self.sections.add(len(self.rows) - 1)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The form that the width has room for."""
-        widths = _share(self._needs(), options.max_width - _COLUMN * len(self.headings) - 1)
+        """Yield the form for which there is room."""
+        widths = self._fit_widths(options.max_width - _COLUMN * len(self.headings) - 1)
         if widths:
-            yield self._columns(widths)
+            table = Table(
+                box=box.SIMPLE_HEAD, title=self.title, title_justify="left", title_style="bold"
+            )
+            for heading, width in zip(self.headings, widths, strict=True):
+                justify = "right" if heading in self.right else "left"
+                table.add_column(Text(heading), justify=justify, overflow="fold", width=width)
+            for index, (cells, style) in enumerate(self.rows):
+                table.add_row(*cells, style=style, end_section=index in self.sections)
+            yield table
         elif self.otherwise is not None:
             yield self.otherwise
             return
         else:
-            yield from self._blocks(options.max_width)
+            yield from self._format_blocks(options.max_width)
         if self.caption:
             yield Padding(Text(self.caption, style="italic dim"), (0, 0, 0, _INDENT), expand=False)
 
-    def _needs(self) -> list[tuple[int, int]]:
-        """The least and the natural width of each column."""
-        found: list[tuple[int, int]] = []
+    def _fit_widths(self, room: int) -> list[int]:
+        """Return each column's width; empty if there is no room for all."""
+        # The least width of each column, and how much more it could use.
+        widths: list[int] = []
+        wishes: list[int] = []
         for index, heading in enumerate(self.headings):
             texts = [heading, *(cells[index].plain for cells, _ in self.rows)]
-            natural = max(_line_width(text) for text in texts)
+            lines = (line for text in texts for line in text.splitlines())
+            natural = max(map(cell_len, lines), default=0)
             word = max((cell_len(word) for text in texts for word in text.split()), default=0)
             least = natural if heading in self.right else max(word, min(natural, PROSE))
-            found.append((least, natural))
-        return found
+            widths.append(least)
+            wishes.append(natural - least)
+        spare = room - sum(widths)
+        if spare < 0:
+            return []
+        # The spare room is shared evenly; what a narrow column doesn't use goes to the wider ones.
+        by_wish = sorted(range(len(widths)), key=lambda index: wishes[index])
+        for position, index in enumerate(by_wish):
+            share = min(wishes[index], spare // (len(by_wish) - position))
+            widths[index] += share
+            spare -= share
+        return widths
 
-    def _columns(self, widths: Sequence[int]) -> Table:
-        made = Table(
-            box=box.SIMPLE_HEAD, title=self.title, title_justify="left", title_style="bold"
-        )
-        for heading, width in zip(self.headings, widths, strict=True):
-            justify = "right" if heading in self.right else "left"
-            made.add_column(Text(heading), justify=justify, overflow="fold", width=width)
-        for index, (cells, style) in enumerate(self.rows):
-            made.add_row(*cells, style=style, end_section=index in self.sections)
-        return made
-
-    def _blocks(self, width: int) -> RenderResult:
+    def _format_blocks(self, width: int) -> RenderResult:
         if self.title:
             yield Text(self.title, style="bold")
         for cells, style in self.rows:
-            first, *others = self._labelled(cells)
+            first, *others = self._label_cells(cells)
             yield Text.assemble(first, style=style or "bold")
-            for line in _pack(others, width - _INDENT):
-                yield Padding(Text.assemble(line, style=style), (0, 0, 0, _INDENT), expand=False)
+            # As many of the other cells on a line as fit; a cell of several lines stands alone.
+            line = Text()
+            lines: list[Text] = []
+            for text in others:
+                longer = Text(_GAP).join([line, text]) if line.plain else text
+                is_full = "\n" in longer.plain or cell_len(longer.plain) > width - _INDENT
+                if line.plain and is_full:
+                    lines.append(line)
+                    longer = text
+                line = longer
+            if line.plain:
+                lines.append(line)
+            for text in lines:
+                yield Padding(Text.assemble(text, style=style), (0, 0, 0, _INDENT), expand=False)
 
-    def _labelled(self, cells: Sequence[Text]) -> list[Text]:
-        """The cells that hold something, each with its heading; a pair is name and value."""
+    def _label_cells(self, cells: Sequence[Text]) -> list[Text]:
+        """Return the cells that are not empty, each with its heading; of two, "name: value"."""
         pairs = zip(self.headings, cells, strict=True)
-        (_, first), *others = held = [pair for pair in pairs if pair[1].plain.strip()] or [
-            ("", Text())
-        ]
-        if len(self.headings) == len(held) == 2:  # noqa: PLR2004
+        filled = [pair for pair in pairs if pair[1].plain.strip()] or [("", Text())]
+        (first_heading, first), *others = filled
+        if len(self.headings) == len(filled) == 2:  # noqa: PLR2004
             return [Text.assemble(first, ": ", *(cell for _, cell in others))]
-        return [
-            Text.assemble((f"{held[0][0]} ".lstrip(), "dim"), first),
-            *(Text.assemble((_label(heading, cell), "dim"), cell) for heading, cell in others),
-        ]
+        texts = [Text.assemble((f"{first_heading} ".lstrip(), "dim"), first)]
+        for heading, cell in others:
+            separator = ":\n" if "\n" in cell.plain else ": "
+            label = f"{heading}{separator}" if heading else ""
+            texts.append(Text.assemble((label, "dim"), cell))
+        return texts
 
 
-def as_text(made: TextTable, width: int) -> str:
-    """The table as plain text of at most so many columns, for a prompt or a file."""
+def as_text(table: TextTable, width: int) -> str:
+    """Return the table as plain text of at most `width` columns, for a prompt or a file."""
     stream = io.StringIO()
-    Console(file=stream, width=width, color_system=None, highlight=False, emoji=False).print(made)
+    Console(file=stream, width=width, color_system=None, highlight=False, emoji=False).print(table)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
-
-
-def _label(heading: str, cell: Text) -> str:
-    if not heading:
-        return ""
-    return f"{heading}:\n" if "\n" in cell.plain else f"{heading}: "
-
-
-def _line_width(text: str) -> int:
-    return max((cell_len(line) for line in text.splitlines()), default=0)
-
-
-def _share(needs: Sequence[tuple[int, int]], room: int) -> list[int]:
-    """Each column's width: its least, and of the rest as much as it can use; [] without room."""
-    widths = [least for least, _ in needs]
-    spare = room - sum(widths)
-    if spare < 0:
-        return []
-    wanting = sorted(range(len(needs)), key=lambda i: needs[i][1] - needs[i][0])
-    for place, index in enumerate(wanting):
-        given = min(needs[index][1] - needs[index][0], spare // (len(wanting) - place))
-        widths[index] += given
-        spare -= given
-    return widths
-
-
-def _pack(texts: Iterable[Text], width: int) -> Iterable[Text]:
-    """The texts in order, as many on a line as fit."""
-    line = Text()
-    for text in texts:
-        joined = Text(_GAP).join([line, text]) if line.plain else text
-        if line.plain and ("\n" in joined.plain or cell_len(joined.plain) > width):
-            yield line
-            joined = text
-        line = joined
-    if line.plain:
-        yield line

@@ -7,8 +7,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.injected import cut_tagged
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, Reading
-from memsense.ingest.source import Source
-from memsense.ingest.values import JsonObject, objects, string
+from memsense.ingest.values import objects, string
 from memsense.types import Conversation
 
 _GENERATED = ".system_generated"
@@ -16,12 +15,11 @@ _GENERATED = ".system_generated"
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is Antigravity's."""
-    return "steps with step_index, source and type" if head.find(_is_step) else None
-
-
-def _is_step(record: JsonObject) -> bool:
-    has_source = all(isinstance(record.get(key), str) for key in ("source", "type"))
-    return has_source and isinstance(record.get("step_index"), int)
+    for record in head.objects:
+        has_source = all(isinstance(record.get(key), str) for key in ("source", "type"))
+        if has_source and isinstance(record.get("step_index"), int):
+            return "steps with step_index, source and type"
+    return None
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -41,16 +39,15 @@ def read(reading: Reading) -> Iterator[Conversation]:
             builder.add("assistant", text, stamp=stamp, line=line)
         else:
             reading.skip("tool call" if objects(step.get("tool_calls")) else EMPTY, line)
-    yield from builder.build(_find_session_id(reading.source))
-
-
-def _find_session_id(source: Source) -> str:
-    """Return the conversation's folder, `brain/<id>`, above the one that the program generates."""
+    # The session is the conversation's folder, `brain/<id>`, above the generated one.
+    source = reading.source
     paths = [PurePath(source.path.absolute())] if source.path else []
-    for path in (PurePosixPath(source.place), *paths):
-        if _GENERATED in path.parts[1:]:
-            return path.parts[path.parts.index(_GENERATED) - 1]
-    return source.session_id
+    ids = (
+        path.parts[path.parts.index(_GENERATED) - 1]
+        for path in (PurePosixPath(source.place), *paths)
+        if _GENERATED in path.parts[1:]
+    )
+    yield from builder.build(next(ids, source.session_id))
 
 
 READER = Reader(name="antigravity", sniff=sniff, read=read)

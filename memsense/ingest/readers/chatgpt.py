@@ -19,7 +19,7 @@ from memsense.ingest.values import (
     sequence,
     string,
 )
-from memsense.types import Conversation, JsonValue
+from memsense.types import Conversation
 
 _ENVELOPE = "conversations"
 # `code` is kept only of what is addressed to the reader: a call to a tool has another recipient.
@@ -35,7 +35,7 @@ def sniff(head: Head) -> str | None:
         return "conversations with a mapping of nodes"
     if head.has_item(_ENVELOPE, _is_conversation):
         return "a list of conversations with a mapping of nodes"
-    if head.has_item("chats", _is_group_chat):
+    if head.has_item("chats", lambda chat: any("role" in m for m in objects(chat.get("messages")))):
         return "group chats with messages"
     return None
 
@@ -43,10 +43,6 @@ def sniff(head: Head) -> str | None:
 def _is_conversation(record: JsonObject) -> bool:
     nodes = mapping(record.get("mapping")).values()
     return any("parent" in mapping(node) or "children" in mapping(node) for node in nodes)
-
-
-def _is_group_chat(chat: JsonObject) -> bool:
-    return any("role" in message for message in objects(chat.get("messages")))
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -101,15 +97,40 @@ def _build(
     builder = reading.conversation()
     for node in path:
         message = mapping(node.get("message"))
-        if reason := _reason_to_skip(message):
+        content, metadata = mapping(message.get("content")), mapping(message.get("metadata"))
+        role, reason = _author(node), None
+        if not message:
+            reason = "node without a message"
+        elif role not in ("user", "assistant"):
+            reason = f"{role if role in ('system', 'tool') else 'unknown'} message"
+        # Nodes of weight 0 are not shown; custom instructions are the "user's" system message.
+        elif (
+            metadata.get("is_visually_hidden_from_conversation") is True
+            or metadata.get("is_user_system_message") is True
+            or message.get("weight") == 0
+        ):
+            reason = "hidden message"
+        elif role == "assistant" and message.get("recipient") not in (None, "all"):
+            reason = "tool call"
+        elif (string(content.get("content_type")) or "text") not in _TEXT_TYPES:
+            reason = "thinking, context or tool output"
+        if reason:
             reading.skip(reason, line)
             continue
-        # The words of code stand in `text`, all others in `parts`.
-        content = mapping(message.get("content"))
-        texts = [text for part in sequence(content.get("parts")) if (text := _part_text(part))]
+        # The words of code stand in `text`, all others in `parts`: strings, speech, images.
+        texts: list[str] = []
+        for part in sequence(content.get("parts")):
+            block = mapping(part)
+            kind = string(block.get("content_type"))
+            if isinstance(part, str):
+                texts.append(part)
+            elif kind == "audio_transcription":
+                texts.append(string(block.get("text")))
+            elif kind == "image_asset_pointer":
+                texts.append(_IMAGE)
         builder.add(
-            "user" if _author(node) == "user" else "assistant",
-            _CITATION.sub("", "\n".join(texts) or string(content.get("text"))),
+            "user" if role == "user" else "assistant",
+            _CITATION.sub("", "\n".join(filter(None, texts)) or string(content.get("text"))),
             external_id=identifier(message.get("id")) or identifier(node.get("id")),
             stamp=reading.stamp(message.get("create_time")),
             line=line,
@@ -123,36 +144,6 @@ def _build(
 
 def _author(node: JsonObject) -> str:
     return string(reach(node, "message", "author", "role"))
-
-
-def _reason_to_skip(message: JsonObject) -> str | None:
-    role = string(reach(message, "author", "role"))
-    kind = string(reach(message, "content", "content_type")) or "text"
-    metadata = mapping(message.get("metadata"))
-    if not message:
-        return "node without a message"
-    if role not in ("user", "assistant"):
-        return f"{role if role in ('system', 'tool') else 'unknown'} message"
-    # Nodes of weight 0 are not shown; custom instructions are the "user's" system message.
-    if (
-        metadata.get("is_visually_hidden_from_conversation") is True
-        or metadata.get("is_user_system_message") is True
-        or message.get("weight") == 0
-    ):
-        return "hidden message"
-    if role == "assistant" and message.get("recipient") not in (None, "all"):
-        return "tool call"
-    return None if kind in _TEXT_TYPES else "thinking, context or tool output"
-
-
-def _part_text(part: JsonValue) -> str:
-    if isinstance(part, str):
-        return part
-    block = mapping(part)
-    kind = string(block.get("content_type"))
-    if kind == "audio_transcription":
-        return string(block.get("text"))
-    return _IMAGE if kind == "image_asset_pointer" else ""
 
 
 def _read_group_chat(reading: Reading, chat: JsonObject, line: int) -> Iterator[Conversation]:

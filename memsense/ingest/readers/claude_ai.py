@@ -51,9 +51,22 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 if role not in ("user", "assistant"):
                     reading.skip("message without a sender", record.line)
                     continue
+                # `text` and `content` repeat each other: the blocks, else the plain text. Older
+                # chats have their thinking inside of both.
+                text = _THINKING.sub("", content_text(message.get("content"), _KINDS))
+                if not text.strip():
+                    plain = _THINKING.sub("", string(message.get("text")))
+                    text = _PLACEHOLDER.sub("", plain)
+                if not text.strip():
+                    # Long pasted text becomes an attachment: then it is all that the person said.
+                    texts: list[str] = []
+                    for attachment in objects(message.get("attachments")):
+                        content = string(attachment.get("extracted_content"))
+                        texts.append(content if content.strip() else _file_text(attachment))
+                    text = join_texts(*texts, *map(_file_text, objects(message.get("files"))))
                 builder.add(
                     role,
-                    _message_text(message),
+                    text,
                     external_id=identifier(message.get("uuid")),
                     stamp=reading.stamp(message.get("created_at")),
                     line=record.line,
@@ -96,23 +109,6 @@ def _find_branches(
 
 def _role(message: JsonObject) -> Role | None:
     return role_of(string(message.get("sender")) or string(message.get("role")))
-
-
-def _message_text(message: JsonObject) -> str:
-    """Return the text blocks, else the plain text, else the attachments; never two of them."""
-    # `text` and `content` repeat each other; older chats have their thinking inside the text.
-    blocks = _THINKING.sub("", content_text(message.get("content"), _KINDS))
-    if blocks.strip():
-        return blocks
-    plain = _PLACEHOLDER.sub("", _THINKING.sub("", string(message.get("text"))))
-    if plain.strip():
-        return plain
-    # Long pasted text becomes an attachment: then it is all that the person said.
-    texts: list[str] = []
-    for attachment in objects(message.get("attachments")):
-        text = string(attachment.get("extracted_content"))
-        texts.append(text if text.strip() else _file_text(attachment))
-    return join_texts(*texts, *map(_file_text, objects(message.get("files"))))
 
 
 def _file_text(file: JsonObject) -> str:

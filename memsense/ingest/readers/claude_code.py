@@ -9,7 +9,7 @@ from memsense.ingest.branches import find_current_branch
 from memsense.ingest.content import text_blocks
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
 from memsense.types import Conversation
@@ -86,12 +86,16 @@ def read(reading: Reading) -> Iterator[Conversation]:
     """Yield a conversation for each session; with `sidechains` also for each sub-agent."""
     titles: dict[str, str] = {}
     lines: list[_Line] = []
-    for record in _session_lines(reading):
-        # A summary may describe another session: it is a title at most.
-        if _is_summary(record.value):
-            leaf, summary = record.value.get("leafUuid"), record.value.get("summary")
-            titles[string(leaf)] = string(summary)
-        lines.append(_read_line(reading, record))
+    for record in reading.objects(envelope=_ENVELOPE):
+        # The web's export holds the lines of a session in one list.
+        values = [record.value]
+        if _ENVELOPE in record.value:
+            values = objects(record.value[_ENVELOPE])
+        for value in values:
+            # A summary may describe another session: it is a title at most.
+            if _is_summary(value):
+                titles[string(value.get("leafUuid"))] = string(value.get("summary"))
+            lines.append(_read_line(reading, value, record.line))
     builders: dict[str, ConversationBuilder] = {}
     for line in _join_answers(reading, _keep_current(reading, lines)):
         builder = builders.setdefault(line.session, reading.conversation())
@@ -109,22 +113,11 @@ def read(reading: Reading) -> Iterator[Conversation]:
         yield from builder.build(session, title=title)
 
 
-def _session_lines(reading: Reading) -> Iterator[ObjectRecord]:
-    """Yield the session's lines, also those that the web's export holds in one list."""
-    for record in reading.objects(envelope=_ENVELOPE):
-        if _ENVELOPE not in record.value:
-            yield record
-            continue
-        for value in objects(record.value[_ENVELOPE]):
-            yield ObjectRecord(value, record.line, record.ordinal, record.list_number)
-
-
-def _read_line(reading: Reading, record: ObjectRecord) -> _Line:
-    value = record.value
+def _read_line(reading: Reading, value: JsonObject, number: int) -> _Line:
     message = mapping(value.get("message"))
     is_sidechain = value.get("isSidechain") is True
     line = _Line(
-        number=record.line,
+        number=number,
         uuid=identifier(value.get("uuid")),
         parent=identifier(value.get("parentUuid")),
         session=identifier(value.get("sessionId")) or reading.source.session_id,
@@ -182,7 +175,13 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     """Return the lines with words that are on the current branch and new in this run."""
     current = set(range(len(lines)))
     if not reading.options.all_branches:
-        current = _find_current(lines)
+        # Sidechains are no part of the chain: all of them stay.
+        chain = [i for i, line in enumerate(lines) if not line.is_sidechain]
+        ids, parents = [lines[i].uuid for i in chain], [lines[i].parent for i in chain]
+        current -= {chain[i] for i in set(range(len(chain))) - find_current_branch(ids, parents)}
+        # One answer is several lines, of which the chain may touch only one: they stay together.
+        answers = {lines[i].message_id for i in current} - {None}
+        current |= {i for i, line in enumerate(lines) if line.message_id in answers}
     label = reading.source.label
     new_lines: list[_Line] = []
     for position, line in enumerate(lines):
@@ -201,28 +200,17 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     return new_lines
 
 
-def _find_current(lines: Sequence[_Line]) -> set[int]:
-    """Return the positions of the lines on the current branch, and of all sidechains."""
-    chain = [(i, line) for i, line in enumerate(lines) if not line.is_sidechain]
-    positions = [i for i, _ in chain]
-    branch = find_current_branch([line.uuid for _, line in chain], [x.parent for _, x in chain])
-    current = {positions[i] for i in branch} | (set(range(len(lines))) - set(positions))
-    # One answer is several lines, of which the chain may touch only one: they stay or go together.
-    answers = {lines[i].message_id for i in current} - {None}
-    return current | {i for i, line in enumerate(lines) if line.message_id in answers}
-
-
 def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     """Return one line for each answer: the blocks of one API message are lines of their own."""
-    joined_lines: list[_Line] = []
+    whole: list[_Line] = []
     answers: dict[tuple[str, str], _Line] = {}
     for line in lines:
         if line.role != "assistant" or line.message_id is None:
-            joined_lines.append(line)
+            whole.append(line)
             continue
         first = answers.setdefault((line.session, line.message_id), line)
         if first is line or first.uuid == line.uuid:
-            joined_lines.append(line)
+            whole.append(line)
             continue
         # Snapshots of an answer that was being streamed repeat its blocks, the last one longer.
         for text in line.texts:
@@ -233,7 +221,7 @@ def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
             else:
                 first.texts.append(text)
         reading.report.joined += 1
-    return joined_lines
+    return whole
 
 
 READER = Reader(name="claude_code", sniff=sniff, read=read)

@@ -92,19 +92,15 @@ class _Rollout:
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a rollout."""
-    if head.find(_is_rollout_line):
+    lines = [record for record in head.objects if string(record.get("type")) in _TYPES]
+    if any(isinstance(record.get("payload"), dict) for record in lines):
         return "rollout lines of type session_meta, event_msg or response_item with a payload"
-    if head.find(_is_old_header) and head.find(lambda record: record.get("type") == "message"):
+    # Older rollouts have no envelopes: items behind a header without a type.
+    untyped = [record for record in head.objects if "type" not in record]
+    has_header = any({"id", "timestamp", "instructions"} <= one.keys() for one in untyped)
+    if has_header and head.find(lambda record: record.get("type") == "message"):
         return "a header with id, timestamp and instructions before message items"
     return None
-
-
-def _is_rollout_line(record: JsonObject) -> bool:
-    return string(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict)
-
-
-def _is_old_header(record: JsonObject) -> bool:
-    return "type" not in record and {"id", "timestamp", "instructions"} <= record.keys()
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -116,7 +112,33 @@ def read(reading: Reading) -> Iterator[Conversation]:
     """
     rollout = _Rollout()
     for record in reading.objects():
-        _read_line(reading, rollout, record)
+        value = record.value
+        payload = mapping(value.get("payload"))
+        kind, event = value.get("type"), string(payload.get("type"))
+        completed = mapping(payload.get("item"))
+        completed_type = string(completed.get("type"))
+        item = payload if kind == "response_item" else value
+        if kind == "session_meta" or ("id" in value and kind is None):
+            rollout.header = rollout.header or payload or value
+            reading.skip("not a message", record.line)
+        elif kind == "event_msg" and event in _EVENTS:
+            role, text = _EVENTS[event], string(payload.get("message"))
+            _add(reading, rollout, record, payload, role=role, text=text, layer="event")
+        elif kind == "event_msg" and event == "item_completed" and completed_type in _COMPLETED:
+            role = _COMPLETED[completed_type]
+            text = content_text(completed.get("content"), _COMPLETED_KINDS)
+            _add(reading, rollout, record, completed, role=role, text=text, layer="completed")
+        elif kind != "event_msg" and item.get("type") == "message":
+            role, text = role_of(string(item.get("role"))), content_text(item.get("content"))
+            _add(reading, rollout, record, item, role=role, text=text, layer="item")
+        else:
+            is_rollback = kind == "event_msg" and event == "thread_rolled_back"
+            if is_rollback and not reading.options.all_branches:
+                count = payload.get("num_turns")
+                dropped = rollout.roll_back(count if isinstance(count, int) else 1)
+                if dropped:
+                    reading.skip("rolled back", record.line, dropped)
+            reading.skip("not a message", record.line)
     header = rollout.header
     is_subagent = header.get("thread_source") == "subagent" or "subagent" in mapping(
         header.get("source")
@@ -137,39 +159,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
         identifier(header.get("id")) or reading.source.session_id,
         started_at=reading.stamp(header.get("timestamp")).at,
     )
-
-
-def _read_line(reading: Reading, rollout: _Rollout, record: ObjectRecord) -> None:
-    value = record.value
-    payload = mapping(value.get("payload"))
-    kind = value.get("type")
-    if kind == "session_meta" or ("id" in value and kind is None):
-        rollout.header = rollout.header or payload or value
-        reading.skip("not a message", record.line)
-    elif kind == "event_msg":
-        event = string(payload.get("type"))
-        item = mapping(payload.get("item"))
-        item_type = string(item.get("type"))
-        if event in _EVENTS:
-            text = string(payload.get("message"))
-            role = _EVENTS[event]
-            _add(reading, rollout, record, payload, role=role, text=text, layer="event")
-        elif event == "item_completed" and item_type in _COMPLETED:
-            text = content_text(item.get("content"), _COMPLETED_KINDS)
-            role = _COMPLETED[item_type]
-            _add(reading, rollout, record, item, role=role, text=text, layer="completed")
-        else:
-            if event == "thread_rolled_back" and not reading.options.all_branches:
-                count = payload.get("num_turns")
-                dropped = rollout.roll_back(count if isinstance(count, int) else 1)
-                if dropped:
-                    reading.skip("rolled back", record.line, dropped)
-            reading.skip("not a message", record.line)
-    elif (item := payload if kind == "response_item" else value).get("type") == "message":
-        role, text = role_of(string(item.get("role"))), content_text(item.get("content"))
-        _add(reading, rollout, record, item, role=role, text=text, layer="item")
-    else:
-        reading.skip("not a message", record.line)
 
 
 def _add(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -19,6 +19,7 @@ from memsense.ingest.values import (
 from memsense.types import Conversation, JsonValue, Role
 
 _SPEAKERS: dict[str, Role] = {"user.message": "user", "assistant.message": "assistant"}
+_SESSION_NAMES = ("requesterUsername", "responderUsername", "sessionId")
 # VS Code keeps a session as a log of its changes (objectMutationLog.ts): the whole of it first,
 # then values that are set at a path, or pushed to the list there.
 _INITIAL, _SET, _PUSH = 0, 1, 2
@@ -26,89 +27,64 @@ _INITIAL, _SET, _PUSH = 0, 1, 2
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is Copilot's."""
-    if head.find(_is_event):
+    kinds = {*_SPEAKERS, "session.start"}
+    events = [record for record in head.objects if string(record.get("type")) in kinds]
+    if any(isinstance(event.get("data"), dict) for event in events):
         return "events of type user.message, assistant.message or session.start with data"
-    if head.find(_is_session) or head.find(_is_initial):
-        return "a chat session of VS Code with requests"
+    for record in head.objects:
+        requests = objects(record.get("requests"))
+        has_answer = any("message" in one and "response" in one for one in requests)
+        is_session = has_answer and any(name in record for name in _SESSION_NAMES)
+        is_initial = record.get("kind") == _INITIAL and "requests" in mapping(record.get("v"))
+        if is_session or is_initial:
+            return "a chat session of VS Code with requests"
     return None
-
-
-def _is_event(record: JsonObject) -> bool:
-    kind = string(record.get("type"))
-    return isinstance(record.get("data"), dict) and (kind in _SPEAKERS or kind == "session.start")
-
-
-def _is_session(record: JsonObject) -> bool:
-    requests = objects(record.get("requests"))
-    has_name = any(key in record for key in ("requesterUsername", "responderUsername", "sessionId"))
-    return has_name and any("message" in one and "response" in one for one in requests)
-
-
-def _is_initial(record: JsonObject) -> bool:
-    return record.get("kind") == _INITIAL and "requests" in mapping(record.get("v"))
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield each session; a log of changes is the session that it became."""
     events = reading.conversation()
-    session, state, has_events = "", None, False
+    session, has_events = "", False
+    state: JsonObject | None = None
     last: ObjectRecord | None = None
     for record in reading.objects():
         if isinstance(record.value.get("requests"), list):
             yield from _read_session(reading, record.value, record)
         elif "kind" in record.value:
-            state = _apply_change(state, record.value)
+            change = record.value
+            path = [key for key in sequence(change.get("k")) if isinstance(key, str | int)]
+            if change.get("kind") == _INITIAL:
+                state = mapping(change.get("v"))
+            elif state is not None and path and change.get("kind") in (_SET, _PUSH):
+                state = mapping(_replace_at(dict(state), path, change))
             reading.skip("not a message", record.line)
             last = record
         else:
             has_events = True
             session = session or string(reach(record.value, "data", "sessionId"))
-            _add_event(events, record)
+            value, data = record.value, mapping(record.value.get("data"))
+            role = _SPEAKERS.get(string(value.get("type")))
+            attachments = objects(data.get("attachments"))
+            names = (first_identifier(one, "displayName", "path") for one in attachments)
+            text = join_texts(content_text(data.get("content")), *map(format_file, names))
+            if role is None:
+                reading.skip("not a message", record.line)
+            elif identifier(value.get("agentId")) and not reading.options.sidechains:
+                reading.skip("sidechain", record.line)
+            elif not text:
+                reading.skip("tool call" if data.get("toolRequests") else EMPTY, record.line)
+            else:
+                events.add(
+                    role,
+                    text,
+                    external_id=identifier(value.get("id")),
+                    stamp=reading.stamp(value.get("timestamp")),
+                    line=record.line,
+                )
     if state is not None and last is not None:
         yield from _read_session(reading, state, last)
     if has_events:
         yield from events.build(session or reading.source.session_id)
-
-
-# The command line's events ------------------------------------------------------------------------
-
-
-def _add_event(builder: ConversationBuilder, record: ObjectRecord) -> None:
-    value, data = record.value, mapping(record.value.get("data"))
-    role = _SPEAKERS.get(string(value.get("type")))
-    if role is None:
-        builder.reading.skip("not a message", record.line)
-        return
-    if identifier(value.get("agentId")) and not builder.reading.options.sidechains:
-        builder.reading.skip("sidechain", record.line)
-        return
-    text = content_text(data.get("content"))
-    attachments = objects(data.get("attachments"))
-    files = [format_file(first_identifier(one, "displayName", "path")) for one in attachments]
-    if not text.strip() and not any(files):
-        reason = "tool call" if data.get("toolRequests") else EMPTY
-        builder.reading.skip(reason, record.line)
-        return
-    builder.add(
-        role,
-        join_texts(text, *files),
-        external_id=identifier(value.get("id")),
-        stamp=builder.reading.stamp(value.get("timestamp")),
-        line=record.line,
-    )
-
-
-# VS Code's sessions -------------------------------------------------------------------------------
-
-
-def _apply_change(state: JsonObject | None, entry: JsonObject) -> JsonObject | None:
-    """Return the session after one entry of its log of changes."""
-    if entry.get("kind") == _INITIAL:
-        return mapping(entry.get("v"))
-    path = [key for key in sequence(entry.get("k")) if isinstance(key, str | int)]
-    if state is None or not path or entry.get("kind") not in (_SET, _PUSH):
-        return state
-    return mapping(_replace_at(dict(state), path, entry))
 
 
 def _replace_at(holder: JsonValue, path: list[str | int], entry: JsonObject) -> JsonValue:

@@ -8,7 +8,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, INJECTED, ConversationBuilder, ObjectRecord, Reading
-from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
+from memsense.ingest.values import JsonObject, identifier, objects, reach, string
 from memsense.types import Conversation, Role
 
 _EXPORTED = re.compile(r"_Exported on [^\n]{1,80} from Cursor \([^()\n]{1,20}\)_\s*")
@@ -22,16 +22,12 @@ def sniff(head: Head) -> str | None:
     """Return what shows that a log is Cursor's."""
     if head.find(_is_composer):
         return "chats with composerId and their bubbles"
-    if head.find(_is_turn):
+    turns = [record for record in head.objects if string(record.get("role")) in _ROLES]
+    if any("type" not in t and isinstance(reach(t, "message", "content"), list) for t in turns):
         return "lines of role and a message of content"
     if any(_EXPORTED.fullmatch(line) for line in head.lines):
         return "a line that says when it was exported from Cursor"
     return None
-
-
-def _is_turn(record: JsonObject) -> bool:
-    has_content = isinstance(mapping(record.get("message")).get("content"), list)
-    return string(record.get("role")) in _ROLES and has_content and "type" not in record
 
 
 def _is_composer(record: JsonObject) -> bool:
@@ -49,30 +45,26 @@ def read(reading: Reading) -> Iterator[Conversation]:
     for record in reading.objects():
         if _is_composer(record.value):
             yield from _read_composer(reading, record)
+            continue
+        has_turns = True
+        value, line = record.value, record.line
+        role = _ROLES.get(string(value.get("role")))
+        content = reach(value, "message", "content")
+        text = content_text(content)
+        words = unwrap_query(text) if role == "user" else text
+        if role is None:
+            reading.skip("not a message", line)
+        elif words.strip():
+            message_id = identifier(value.get("id"))
+            stamp = reading.stamp(value.get("timestamp"))
+            builder.add(role, words, external_id=message_id, stamp=stamp, line=line)
+        elif text.strip():
+            reading.skip(INJECTED, line)
         else:
-            has_turns = True
-            _add_turn(builder, record)
+            is_call = any(block.get("type") == "tool_use" for block in objects(content))
+            reading.skip("tool call" if is_call else EMPTY, line)
     if has_turns:
         yield from builder.build(reading.source.session_id)
-
-
-def _add_turn(builder: ConversationBuilder, record: ObjectRecord) -> None:
-    value = record.value
-    role = _ROLES.get(string(value.get("role")))
-    if role is None:
-        builder.reading.skip("not a message", record.line)
-        return
-    content = mapping(value.get("message")).get("content")
-    text = content_text(content)
-    words = unwrap_query(text) if role == "user" else text
-    if not words.strip():
-        is_call = any(block.get("type") == "tool_use" for block in objects(content))
-        reason = INJECTED if text.strip() else "tool call" if is_call else EMPTY
-        builder.reading.skip(reason, record.line)
-        return
-    stamp = builder.reading.stamp(value.get("timestamp"))
-    message_id = identifier(value.get("id"))
-    builder.add(role, words, external_id=message_id, stamp=stamp, line=record.line)
 
 
 def _read_composer(reading: Reading, record: ObjectRecord) -> Iterator[Conversation]:

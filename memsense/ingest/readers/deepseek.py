@@ -17,15 +17,12 @@ _SPEAKERS: dict[str, Role] = {"REQUEST": "user", "RESPONSE": "assistant"}
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is of a DeepSeek export."""
-    if head.find(_is_conversation):
-        return "conversations with a mapping of nodes whose messages have fragments"
+    for record in head.objects:
+        nodes = mapping(record.get("mapping")).values()
+        has_fragments = any(isinstance(reach(n, "message", "fragments"), list) for n in nodes)
+        if has_fragments or ("inserted_at" in record and nodes):
+            return "conversations with a mapping of nodes whose messages have fragments"
     return None
-
-
-def _is_conversation(record: JsonObject) -> bool:
-    nodes = mapping(record.get("mapping")).values()
-    is_dated = "inserted_at" in record and bool(nodes)
-    return is_dated or any(isinstance(reach(n, "message", "fragments"), list) for n in nodes)
 
 
 def read(reading: Reading) -> Iterator[Conversation]:

@@ -7,7 +7,6 @@ from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import Reading
 from memsense.ingest.values import (
-    JsonObject,
     first_identifier,
     identifier,
     mapping,
@@ -22,14 +21,12 @@ _MESSAGE_TYPES = frozenset({"Default", "Reply", "0", "19"})
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a Discord channel."""
-    is_channel = head.find(_is_channel)
-    return "a channel with messages of author and timestamp" if is_channel else None
-
-
-def _is_channel(record: JsonObject) -> bool:
-    messages = objects(record.get("messages"))
-    has_channel = isinstance(record.get("channel"), dict)
-    return has_channel and any("author" in one and "timestamp" in one for one in messages)
+    for record in head.objects:
+        messages = objects(record.get("messages"))
+        has_author = any("author" in one and "timestamp" in one for one in messages)
+        if has_author and isinstance(record.get("channel"), dict):
+            return "a channel with messages of author and timestamp"
+    return None
 
 
 def read(reading: Reading) -> Iterator[Conversation]:

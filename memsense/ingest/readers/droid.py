@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import EMPTY, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
@@ -25,17 +25,16 @@ def sniff(head: Head) -> str | None:
     """Return what shows that a log is Droid's."""
     if head.find(lambda record: record.get("type") == "session_start" and "id" in record):
         return "a line of type session_start with id"
-    if head.find(_is_completion) or head.find(_is_event):
+    keys = {"role", "text", "session_id"}
+    if head.find(_is_completion) or head.find(
+        lambda record: record.get("type") == "message" and keys <= record.keys()
+    ):
         return "events of type message with role, text and session_id"
     return None
 
 
 def _is_completion(record: JsonObject) -> bool:
     return record.get("type") == "completion" and "finalText" in record
-
-
-def _is_event(record: JsonObject) -> bool:
-    return record.get("type") == "message" and {"role", "text", "session_id"} <= record.keys()
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -55,45 +54,40 @@ def read(reading: Reading) -> Iterator[Conversation]:
     is_sidechain = title.startswith(_SUBAGENT_TITLE) and not reading.options.sidechains
     builder = reading.conversation()
     for entry in reading.keep_current_branch(entries, "id", "parentId"):
+        value, line = entry.value, entry.line
         if is_sidechain:
-            reading.skip("sidechain", entry.line)
+            reading.skip("sidechain", line)
+            continue
+        if _is_completion(value):
+            # The run's last words, which the message before may have said already.
+            text = string(value.get("finalText"))
+            last = builder.messages[-1] if builder.messages else None
+            if last is not None and last.role == "assistant" and last.text == reading.clean(text):
+                reading.skip("repeated message", line)
+            else:
+                stamp = reading.stamp(value.get("timestamp"))
+                builder.add("assistant", text, stamp=stamp, line=line)
+            continue
+        message = mapping(value.get("message")) or value
+        role = role_of(string(message.get("role")))
+        text = content_text(message.get("content")) or string(message.get("text"))
+        if value.get("type") != "message":
+            reading.skip("not a message", line)
+        elif role not in ("user", "assistant"):
+            reading.skip(f"{role or 'unknown'} message", line)
+        elif not text.strip():
+            kinds = (string(block.get("type")) for block in objects(message.get("content")))
+            reading.skip(next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY), line)
         else:
-            _add_entry(builder, entry)
+            builder.add(
+                role,
+                text,
+                external_id=identifier(value.get("id")),
+                stamp=reading.stamp(value.get("timestamp")),
+                line=line,
+            )
     own_id = identifier(header.get("id")) or session or reading.source.session_id
     yield from builder.build(own_id, title=title)
-
-
-def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
-    value, reading = entry.value, builder.reading
-    stamp_value = value.get("timestamp")
-    if _is_completion(value):
-        # The run's last words, which the message before may have said already.
-        text = string(value.get("finalText"))
-        last = builder.messages[-1] if builder.messages else None
-        if last is not None and last.role == "assistant" and last.text == reading.clean(text):
-            reading.skip("repeated message", entry.line)
-        else:
-            builder.add("assistant", text, stamp=reading.stamp(stamp_value), line=entry.line)
-        return
-    message = mapping(value.get("message")) or value
-    role = role_of(string(message.get("role")))
-    text = content_text(message.get("content")) or string(message.get("text"))
-    if value.get("type") != "message":
-        reading.skip("not a message", entry.line)
-    elif role not in ("user", "assistant"):
-        reading.skip(f"{role or 'unknown'} message", entry.line)
-    elif not text.strip():
-        kinds = (string(block.get("type")) for block in objects(message.get("content")))
-        reason = next((_TOOLS[kind] for kind in kinds if kind in _TOOLS), EMPTY)
-        reading.skip(reason, entry.line)
-    else:
-        builder.add(
-            role,
-            text,
-            external_id=identifier(value.get("id")),
-            stamp=reading.stamp(stamp_value),
-            line=entry.line,
-        )
 
 
 READER = Reader(name="droid", sniff=sniff, read=read)

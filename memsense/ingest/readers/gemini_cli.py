@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
@@ -49,15 +49,6 @@ def _is_prompt(record: JsonObject) -> bool:
     return {"sessionId", "messageId", "message", "type"} <= record.keys()
 
 
-def _has_parts(record: JsonObject) -> bool:
-    return any(isinstance(turn.get("parts"), list) for turn in objects(record.get("contents")))
-
-
-def _has_model_role(record: JsonObject) -> bool:
-    turns = [*objects(record.get("messages")), *objects(record.get("history"))]
-    return any(turn.get("role") == "model" for turn in turns)
-
-
 _SIGNS: tuple[tuple[Callable[[JsonObject], bool], str], ...] = (
     (lambda record: record.get("type") == "session_metadata", "a line of type session_metadata"),
     (lambda record: {"sessionId", "projectHash"} <= record.keys(), "a session with projectHash"),
@@ -66,8 +57,19 @@ _SIGNS: tuple[tuple[Callable[[JsonObject], bool], str], ...] = (
         lambda record: isinstance(record.get("chunkedPrompt"), dict),
         "an AI Studio prompt with chunkedPrompt",
     ),
-    (_has_parts, "contents with role and parts"),
-    (_has_model_role, "messages of role model"),
+    (
+        lambda record: any(
+            isinstance(turn.get("parts"), list) for turn in objects(record.get("contents"))
+        ),
+        "contents with role and parts",
+    ),
+    (
+        lambda record: any(
+            turn.get("role") == "model"
+            for turn in [*objects(record.get("messages")), *objects(record.get("history"))]
+        ),
+        "messages of role model",
+    ),
 )
 
 
@@ -77,62 +79,47 @@ def read(reading: Reading) -> Iterator[Conversation]:
     prompts: dict[str, ConversationBuilder] = {}
     has_lines = False
     for record in reading.objects():
-        turns = _whole_conversation(record.value)
-        if turns is not None:
-            numbered = [(turn, record.line) for turn in turns]
+        value, line = record.value, record.line
+        # A record that is a whole conversation.
+        lists = [value[key] for key in _LISTS if isinstance(value.get(key), list)]
+        if isinstance(value.get("chunkedPrompt"), dict):
+            lists = [mapping(value["chunkedPrompt"]).get("chunks")]
+        if lists:
+            numbered = [(turn, line) for turn in objects(lists[0])]
             session_id = reading.name_session(None, record.ordinal)
-            yield from _build(reading, record.value, numbered, session_id)
-        elif _is_prompt(record.value):
-            _add_prompt(reading, prompts, record)
+            yield from _build(reading, value, numbered, session_id)
+            continue
+        # A prompt, unless its session's own log was read in this run: that has it already.
+        if _is_prompt(value):
+            session_id = identifier(value.get("sessionId")) or reading.source.session_id
+            label = reading.report.seen_ids.get(_seen_key(session_id), reading.source.label)
+            if label != reading.source.label:
+                reading.skip("in the log of its session, too", line)
+                continue
+            builder = prompts.setdefault(session_id, reading.conversation())
+            _add_turn(builder, value, line, identifier(value.get("messageId")))
+            continue
+        # A line of a session that grows: a header, a turn, or a change to earlier lines.
+        has_lines = True
+        if value.get("type") == "session_metadata" or "projectHash" in value:
+            session.header = session.header or value
+        elif "$rewindTo" in value and not reading.options.all_branches:
+            if dropped := session.rewind(value["$rewindTo"]):
+                reading.skip("rolled back", line, dropped)
+        elif "$set" in value:
+            # The whole list is written again, of which only the new turns count.
+            ids = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
+            for turn in objects(reach(value, "$set", "messages")):
+                if identifier(turn.get("id")) not in ids:
+                    session.turns.append((turn, line))
         else:
-            has_lines = True
-            _apply_line(reading, session, record)
+            session.turns.append((value, line))
+            continue
+        reading.skip("not a message", line)
     if has_lines:
         yield from _build(reading, session.header, session.turns, reading.source.session_id)
     for session_id, builder in prompts.items():
         yield from builder.build(session_id)
-
-
-def _whole_conversation(record: JsonObject) -> list[JsonObject] | None:
-    """Return the turns of a record that is a whole conversation, else None."""
-    if isinstance(record.get("chunkedPrompt"), dict):
-        return objects(mapping(record["chunkedPrompt"]).get("chunks"))
-    lists = (record[key] for key in _LISTS if isinstance(record.get(key), list))
-    return next((objects(turns) for turns in lists), None)
-
-
-def _apply_line(reading: Reading, session: _Session, record: ObjectRecord) -> None:
-    """Apply one line to the session: a header, a turn, or a change to earlier lines."""
-    value = record.value
-    if value.get("type") == "session_metadata" or "projectHash" in value:
-        session.header = session.header or value
-        reading.skip("not a message", record.line)
-    elif "$rewindTo" in value and not reading.options.all_branches:
-        if dropped := session.rewind(value["$rewindTo"]):
-            reading.skip("rolled back", record.line, dropped)
-        reading.skip("not a message", record.line)
-    elif "$set" in value:
-        # The whole list is written again, of which only the new turns count.
-        ids = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
-        for turn in objects(reach(value, "$set", "messages")):
-            if identifier(turn.get("id")) not in ids:
-                session.turns.append((turn, record.line))
-        reading.skip("not a message", record.line)
-    else:
-        session.turns.append((value, record.line))
-
-
-def _add_prompt(
-    reading: Reading, prompts: dict[str, ConversationBuilder], record: ObjectRecord
-) -> None:
-    session = identifier(record.value.get("sessionId")) or reading.source.session_id
-    # A session whose own log was read in this run has the prompt already.
-    label = reading.report.seen_ids.get(_seen_key(session), reading.source.label)
-    if label != reading.source.label:
-        reading.skip("in the log of its session, too", record.line)
-        return
-    builder = prompts.setdefault(session, reading.conversation())
-    _add_turn(builder, record.value, record.line, identifier(record.value.get("messageId")))
 
 
 def _seen_key(session: str) -> str:

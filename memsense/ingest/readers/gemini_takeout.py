@@ -40,6 +40,7 @@ _WHEN = re.compile(
 _LOOKS_DATED = re.compile(r"[^<>]{0,40}\d{1,2}:\d{2}:\d{2}[^<>]{0,12}")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NOON = 12
+_LONGEST_TIME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +177,15 @@ def _read_cell(reading: Reading, cell: str, line: int) -> Iterator[_Activity]:
         return
     # The title's lines, the time, and the answer follow each other, with breaks between them.
     pieces = _BREAK.split(cell[body.end() :].partition(_NEXT_CELL)[0])
-    dated = next((i for i, piece in enumerate(pieces) if _is_time(piece)), len(pieces))
+    dated = next(
+        (
+            i
+            for i, piece in enumerate(pieces)
+            if len(piece) < _LONGEST_TIME
+            and _LOOKS_DATED.fullmatch(" ".join(html_text(piece).split()))
+        ),
+        len(pieces),
+    )
     time = " ".join(html_text("".join(pieces[dated : dated + 1])).split())
     answer = "<br>".join(pieces[dated + 1 :]).removesuffix("</div>")
     lines = [html_text(piece) for piece in pieces[:dated]]
@@ -191,11 +200,6 @@ def _read_cell(reading: Reading, cell: str, line: int) -> Iterator[_Activity]:
         session=_find_session(cell),
         line=line,
     )
-
-
-def _is_time(piece: str) -> bool:
-    text = html_text(piece) if len(piece) < 200 else ""  # noqa: PLR2004
-    return bool(_LOOKS_DATED.fullmatch(" ".join(text.split())))
 
 
 def _parse_time(reading: Reading, time: str) -> Stamp:

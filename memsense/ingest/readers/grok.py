@@ -1,13 +1,13 @@
 """Reader of Grok: the account export with its responses, and its command line's chat history."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from memsense.ingest.branches import find_latest_leaf, path_to_root
 from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import INJECTED, ObjectRecord, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
@@ -30,20 +30,17 @@ def sniff(head: Head) -> str | None:
     """Return what shows that a log is Grok's."""
     if head.find(_is_conversation) or head.has_item(_ENVELOPE, _is_conversation):
         return "conversations with a list of responses"
-    if head.find(_is_line):
-        return "lines of a type and a content with the context of Grok's command line"
+    for record in head.objects:
+        if record.get("type") == "user" and "content" in record and "message" not in record:
+            text = content_text(record["content"])
+            if "synthetic_reason" in record or text.lstrip().startswith(_CONTEXT):
+                return "lines of a type and a content with the context of Grok's command line"
     return None
 
 
 def _is_conversation(record: JsonObject) -> bool:
     responses = [mapping(item.get("response")) for item in objects(record.get("responses"))]
     return "conversation" in record and any("sender" in one for one in responses)
-
-
-def _is_line(record: JsonObject) -> bool:
-    is_user = record.get("type") == "user" and "content" in record and "message" not in record
-    text = content_text(record.get("content")) if is_user else ""
-    return is_user and ("synthetic_reason" in record or text.lstrip().startswith(_CONTEXT))
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -53,9 +50,26 @@ def read(reading: Reading) -> Iterator[Conversation]:
     for record in reading.objects(envelope=_ENVELOPE):
         if "responses" in record.value:
             yield from _read_conversation(reading, record)
+            continue
+        has_lines = True
+        value, line = record.value, record.line
+        kind = string(value.get("type"))
+        role, text = role_of(kind), content_text(value.get("content"))
+        # Synthetic messages are the program's own.
+        words = text
+        if role == "user":
+            words = "" if value.get("synthetic_reason") else unwrap_query(text)
+        if role not in ("user", "assistant"):
+            reason = "thinking" if kind == "reasoning" else f"{role or 'unknown'} message"
+            reading.skip(reason, line)
+        elif text.strip() and not words.strip():
+            reading.skip(INJECTED, line)
+        elif not words.strip() and value.get("tool_calls"):
+            reading.skip("tool call", line)
         else:
-            has_lines = True
-            _add_line(history, record.value, record.line)
+            message_id = identifier(value.get("id"))
+            stamp = reading.stamp(value.get("timestamp"))
+            history.add(role, words, external_id=message_id, stamp=stamp, line=line)
     if has_lines:
         yield from history.build(reading.source.session_id)
 
@@ -64,7 +78,15 @@ def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conve
     about, line = mapping(record.value.get("conversation")), record.line
     items = objects(record.value.get("responses"))
     responses = [mapping(item.get("response")) for item in items]
-    latest = _latest_path(reading, responses)
+    # Where responses name their parents, those on the latest path were shown; else all.
+    ids = [first_identifier(one, "_id", "id", "response_id") for one in responses]
+    parents = [first_identifier(one, "parent_response_id", "parentResponseId") for one in responses]
+    latest = responses
+    if None not in ids and any(parents) and not reading.options.all_branches:
+        by_id = {key or "": one for key, one in zip(ids, responses, strict=True)}
+        tree = {key or "": parent for key, parent in zip(ids, parents, strict=True)}
+        times = {k: epoch_seconds(_unwrap_time(r.get("create_time"))) for k, r in by_id.items()}
+        latest = [by_id[key] for key in path_to_root(find_latest_leaf(tree, times) or "", tree)]
     if len(latest) < len(responses):
         reading.skip("abandoned branch", line, len(responses) - len(latest))
     builder = reading.conversation()
@@ -92,18 +114,6 @@ def _read_conversation(reading: Reading, record: ObjectRecord) -> Iterator[Conve
     )
 
 
-def _latest_path(reading: Reading, responses: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """Return the responses on the latest path if they name their parents, else all."""
-    ids = [first_identifier(one, "_id", "id", "response_id") for one in responses]
-    parents = [first_identifier(one, "parent_response_id", "parentResponseId") for one in responses]
-    if None in ids or not any(parents) or reading.options.all_branches:
-        return responses
-    by_id = {key or "": one for key, one in zip(ids, responses, strict=True)}
-    tree = {key or "": parent for key, parent in zip(ids, parents, strict=True)}
-    times = {key: epoch_seconds(_unwrap_time(one.get("create_time"))) for key, one in by_id.items()}
-    return [by_id[key] for key in path_to_root(find_latest_leaf(tree, times) or "", tree)]
-
-
 def _unwrap_time(value: JsonValue) -> JsonValue:
     """Return a time in a form that `parse_timestamp` reads.
 
@@ -116,28 +126,6 @@ def _unwrap_time(value: JsonValue) -> JsonValue:
         return int(digits) if is_number else None
     date = mapping(value).get("$date")
     return date if date is not None else value
-
-
-def _add_line(builder: ConversationBuilder, record: JsonObject, line: int) -> None:
-    kind = string(record.get("type"))
-    role = role_of(kind)
-    text = content_text(record.get("content"))
-    if role not in ("user", "assistant"):
-        reason = "thinking" if kind == "reasoning" else f"{role or 'unknown'} message"
-        builder.reading.skip(reason, line)
-        return
-    if role == "user":
-        # Synthetic messages are the program's own.
-        words = "" if record.get("synthetic_reason") else unwrap_query(text)
-        if text.strip() and not words.strip():
-            builder.reading.skip(INJECTED, line)
-            return
-        text = words
-    if not text.strip() and record.get("tool_calls"):
-        builder.reading.skip("tool call", line)
-        return
-    stamp = builder.reading.stamp(record.get("timestamp"))
-    builder.add(role, text, external_id=identifier(record.get("id")), stamp=stamp, line=line)
 
 
 READER = Reader(name="grok", sniff=sniff, read=read)

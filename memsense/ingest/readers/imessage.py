@@ -75,10 +75,30 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 # A notice stands on the time's own line.
                 reading.skip("notice of the program", number)
                 entry = None
-            else:
-                entry = _Entry(_parse_time(reading, match), number)
-        elif entry is not None:
-            _take_line(entry, line)
+                continue
+            month, day, year, hour, minute, second, half = match.groups()[:7]
+            hour_of_day = int(hour) % _NOON + (_NOON if half == "P" else 0)
+            stamp = NO_TIME
+            try:
+                month_number = _MONTHS.index(month) + 1
+                date = datetime(int(year), month_number, int(day))  # noqa: DTZ001 (localised below)
+                at = date.replace(hour=hour_of_day, minute=int(minute), second=int(second))
+                stamp = localise(at, reading.options.timezone)
+            except ValueError:
+                reading.report.unusable_times += 1
+            entry = _Entry(stamp, number)
+        elif entry is None:
+            continue
+        # Below a time: the name first, then words, files, reactions and quoted replies.
+        elif not entry.speaker:
+            entry.speaker = line.strip()
+        elif line in _REACTIONS:
+            entry.in_reactions = True
+        elif not entry.in_reactions or (line.strip() and not _REACTION.fullmatch(line)):
+            entry.in_reactions = False
+            if not (line.startswith(_QUOTED) or _NOTICE.fullmatch(line)):
+                is_path = _PATH.fullmatch(line)
+                entry.texts.append(format_file(PurePosixPath(line).name) if is_path else line)
     _add_entry(builder, entry)
     speakers = builder.speakers()
     first = tuple(name for name in speakers if name == _OWNER)
@@ -87,39 +107,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
         reading.options.session_gap,
         participants=tuple(dict.fromkeys((*first, *speakers))),
     )
-
-
-def _parse_time(reading: Reading, match: re.Match[str]) -> Stamp:
-    month, day, year, hour, minute, second, half = match.groups()[:7]
-    try:
-        naive = datetime(  # noqa: DTZ001 (localised below)
-            int(year),
-            _MONTHS.index(month) + 1,
-            int(day),
-            int(hour) % _NOON + (_NOON if half == "P" else 0),
-            int(minute),
-            int(second),
-        )
-    except ValueError:
-        reading.report.unusable_times += 1
-        return NO_TIME
-    return localise(naive, reading.options.timezone)
-
-
-def _take_line(entry: _Entry, line: str) -> None:
-    """Add a line below a time: the name first, then words, files, reactions, quoted replies."""
-    if not entry.speaker:
-        entry.speaker = line.strip()
-    elif line in _REACTIONS:
-        entry.in_reactions = True
-    elif entry.in_reactions and (not line.strip() or _REACTION.fullmatch(line)):
-        pass
-    elif line.startswith(_QUOTED) or _NOTICE.fullmatch(line):
-        entry.in_reactions = False
-    else:
-        entry.in_reactions = False
-        is_path = _PATH.fullmatch(line)
-        entry.texts.append(format_file(PurePosixPath(line).name) if is_path else line)
 
 
 def _add_entry(builder: ConversationBuilder, entry: _Entry | None) -> None:

@@ -10,7 +10,7 @@ from memsense.ingest.injected import cut_tagged
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import INJECTED, ConversationBuilder, ObjectRecord, Reading
 from memsense.ingest.timestamps import NO_TIME, Stamp
-from memsense.ingest.values import JsonObject, mapping, string
+from memsense.ingest.values import mapping, string
 from memsense.types import Conversation, Role
 
 _PROMPTS = frozenset({"TurnBegin", "SteerInput"})
@@ -32,26 +32,38 @@ class _Answer:
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is Kimi's."""
-    if head.find(_is_event):
+    messages = [mapping(record.get("message")) for record in head.objects]
+    if any(
+        string(m.get("type")) in _EVENTS and isinstance(m.get("payload"), dict) for m in messages
+    ):
         return "events such as TurnBegin and ContentPart with a payload"
     if head.find(lambda record: string(record.get("role")) in _MARKS):
         return "a context with checkpoints or token counts"
     return None
 
 
-def _is_event(record: JsonObject) -> bool:
-    message = mapping(record.get("message"))
-    return string(message.get("type")) in _EVENTS and isinstance(message.get("payload"), dict)
-
-
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield the one conversation of a session."""
     builder, answer = reading.conversation(), _Answer()
     for record in reading.objects():
-        if "role" in record.value:
-            _add_context(builder, record)
-        else:
+        if "role" not in record.value:
             answer = _apply_event(builder, answer, record)
+            continue
+        # A message of the context.
+        name, text = string(record.value["role"]), content_text(record.value.get("content"))
+        role = _ROLES.get(name)
+        # The program writes to the model inside of the user's messages, in <system> tags.
+        notes, words = cut_tagged(text, "system") if role == "user" else ([], text)
+        if role is None:
+            reading.skip(_REASONS.get(name, "not a message"), record.line)
+        elif any(_COMPACTED in note for note in notes):
+            reading.skip("compaction summary", record.line)
+        elif notes and not words.strip():
+            reading.skip(INJECTED, record.line)
+        elif not words.strip() and record.value.get("tool_calls") is not None:
+            reading.skip("tool call", record.line)
+        else:
+            builder.add(role, words.strip() if notes else words, line=record.line)
     _add_answer(builder, answer)
     # The session's folder is called by its id; its files all have the same names.
     folder = PurePosixPath(reading.source.session_id).parent.name
@@ -88,26 +100,6 @@ def _apply_event(builder: ConversationBuilder, answer: _Answer, record: ObjectRe
 def _add_answer(builder: ConversationBuilder, answer: _Answer) -> None:
     if answer.pieces:
         builder.add("assistant", "".join(answer.pieces), stamp=answer.stamp, line=answer.line)
-
-
-def _add_context(builder: ConversationBuilder, record: ObjectRecord) -> None:
-    reading = builder.reading
-    name = string(record.value.get("role"))
-    role = _ROLES.get(name)
-    text = content_text(record.value.get("content"))
-    if role is None:
-        reading.skip(_REASONS.get(name, "not a message"), record.line)
-        return
-    # The program writes to the model inside of the user's messages, in <system> tags.
-    notes, words = cut_tagged(text, "system") if role == "user" else ([], text)
-    if any(_COMPACTED in note for note in notes):
-        reading.skip("compaction summary", record.line)
-    elif notes and not words.strip():
-        reading.skip(INJECTED, record.line)
-    elif not words.strip() and record.value.get("tool_calls") is not None:
-        reading.skip("tool call", record.line)
-    else:
-        builder.add(role, words.strip() if notes else words, line=record.line)
 
 
 READER = Reader(name="kimi", sniff=sniff, read=read)

@@ -7,7 +7,7 @@ from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.langchain_shapes import message_fields, message_type, reason_to_skip
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
+from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import NO_TIME, Stamp
 from memsense.ingest.values import (
@@ -64,8 +64,27 @@ def read(reading: Reading) -> Iterator[Conversation]:
     threads: dict[str, _Thread] = {}
     for record in reading.objects():
         state = _state_messages(record.value)
-        if state is not None:
-            _add_state(reading, threads, record, state)
+        configurable = mapping(reach(record.value, "config", "configurable"))
+        if state is not None and configurable.get("checkpoint_ns"):
+            reading.skip("state of a subgraph", record.line)
+        elif state is not None:
+            thread_id = identifier(configurable.get("thread_id")) or reading.source.session_id
+            thread = threads.setdefault(thread_id, _Thread(line=record.line))
+            # Messages have no times. The creation of the first state that holds a message is the
+            # best there is; a history lists its states newest first, so an earlier one may follow.
+            stamp = reading.stamp(record.value.get("created_at"))
+            for message in state:
+                message_id = identifier(message_fields(message).get("id"))
+                if message_id is None or stamp.at is None:
+                    continue
+                earlier = thread.first_seen.get(message_id, stamp)
+                if earlier.at is None or stamp.at <= earlier.at:
+                    thread.first_seen[message_id] = stamp
+            # Each state holds the whole list so far: only the newest is read.
+            step = reach(record.value, "metadata", "step")
+            order = float(step) if isinstance(step, int) else float(len(state))
+            if order > thread.step:
+                thread.step, thread.messages, thread.line = order, state, record.line
         elif isinstance(record.value.get("messages"), list):
             builder = reading.conversation()
             for message in objects(record.value["messages"]):
@@ -86,35 +105,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
             stamp = thread.first_seen.get(message_id or "", NO_TIME)
             _add_message(builder, message, thread.line, stamp)
         yield from builder.build(thread_id)
-
-
-def _add_state(
-    reading: Reading,
-    threads: dict[str, _Thread],
-    record: ObjectRecord,
-    messages: list[JsonObject],
-) -> None:
-    configurable = mapping(reach(record.value, "config", "configurable"))
-    if configurable.get("checkpoint_ns"):
-        reading.skip("state of a subgraph", record.line)
-        return
-    thread_id = identifier(configurable.get("thread_id")) or reading.source.session_id
-    thread = threads.setdefault(thread_id, _Thread(line=record.line))
-    # Messages have no times. The creation of the first state that holds a message is the best there
-    # is; a history lists its states newest first, so that an earlier one may still come.
-    stamp = reading.stamp(record.value.get("created_at"))
-    for message in messages:
-        message_id = identifier(message_fields(message).get("id"))
-        if message_id is None or stamp.at is None:
-            continue
-        earlier = thread.first_seen.get(message_id, stamp)
-        if earlier.at is None or stamp.at <= earlier.at:
-            thread.first_seen[message_id] = stamp
-    # Each state holds the whole list so far: only the newest is read.
-    step = reach(record.value, "metadata", "step")
-    order = float(step) if isinstance(step, int) else float(len(messages))
-    if order > thread.step:
-        thread.step, thread.messages, thread.line = order, messages, record.line
 
 
 def _add_message(

@@ -10,7 +10,7 @@ import pydantic_core
 from memsense.ingest.content import content_text
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
@@ -77,7 +77,11 @@ def read(reading: Reading) -> Iterator[Conversation]:
             run = first_identifier(trace, "trace_id", "traceId", "id") or ""
             session = first_identifier(trace, "sessionId", "session_id") or run
             runs = sessions.setdefault(session, {})
-            rank = _rank(trace)
+            # An answer counts most, then the trace itself, then the outermost observation.
+            is_trace = first_identifier(trace, "trace_id", "traceId") is None
+            parent = first_identifier(trace, "parent_observation_id", "parentObservationId")
+            has_answer = bool(_find_turns(trace.get("output"), "assistant"))
+            rank = 4 * has_answer + 2 * is_trace + (parent is None)
             before = runs.get(run)
             if before is not None:
                 reading.skip("inner step of a run", record.line)
@@ -88,7 +92,21 @@ def read(reading: Reading) -> Iterator[Conversation]:
         # Exports list the newest run first, or in no order at all: their times order them.
         traces = sorted(runs.values(), key=lambda trace: epoch_seconds(_time(trace.value)))
         for position, trace in enumerate(traces):
-            _add_trace(builder, trace, is_first=position == 0)
+            value, line = trace.value, trace.line
+            prompts = _find_turns(value.get("input"), "user")
+            if position:
+                # A later run's input repeats the session so far: only its last prompt is new.
+                prompts = [turn for turn in prompts if turn[0] == "user"][-1:]
+            answers = _find_turns(value.get("output"), "assistant")[-1:]
+            stamp = reading.stamp(_time(value))
+            run = first_identifier(value, "trace_id", "traceId", "id")
+            if not prompts and not answers:
+                reading.skip("run without words", line)
+            # Numbered from the last: an id is the same with and without the repeated ones.
+            for number, (role, text) in enumerate(prompts, -len(prompts)):
+                builder.add(role, text, external_id=f"{run}:{number}", stamp=stamp, line=line)
+            for role, text in answers:
+                builder.add(role, text, external_id=f"{run}:answer", stamp=stamp, line=line)
         users = (first_identifier(trace.value, "userId", "user_id") for trace in traces)
         user = next(filter(None, users), None)
         metadata: dict[str, JsonValue] = {"user_id": user} if user else {}
@@ -96,35 +114,8 @@ def read(reading: Reading) -> Iterator[Conversation]:
         yield from builder.build(session, title=title, metadata=metadata)
 
 
-def _rank(trace: JsonObject) -> int:
-    """Return how good a record of its run is: an answer counts most, then the outermost place."""
-    is_observation = first_identifier(trace, "trace_id", "traceId") is not None
-    is_inner = first_identifier(trace, "parent_observation_id", "parentObservationId") is not None
-    has_answer = bool(_find_turns(trace.get("output"), "assistant"))
-    return (4 if has_answer else 0) + (2 if not is_observation else 0) + (1 if not is_inner else 0)
-
-
 def _time(trace: JsonObject) -> JsonValue:
     return next((trace[key] for key in _TIMES if isinstance(trace.get(key), str)), None)
-
-
-def _add_trace(builder: ConversationBuilder, trace: _Trace, *, is_first: bool) -> None:
-    value, line = trace.value, trace.line
-    prompts = _find_turns(value.get("input"), "user")
-    if not is_first:
-        # A later run's input repeats the session so far: only its last prompt is new.
-        prompts = [turn for turn in prompts if turn[0] == "user"][-1:]
-    answers = _find_turns(value.get("output"), "assistant")[-1:]
-    stamp = builder.reading.stamp(_time(value))
-    run = first_identifier(value, "trace_id", "traceId", "id")
-    if not prompts and not answers:
-        builder.reading.skip("run without words", line)
-    # Prompts are numbered from the last: its id is the same with and without the repeated ones.
-    for position, (role, text) in enumerate(prompts):
-        message_id = f"{run}:{position - len(prompts)}"
-        builder.add(role, text, external_id=message_id, stamp=stamp, line=line)
-    for role, text in answers:
-        builder.add(role, text, external_id=f"{run}:answer", stamp=stamp, line=line)
 
 
 def _find_turns(value: JsonValue, side: Role) -> list[tuple[Role, str]]:

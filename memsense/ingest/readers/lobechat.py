@@ -25,14 +25,11 @@ _INBOX = "inbox"
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a LobeChat export."""
-    if head.find(_is_export):
-        return "an export with a state or data of messages, topics and sessions"
+    for record in head.objects:
+        messages = objects(_state(record).get("messages"))
+        if any("role" in one and "content" in one for one in messages):
+            return "an export with a state or data of messages, topics and sessions"
     return None
-
-
-def _is_export(record: JsonObject) -> bool:
-    messages = objects(_state(record).get("messages"))
-    return any("role" in one and "content" in one for one in messages)
 
 
 def _state(record: JsonObject) -> JsonObject:
@@ -55,7 +52,23 @@ def read(reading: Reading) -> Iterator[Conversation]:
             session = topic_id or _INBOX
             session = f"{session}/{thread_id}" if thread_id else session
             builder = builders.setdefault(session, reading.conversation())
-            _add_message(builder, message, record.line)
+            role = role_of(string(message.get("role")))
+            if role not in ("user", "assistant"):
+                reading.skip(f"{role or 'unknown'} message", record.line)
+                continue
+            text = content_text(message.get("content"))
+            attachments = (one for key in _FILES for one in objects(message.get(key)))
+            files = [format_file(one.get("name")) for one in attachments]
+            if not text.strip() and not any(files) and sequence(message.get("tools")):
+                reading.skip("tool call", record.line)
+                continue
+            builder.add(
+                role,
+                join_texts(text, *files),
+                external_id=identifier(message.get("id")),
+                stamp=reading.stamp(_time(message)),
+                line=record.line,
+            )
         topics = {identifier(one.get("id")): one for one in objects(state.get("topics"))}
         for session, builder in builders.items():
             topic = topics.get(session.partition("/")[0], {})
@@ -64,25 +77,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 def _time(message: JsonObject) -> JsonValue:
     return message.get("createdAt", message.get("created_at"))
-
-
-def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    role = role_of(string(message.get("role")))
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-        return
-    text = content_text(message.get("content"))
-    files = [format_file(one.get("name")) for key in _FILES for one in objects(message.get(key))]
-    if not text.strip() and not any(files) and sequence(message.get("tools")):
-        builder.reading.skip("tool call", line)
-        return
-    builder.add(
-        role,
-        join_texts(text, *files),
-        external_id=identifier(message.get("id")),
-        stamp=builder.reading.stamp(_time(message)),
-        line=line,
-    )
 
 
 READER = Reader(name="lobechat", sniff=sniff, read=read)

@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from memsense.ingest.content import format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
-from memsense.ingest.values import JsonObject, identifier, objects, string
+from memsense.ingest.reading import Reading
+from memsense.ingest.values import identifier, objects, string
 from memsense.types import Conversation, JsonValue
 
 _MEDIA = ("photos", "videos", "audio_files", "files", "gifs")
@@ -19,22 +19,42 @@ _NOTICE = re.compile(
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a Messenger thread."""
-    if head.find(_is_thread):
+    if head.has_item("messages", lambda one: {"sender_name", "timestamp_ms"} <= one.keys()):
         return "a thread of messages with sender_name and timestamp_ms"
     return None
-
-
-def _is_thread(record: JsonObject) -> bool:
-    messages = objects(record.get("messages"))
-    return any({"sender_name", "timestamp_ms"} <= one.keys() for one in messages)
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield the sessions of each thread, cut at silences."""
     for record in reading.objects():
         builder = reading.conversation()
-        for message in sorted(objects(record.value.get("messages")), key=_milliseconds):
-            _add_message(builder, message, record.line)
+        messages = objects(record.value.get("messages"))
+        # The newest message comes first.
+        messages.sort(
+            key=lambda m: time if isinstance(time := m.get("timestamp_ms"), int | float) else 0.0
+        )
+        for message in messages:
+            name = _mend_text(message.get("sender_name"))
+            text = _mend_text(message.get("content"))
+            uris = [string(one.get("uri")) for kind in _MEDIA for one in objects(message.get(kind))]
+            files = [format_file(PurePosixPath(uri).name) for uri in uris if uri]
+            time = message.get("timestamp_ms")
+            if message.get("is_unsent") is True:
+                reading.skip("deleted message", record.line)
+            elif _NOTICE.fullmatch(text) or string(message.get("type")) in ("Call", "Subscribe"):
+                reading.skip("notice of the program", record.line)
+            elif not text and files:
+                reading.skip("media without words", record.line)
+            else:
+                builder.add(
+                    "other",
+                    join_texts(text, *files),
+                    # Messages have no ids.
+                    external_id=f"{time}:{name}",
+                    speaker=name,
+                    stamp=reading.stamp(time),
+                    line=record.line,
+                )
         path = identifier(record.value.get("thread_path"))
         participants = objects(record.value.get("participants"))
         names = [_mend_text(one.get("name")) for one in participants]
@@ -44,11 +64,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
             title=_mend_text(record.value.get("title")),
             participants=[name for name in names if name in builder.speakers()],
         )
-
-
-def _milliseconds(message: JsonObject) -> float:
-    time = message.get("timestamp_ms")
-    return time if isinstance(time, int | float) else 0.0
 
 
 def _mend_text(value: JsonValue) -> str:
@@ -61,31 +76,6 @@ def _mend_text(value: JsonValue) -> str:
         return text.encode("latin-1").decode()
     except UnicodeError:
         return text
-
-
-def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:
-    name, text = _mend_text(message.get("sender_name")), _mend_text(message.get("content"))
-    if message.get("is_unsent") is True:
-        builder.reading.skip("deleted message", line)
-        return
-    if _NOTICE.fullmatch(text) or string(message.get("type")) in ("Call", "Subscribe"):
-        builder.reading.skip("notice of the program", line)
-        return
-    uris = (string(item.get("uri")) for kind in _MEDIA for item in objects(message.get(kind)))
-    files = [format_file(PurePosixPath(uri).name) for uri in uris if uri]
-    if not text and files:
-        builder.reading.skip("media without words", line)
-        return
-    time = message.get("timestamp_ms")
-    builder.add(
-        "other",
-        join_texts(text, *files),
-        # Messages have no ids.
-        external_id=f"{time}:{name}",
-        speaker=name,
-        stamp=builder.reading.stamp(time),
-        line=line,
-    )
 
 
 READER = Reader(name="messenger", sniff=sniff, read=read)

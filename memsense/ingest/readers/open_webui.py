@@ -7,7 +7,7 @@ from memsense.ingest.branches import find_latest_leaf, find_other_branches, path
 from memsense.ingest.content import content_text, format_file, join_texts
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ObjectRecord, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import epoch_seconds
 from memsense.ingest.values import (
@@ -87,7 +87,21 @@ def read(reading: Reading) -> Iterator[Conversation]:
         else:
             reading.skip("not a conversation", record.line)
             continue
-        yield from _read_chat(reading, chat, record)
+        parents = {key: identifier(m.get(chat.parent_key)) for key, m in chat.messages.items()}
+        leaf = chat.current if chat.current in chat.messages else None
+        if leaf is None:
+            times = {k: epoch_seconds(first_value(m, _TIMES)) for k, m in chat.messages.items()}
+            leaf = find_latest_leaf(parents, times)
+        main = path_to_root(leaf or "", parents)
+        session = reading.name_session(chat.session, record.ordinal)
+        yield from _build(reading, chat, session, main, record.line)
+        questions = (key for key, message in chat.messages.items() if _role(message) == "user")
+        for end, path in find_other_branches(main, parents, questions):
+            if reading.options.all_branches:
+                yield from _build(reading, chat, f"{session}/{end}", path, record.line)
+            else:
+                count = sum(key not in main for key in path)
+                reading.skip("abandoned branch", record.line, count)
 
 
 def _flatten(messages: Sequence[JsonObject]) -> dict[str, JsonObject]:
@@ -101,24 +115,6 @@ def _flatten(messages: Sequence[JsonObject]) -> dict[str, JsonObject]:
             by_id[message_id] = message
         pending.extend(reversed(objects(message.get("children"))))
     return by_id
-
-
-def _read_chat(reading: Reading, chat: _Chat, record: ObjectRecord) -> Iterator[Conversation]:
-    parents = {key: identifier(one.get(chat.parent_key)) for key, one in chat.messages.items()}
-    leaf = chat.current if chat.current in chat.messages else None
-    if leaf is None:
-        times = {key: epoch_seconds(first_value(m, _TIMES)) for key, m in chat.messages.items()}
-        leaf = find_latest_leaf(parents, times)
-    main = path_to_root(leaf or "", parents)
-    session = reading.name_session(chat.session, record.ordinal)
-    yield from _build(reading, chat, session, main, record.line)
-    questions = (key for key, one in chat.messages.items() if _role(one) == "user")
-    for end, path in find_other_branches(main, parents, questions):
-        if reading.options.all_branches:
-            yield from _build(reading, chat, f"{session}/{end}", path, record.line)
-        else:
-            count = sum(key not in main for key in path)
-            reading.skip("abandoned branch", record.line, count)
 
 
 def _role(message: JsonObject) -> Role | None:

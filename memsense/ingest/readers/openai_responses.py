@@ -16,7 +16,7 @@ from memsense.ingest.values import (
     reach,
     string,
 )
-from memsense.types import Conversation, JsonValue
+from memsense.types import Conversation
 
 _TEXT_TYPES = frozenset({"input_text", "output_text"})
 _SESSION_KEYS = ("conversation_id", "conversation", "session_id", "id", "custom_id")
@@ -77,7 +77,25 @@ def read(reading: Reading) -> Iterator[Conversation]:
         builder = sessions.setdefault(session, reading.conversation())
         time = value.get("created_at", value.get("timestamp"))
         for item in items:
-            _add_item(builder, item, time, record.line)
+            role, kind = role_of(string(item.get("role"))), string(item.get("type"))
+            if not _is_message(item):
+                reason = "tool call" if "call" in kind else "not a message"
+                reading.skip("thinking" if kind == "reasoning" else reason, record.line)
+                continue
+            if role not in ("user", "assistant"):
+                reading.skip(f"{role or 'unknown'} message", record.line)
+                continue
+            content = item.get("content")
+            blocks = (block for block in objects(content) if block.get("type") == "input_file")
+            files = (format_file(block.get("filename")) for block in blocks)
+            own_time = item.get("created_at", item.get("timestamp"))
+            builder.add(
+                role,
+                join_texts(content_text(content), *files),
+                external_id=identifier(item.get("id")),
+                stamp=reading.stamp(time if own_time is None else own_time),
+                line=record.line,
+            )
     for session, builder in sessions.items():
         yield from builder.build(session)
 
@@ -94,29 +112,6 @@ def _order_items(record: JsonObject, items: list[JsonObject]) -> list[JsonObject
     roles = [role_of(string(item.get("role"))) for item in items if _is_message(item)]
     is_backward = (roles[0], roles[-1]) == ("assistant", "user")
     return items[::-1] if is_backward else items
-
-
-def _add_item(builder: ConversationBuilder, item: JsonObject, time: JsonValue, line: int) -> None:
-    role = role_of(string(item.get("role")))
-    if not _is_message(item):
-        kind = string(item.get("type"))
-        reason = "thinking" if kind == "reasoning" else "tool call" if "call" in kind else None
-        builder.reading.skip(reason or "not a message", line)
-        return
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-        return
-    content = item.get("content")
-    blocks = (block for block in objects(content) if block.get("type") == "input_file")
-    files = (format_file(block.get("filename")) for block in blocks)
-    own_time = item.get("created_at", item.get("timestamp"))
-    builder.add(
-        role,
-        join_texts(content_text(content), *files),
-        external_id=identifier(item.get("id")),
-        stamp=builder.reading.stamp(time if own_time is None else own_time),
-        line=line,
-    )
 
 
 READER = Reader(name="openai_responses", sniff=sniff, read=read)

@@ -24,21 +24,14 @@ _HEARTBEAT = "Read HEARTBEAT.md if it exists"
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is OpenClaw's or pi's."""
-    if head.find(_is_header):
+    # Headers of version 1 have no version, but a folder.
+    headers = [record for record in head.objects if record.get("type") == "session"]
+    if any("id" in one and ("cwd" in one or "version" in one) for one in headers):
         return "a header line of type session with id"
-    if head.find(lambda record: _is_entry(record) and "parentId" in record):
+    entries = [record for record in head.objects if record.get("type") == "message"]
+    if any("parentId" in one and isinstance(one.get("message"), dict) for one in entries):
         return "entries of type message with parentId and a message"
     return None
-
-
-def _is_header(record: JsonObject) -> bool:
-    # Version 1 writes no version.
-    has_sign = "cwd" in record or "version" in record
-    return record.get("type") == "session" and "id" in record and has_sign
-
-
-def _is_entry(record: JsonObject) -> bool:
-    return record.get("type") == "message" and isinstance(record.get("message"), dict)
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -74,8 +67,26 @@ def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
     text = content_text(message.get("content"))
     is_user = message.get("role") == "user"
     name: str | None = None
-    reason = _reason_to_skip(entry.value, message, text)
-    if reason is None and is_user:
+    kinds = {string(block.get("type")) for block in objects(message.get("content"))}
+    reason = None
+    if entry.value.get("type") != "message":
+        reason = "not a message"
+    elif not message:
+        reason = "message is not an object"
+    elif message.get("role") in ("toolResult", "bashExecution"):
+        reason = "tool result"
+    elif message.get("role") not in ("user", "assistant"):
+        reason = "not speech"
+    elif message.get("provider") == "openclaw" or string(message.get("model")) in _GATEWAYS:
+        # The gateway writes its notices as answers (openclaw#70870).
+        reason = "notice of the gateway"
+    elif not text and message.get("stopReason") in ("error", "aborted"):
+        reason = "failed call"
+    elif not text and "toolCall" in kinds:
+        reason = "tool call"
+    elif not text:
+        reason = "thinking" if "thinking" in kinds else EMPTY
+    elif is_user:
         text, name = _peel_sender(text)
         last = builder.messages[-1] if builder.messages else None
         if text.startswith(_HEARTBEAT):
@@ -83,7 +94,7 @@ def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
         elif last is not None and last.role == "user" and last.text == reading.clean(text):
             # After a failed call the same prompt is logged again, under a new id.
             reason = "repeated after a failed call"
-    elif reason is None:
+    else:
         # The mark of what an answer replies to, and the words that stand for no answer.
         mark = _REPLY_MARK.match(text)
         text = text[mark.end() :] if mark else text
@@ -100,27 +111,6 @@ def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
         stamp=stamp if stamp.at else reading.stamp(entry.value.get("timestamp")),
         line=entry.line,
     )
-
-
-def _reason_to_skip(entry: JsonObject, message: JsonObject, text: str) -> str | None:
-    role = message.get("role")
-    reason = None
-    if entry.get("type") != "message":
-        reason = "not a message"
-    elif not message:
-        reason = "message is not an object"
-    elif role not in ("user", "assistant"):
-        reason = "tool result" if role in ("toolResult", "bashExecution") else "not speech"
-    elif message.get("provider") == "openclaw" or string(message.get("model")) in _GATEWAYS:
-        # The gateway writes its notices as answers (openclaw#70870).
-        reason = "notice of the gateway"
-    elif not text and message.get("stopReason") in ("error", "aborted"):
-        reason = "failed call"
-    elif not text:
-        kinds = {string(block.get("type")) for block in objects(message.get("content"))}
-        reason = "thinking" if "thinking" in kinds else EMPTY
-        reason = "tool call" if "toolCall" in kinds else reason
-    return reason
 
 
 def _peel_sender(text: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from memsense.ingest.content import format_file
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
+from memsense.ingest.reading import EMPTY, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
@@ -17,14 +17,11 @@ _REASONS = {"tool": "tool call", "reasoning": "thinking"}
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is an exported session."""
-    if head.find(_is_export):
-        return "an exported session with info, and messages of info and parts"
+    for record in head.objects:
+        messages = objects(record.get("messages"))
+        if "info" in record and any({"info", "parts"} <= one.keys() for one in messages):
+            return "an exported session with info, and messages of info and parts"
     return None
-
-
-def _is_export(record: JsonObject) -> bool:
-    messages = objects(record.get("messages"))
-    return "info" in record and any({"info", "parts"} <= one.keys() for one in messages)
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -81,52 +78,40 @@ def _build(
     reverted = "" if reading.options.all_branches else string(reach(info, "revert", "messageID"))
     is_sidechain = bool(identifier(info.get("parentID"))) and not reading.options.sidechains
     for message, parts in messages:
+        role = role_of(string(message.get("role")))
+        # Synthetic parts are the program's own, ignored ones are not given to the model.
+        texts = (
+            string(part.get("text"))
+            for part in parts
+            if part.get("type") == "text"
+            and part.get("synthetic") is not True
+            and part.get("ignored") is not True
+        )
+        files = (format_file(part.get("filename")) for part in parts if part.get("type") == "file")
+        text = "\n\n".join(piece for piece in (*texts, *files) if piece.strip())
         if is_sidechain:
             reading.skip("sidechain", line)
         elif reverted and string(message.get("id")) >= reverted:
             reading.skip("rolled back", line)
+        elif role not in ("user", "assistant"):
+            reading.skip(f"{role or 'unknown'} message", line)
+        elif message.get("summary") is True:
+            reading.skip("compaction summary", line)
+        elif not text:
+            kinds = (string(part.get("type")) for part in parts)
+            reading.skip(next((_REASONS[kind] for kind in kinds if kind in _REASONS), EMPTY), line)
         else:
-            _add_message(builder, message, parts, line)
+            builder.add(
+                role,
+                text,
+                external_id=identifier(message.get("id")),
+                stamp=reading.stamp(reach(message, "time", "created")),
+                line=line,
+            )
     yield from builder.build(
         identifier(info.get("id")) or reading.source.session_id,
         title=string(info.get("title")),
         started_at=reading.stamp(reach(info, "time", "created")).at,
-    )
-
-
-def _add_message(
-    builder: ConversationBuilder,
-    info: JsonObject,
-    parts: Sequence[JsonObject],
-    line: int,
-) -> None:
-    role = role_of(string(info.get("role")))
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-        return
-    if info.get("summary") is True:
-        builder.reading.skip("compaction summary", line)
-        return
-    # Synthetic parts are the program's own, ignored ones are not given to the model.
-    texts = (
-        string(part.get("text"))
-        for part in parts
-        if part.get("type") == "text"
-        and part.get("synthetic") is not True
-        and part.get("ignored") is not True
-    )
-    files = (format_file(part.get("filename")) for part in parts if part.get("type") == "file")
-    text = "\n\n".join(piece for piece in (*texts, *files) if piece.strip())
-    if not text:
-        kinds = (string(part.get("type")) for part in parts)
-        builder.reading.skip(next((_REASONS[k] for k in kinds if k in _REASONS), EMPTY), line)
-        return
-    builder.add(
-        role,
-        text,
-        external_id=identifier(info.get("id")),
-        stamp=builder.reading.stamp(reach(info, "time", "created")),
-        line=line,
     )
 
 

@@ -42,6 +42,7 @@ _PROMPTS = frozenset(("prompt", "question", "user", "instruction"))
 _WORDS = frozenset(("content", "text", "message", "utterance"))
 # Columns of mail and of programs' own logs: their rows are not turns.
 _RECORDS = frozenset(("subject", "level", "severity", "loglevel", "levelname", "pid", "hostname"))
+_ALPACA = frozenset(("instruction", "output"))
 _SAMPLE_ROWS = 50
 _MOST_SPEAKERS = 20
 _TURNS_TAKEN = 3
@@ -213,7 +214,15 @@ def read(reading: Reading) -> Iterator[Conversation]:
     """Yield a conversation for each value of the session column, or one for the file."""
     sessions: dict[str, list[_Row]] = {}
     for line, row, columns in _rows(reading):
-        session = identifier(row.get(columns.session or "")) or _own_session(reading, row, line)
+        session = identifier(row.get(columns.session or ""))
+        if session is None:
+            session = reading.source.session_id
+            names = {_normalise(name): name for name in row}
+            if names.keys() >= _ALPACA:
+                # Alpaca's rows have nothing to do with each other.
+                values = json.dumps([row[names["instruction"]], row[names["output"]]])
+                digest = hashlib.sha256(values.encode()).hexdigest()[:8]
+                session = f"{session}:{line}:{digest}"
         sessions.setdefault(session, []).extend(_messages(reading, row, columns, line))
     for session, rows in sessions.items():
         # Rows of a session need not stand together. An order column counts only if its numbers are
@@ -234,16 +243,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
         yield from builder.build(session)
 
 
-def _own_session(reading: Reading, row: JsonObject, line: int) -> str:
-    """Return the file's session; a row of instruction and output (Alpaca's) has one of its own."""
-    names = {_normalise(name): name for name in row}
-    if not names.keys() >= {"instruction", "output"}:
-        return reading.source.session_id
-    values = json.dumps([row[names[name]] for name in ("instruction", "output")])
-    digest = hashlib.sha256(values.encode()).hexdigest()[:8]
-    return f"{reading.source.session_id}:{line}:{digest}"
-
-
 def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:
     """Yield every row with its line and columns, from JSON or from a table."""
     lines = reading.lines()
@@ -257,13 +256,8 @@ def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:
                 yield record.line, record.value, columns
             else:
                 reading.skip("row without content", record.line)
-    else:
-        yield from _table_rows(reading, chain([first], lines))
-
-
-def _table_rows(
-    reading: Reading, lines: Iterator[str]
-) -> Iterator[tuple[int, JsonObject, Columns]]:
+        return
+    lines = chain([first], lines)
     header, delimiter = _read_header(lines)
     columns = choose_columns(header, reading.options.columns)
     if not columns.is_usable:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
-from memsense.ingest.reading import ConversationBuilder, Reading
+from memsense.ingest.reading import Reading
 from memsense.ingest.roles import role_of
-from memsense.ingest.values import JsonObject, first_string, identifier, objects, string
+from memsense.ingest.values import first_string, identifier, objects, string
 from memsense.types import Conversation, JsonValue
 
 _TURN_LISTS = ("conversations", "conversation", "items")
@@ -19,15 +19,12 @@ _PIECE = re.compile(r"(.+)_(\d+)")
 def sniff(head: Head) -> str | None:
     """Return what shows that a log has ShareGPT's form."""
     for key in _TURN_LISTS:
-        if head.has_item(key, _is_turn):
-            return f"{key} whose turns have a speaker and a value"
+        for turn in (turn for record in head.objects for turn in objects(record.get(key))):
+            has_role = any(role_of(string(turn.get(role))) for role in _ROLE_KEYS)
+            has_text = any(text in turn for text in _TEXT_KEYS)
+            if (has_role and has_text) or ("human" in turn and "assistant" in turn):
+                return f"{key} whose turns have a speaker and a value"
     return None
-
-
-def _is_turn(turn: JsonObject) -> bool:
-    has_role = any(role_of(string(turn.get(key))) for key in _ROLE_KEYS)
-    has_text = any(key in turn for key in _TEXT_KEYS)
-    return (has_role and has_text) or ("human" in turn and "assistant" in turn)
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -41,7 +38,16 @@ def read(reading: Reading) -> Iterator[Conversation]:
             continue
         builder = reading.conversation()
         for turn in objects(turns):
-            _add_turn(builder, turn, record.line)
+            if "human" in turn and "assistant" in turn:
+                builder.add("user", string(turn["human"]), line=record.line)
+                builder.add("assistant", string(turn["assistant"]), line=record.line)
+                continue
+            role = role_of(first_string(turn, _ROLE_KEYS))
+            if role not in ("user", "assistant"):
+                reading.skip(f"{role or 'unknown'} message", record.line)
+                continue
+            stamp = reading.stamp(turn.get("timestamp"))
+            builder.add(role, first_string(turn, _TEXT_KEYS), stamp=stamp, line=record.line)
         session = reading.name_session(identifier(value.get("id")), record.ordinal)
         # Data sets repeat ids with other contents.
         counts[session] = counts.get(session, 0) + 1
@@ -50,19 +56,6 @@ def read(reading: Reading) -> Iterator[Conversation]:
         match = _PIECE.fullmatch(session)
         metadata: dict[str, JsonValue] = {"piece_of": match[1]} if match else {}
         yield from builder.build(session + suffix, metadata=metadata)
-
-
-def _add_turn(builder: ConversationBuilder, turn: JsonObject, line: int) -> None:
-    if "human" in turn and "assistant" in turn:
-        builder.add("user", string(turn["human"]), line=line)
-        builder.add("assistant", string(turn["assistant"]), line=line)
-        return
-    role = role_of(first_string(turn, _ROLE_KEYS))
-    if role not in ("user", "assistant"):
-        builder.reading.skip(f"{role or 'unknown'} message", line)
-        return
-    stamp = builder.reading.stamp(turn.get("timestamp"))
-    builder.add(role, first_string(turn, _TEXT_KEYS), stamp=stamp, line=line)
 
 
 READER = Reader(name="sharegpt", sniff=sniff, read=read)

@@ -81,8 +81,19 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 
 def _read_names(reading: Reading) -> _Names:
-    members = reading.source.members or _siblings(reading)
-    files = {PurePosixPath(member.name).name: member for member in members}
+    source = reading.source
+    files = {PurePosixPath(member.name).name: member for member in source.members}
+    if not source.members and source.path is not None:
+        # A day file that was given alone: the side files stand around it.
+        root = _channel_folder(source.path).parent
+        for name in ("users.json", *_CHANNEL_LISTS):
+            path = root / name
+            if path.is_symlink():
+                # A link may lead anywhere, and nobody has named it.
+                reading.report.skip(LINK, str(path), unit="file")
+            elif path.is_file():
+                opener = partial(Path.open, path, "rb")
+                files[name] = Source(label=str(path), name=name, opener=opener, path=path)
     users: dict[str, str] = {}
     for user in _read_side_file(reading, files.get("users.json")):
         if user_id := identifier(user.get("id")):
@@ -96,23 +107,6 @@ def _read_names(reading: Reading) -> _Names:
             if channel_id := identifier(channel.get("id")):
                 channels[channel_id] = identifier(channel.get("name")) or channel_id
     return _Names(users, channels)
-
-
-def _siblings(reading: Reading) -> list[Source]:
-    """Return the side files around a day file that was given alone."""
-    if reading.source.path is None:
-        return []
-    root = _channel_folder(reading.source.path).parent
-    paths = [root / name for name in ("users.json", *_CHANNEL_LISTS)]
-    # A link may lead anywhere, and nobody has named it.
-    for path in paths:
-        if path.is_symlink():
-            reading.report.skip(LINK, str(path), unit="file")
-    return [
-        Source(label=str(path), name=path.name, opener=partial(Path.open, path, "rb"), path=path)
-        for path in paths
-        if path.is_file() and not path.is_symlink()
-    ]
 
 
 def _channel_folder(day: Path) -> Path:
@@ -155,7 +149,12 @@ def _add_message(
     # Bots often write no text: of a sample's 158 messages 94 have their words elsewhere.
     text = string(message.get("text"))
     if not text.strip():
-        text = _rich_text(message.get("blocks")) or _attached_text(message)
+        text = _rich_text(message.get("blocks"))
+    if not text:
+        attachments = objects(message.get("attachments"))
+        texts = [string(one.get("fallback")) or string(one.get("text")) for one in attachments]
+        files = [first_identifier(file, "title", "name") for file in objects(message.get("files"))]
+        text = "\n".join(words for words in (*texts, *map(format_file, files)) if words)
     text = html.unescape(_MENTION.sub(lambda match: _resolve(names, match), text))
     # The time is kept as text for an id: a float would lose its last digits.
     ts = identifier(message.get("ts"))
@@ -190,13 +189,6 @@ def _rich_text(blocks: JsonValue) -> str:
             words.append(string(block.get("url")))
         pending.extend(reversed(objects(block.get("elements"))))
     return "".join(words)
-
-
-def _attached_text(message: JsonObject) -> str:
-    attachments = objects(message.get("attachments"))
-    texts = [string(one.get("fallback")) or string(one.get("text")) for one in attachments]
-    files = [first_identifier(file, "title", "name") for file in objects(message.get("files"))]
-    return "\n".join(text for text in (*texts, *map(format_file, files)) if text)
 
 
 READER = Reader(name="slack", sniff=sniff, read=read)

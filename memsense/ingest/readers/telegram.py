@@ -20,21 +20,16 @@ from memsense.types import Conversation
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a Telegram export."""
-    if head.find(lambda record: any(map(_is_chat, _chats(record)))):
-        return "messages with from and date_unixtime"
+    chats = (chat for record in head.objects for chat in _chats(record))
+    for message in (message for chat in chats for message in objects(chat.get("messages"))):
+        is_dated = "date_unixtime" in message or ("date" in message and "from_id" in message)
+        if message.get("type") in ("message", "service") and is_dated:
+            return "messages with from and date_unixtime"
     return None
 
 
 def _chats(record: JsonObject) -> list[JsonObject]:
     return objects(reach(record, "chats", "list")) or [record]
-
-
-def _is_chat(record: JsonObject) -> bool:
-    return any(
-        message.get("type") in ("message", "service")
-        and ("date_unixtime" in message or ("date" in message and "from_id" in message))
-        for message in objects(record.get("messages"))
-    )
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
