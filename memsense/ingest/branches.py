@@ -22,7 +22,7 @@ def path_to_root(leaf: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def find_leaves(parents: Mapping[str, str | None]) -> list[str]:
-    """Return the nodes that are nobody's parent, in order; if all are in a cycle, the last node."""
+    """Return the nodes without children, in order; if all are in a cycle, the last node."""
     inner = set(parents.values())
     leaves = [node for node in parents if node not in inner]
     return leaves or list(parents)[-1:]

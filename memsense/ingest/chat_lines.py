@@ -60,7 +60,7 @@ class ChatHead:
 
     @property
     def is_named(self) -> bool:
-        """Whether a name follows, rather than a notice of the program."""
+        """Return whether a name follows, rather than a notice of the program."""
         return _NAMED.match(self.rest) is not None
 
 

@@ -1,4 +1,4 @@
-"""WhatsApp's own notices in a chat, told from people's messages in each of its languages.
+"""WhatsApp's own notices in a chat, separated from people's messages in each of its languages.
 
 On an iPhone they begin with U+200E; elsewhere they are recognised by their wording.
 """
@@ -69,7 +69,7 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class NoWords:
-    """An entry in which nobody says anything, and the reason."""
+    """An entry without words of a person, and the reason."""
 
     reason: str
 

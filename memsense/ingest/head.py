@@ -45,7 +45,7 @@ class Head:
 
     @property
     def is_list(self) -> bool:
-        """Whether the log is a JSON list rather than values one after another."""
+        """Return whether the log is a JSON list rather than values one after another."""
         return any(record.list_number is not None for record in self.records)
 
     @property

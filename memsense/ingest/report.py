@@ -54,7 +54,7 @@ class ReadReport:
     a memory had put there. `detected` maps a log to its format and the reason for it.
     `seen_ids` maps ids that this run has read to the log that had them first: a resumed session's
     file repeats its predecessor's lines. `taken_as_user` maps a log of people to the speakers whose
-    side became the user's because the caller named nobody.
+    side became the user's because the caller named no speaker.
     """
 
     conversations: int = 0

@@ -58,7 +58,7 @@ def read_source(
         yield from _note_users(reading, READERS[detection.format].read(reading))
     except UNREADABLE as error:
         raise IngestError(f"{source.label}: reading broke off ({error})") from error
-    # Silence would look like success: a log of which no record was read is an error.
+    # Silence would look like success: a log without a readable record is an error.
     if report.records == before:
         raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
 

@@ -102,7 +102,7 @@ class _Place:
 
 
 def parse_turn(line: str) -> Turn | None:
-    """Return the head at the start of a line, whoever it names, or None."""
+    """Return the head at the start of a line, or None. Its name may be a role or a person."""
     for form in _FORMS:
         if match := form.fullmatch(line.rstrip("\r\n")):
             groups = match.groupdict()
@@ -173,7 +173,7 @@ def find_evidence(lines: Sequence[str]) -> str | None:
     is_prompt = [line.startswith(QUOTE) for line in filled]
     if not filled or not is_prompt[0] or filled[0].startswith(QUOTE * 2):
         return None
-    # A page with headings quotes somebody, and `> [!NOTE]` and `> **Note**` are boxes.
+    # A page with headings quotes a text, and `> [!NOTE]` and `> **Note**` are boxes.
     if any(line.startswith(("# ", "## ")) for line in filled):
         return None
     pairs = zip([False, *is_prompt], is_prompt, filled, strict=False)

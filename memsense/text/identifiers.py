@@ -10,7 +10,7 @@ LARGEST_TEXT = 100_000
 """Limit of characters of a text that are read."""
 
 LONGEST = 200
-"""Limit of an identifier's characters: nobody searches for a longer one."""
+"""Limit of an identifier's characters: users search for no longer one."""
 
 MOST = 64
 """Limit of a text's identifiers."""

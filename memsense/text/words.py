@@ -1,4 +1,4 @@
-"""Words that name nobody by themselves: labels of roles, titles, names that are words too.
+"""Words that are no name by themselves: labels of roles, titles, names that are words too.
 
 A question's names and the entities of a memory are found by capitals; these words have them without
 being a name.

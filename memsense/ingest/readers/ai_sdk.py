@@ -19,7 +19,7 @@ from memsense.ingest.values import (
 from memsense.types import Conversation, Role
 
 _SESSION_KEYS = ("id", "chatId", "chat_id", "conversation_id", "session_id")
-# Pydantic AI's kinds of parts: only these two are said by somebody.
+# Pydantic AI's kinds of parts: only these two are words of the user or the model.
 _SPEAKERS: dict[str, Role] = {"user-prompt": "user", "text": "assistant"}
 _REASONS = {
     "system-prompt": "system message",

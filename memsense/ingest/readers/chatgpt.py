@@ -1,4 +1,4 @@
-"""Reader of ChatGPT's data export: trees of nodes, of which one path was shown."""
+"""Reader of ChatGPT's data export: trees of nodes, in which one path was shown."""
 
 import re
 from collections.abc import Iterator, Sequence

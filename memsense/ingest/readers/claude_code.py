@@ -137,7 +137,7 @@ def _read_line(reading: Reading, value: JsonObject, number: int) -> _Line:
         line.reason = next(flags, None)
     if line.reason is not None:
         return line
-    # ... then the words, of which most lines have none: they are tool calls and results.
+    # ... then the words. Most lines have none: they are tool calls and results.
     line.stamp = reading.stamp(value.get("timestamp"))
     line.role = "assistant" if value.get("type") == "assistant" else "user"
     line.message_id = identifier(message.get("id"))
@@ -179,7 +179,7 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
         chain = [i for i, line in enumerate(lines) if not line.is_sidechain]
         ids, parents = [lines[i].uuid for i in chain], [lines[i].parent for i in chain]
         current -= {chain[i] for i in set(range(len(chain))) - find_current_branch(ids, parents)}
-        # One answer is several lines, of which the chain may touch only one: they stay together.
+        # One answer is several lines, and the chain may touch only one: they stay together.
         answers = {lines[i].message_id for i in current} - {None}
         current |= {i for i, line in enumerate(lines) if line.message_id in answers}
     label = reading.source.label

@@ -107,7 +107,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             if dropped := session.rewind(value["$rewindTo"]):
                 reading.skip("rolled back", line, dropped)
         elif "$set" in value:
-            # The whole list is written again, of which only the new turns count.
+            # The whole list is written again: only its new turns count.
             ids = {identifier(turn.get("id")) for turn, _ in session.turns} | {None}
             for turn in objects(reach(value, "$set", "messages")):
                 if identifier(turn.get("id")) not in ids:

@@ -1,4 +1,4 @@
-"""Reader of Open WebUI and LibreChat: chats as trees of messages, of which one branch is shown."""
+"""Reader of Open WebUI and LibreChat: chats as trees of messages, in which one branch is shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

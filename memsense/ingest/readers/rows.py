@@ -70,7 +70,7 @@ class Columns:
 
     @property
     def is_pair(self) -> bool:
-        """Whether a row is a question with its answer."""
+        """Return whether a row is a question with its answer."""
         has_pair = self.prompt is not None and self.response is not None
         # A column `user` may be the prompt or the speaker: beside a response it is the prompt.
         role = None if self.role == self.prompt else self.role
@@ -78,7 +78,7 @@ class Columns:
 
     @property
     def is_usable(self) -> bool:
-        """Whether rows can be read at all."""
+        """Return whether rows can be read at all."""
         return self.content is not None or self.is_pair
 
 

@@ -52,7 +52,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         # Data sets repeat ids with other contents.
         counts[session] = counts.get(session, 0) + 1
         suffix = f"#{counts[session]}" if counts[session] > 1 else ""
-        # Long chats of the first crawl come in numbered pieces, of which the stem is the chat.
+        # Long chats of the first crawl come in numbered pieces; the stem names the chat.
         match = _PIECE.fullmatch(session)
         metadata: dict[str, JsonValue] = {"piece_of": match[1]} if match else {}
         yield from builder.build(session + suffix, metadata=metadata)

@@ -8,7 +8,7 @@ from memsense.ingest.reader import Reader
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is a Signal chat."""
     heads = find_heads([] if head.is_json else head.lines)
-    # WhatsApp's heads are of many forms, of which this one is Signal's alone.
+    # WhatsApp's heads have many forms; this one is Signal's alone.
     if heads and all(
         h.bracketed and h.year_first and h.dashed and not h.has_seconds for h in heads
     ):

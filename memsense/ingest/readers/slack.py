@@ -89,7 +89,7 @@ def _read_names(reading: Reading) -> _Names:
         for name in ("users.json", *_CHANNEL_LISTS):
             path = root / name
             if path.is_symlink():
-                # A link may lead anywhere, and nobody has named it.
+                # A link may lead anywhere, and the caller has not named it.
                 reading.report.skip(LINK, str(path), unit="file")
             elif path.is_file():
                 opener = partial(Path.open, path, "rb")

@@ -1,4 +1,4 @@
-"""Reader of prose, only if the caller names it: a paragraph is a message of nobody."""
+"""Reader of prose, only if the caller names it: a paragraph is a message without a speaker."""
 
 from collections.abc import Iterator
 
