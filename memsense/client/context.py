@@ -6,7 +6,7 @@ search starts quickly.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from memsense import store, telemetry
 from memsense.client.embedders import Embedders
@@ -24,13 +24,24 @@ from memsense.search.settings import find_profile, tuned_profile
 from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
-    from memsense.client.worker import BackgroundWorker
     from memsense.db.embedded import EmbeddedServer
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
     from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
 
 T = TypeVar("T")
+
+
+class BackgroundThread(Protocol):
+    """Worker in a thread of this process; `memsense.client.worker` has the one there is."""
+
+    def wake(self, *, at_once: bool = True) -> None:
+        """Look for jobs now, or soon if not `at_once`."""
+        ...
+
+    def close(self) -> None:
+        """Stop it."""
+        ...
 
 
 class Context:
@@ -48,8 +59,13 @@ class Context:
         extractor: "EntityExtractor | None" = None,
         reranker: Reranker | None = None,
         server: "EmbeddedServer | None" = None,
+        make_worker: "Callable[[Context], BackgroundThread]",
     ) -> None:
-        """Takes over an open pool and, if given, an embedded server; models win over settings."""
+        """Take over an open pool and, if given, an embedded server.
+
+        Models that are passed win over those that the settings name. `make_worker` makes the
+        worker of this process, when the first job is left to it.
+        """
         self.pool = pool
         self.settings = settings
         self.profile = profile
@@ -60,6 +76,7 @@ class Context:
         self._given_extractor = extractor
         self._given_reranker = reranker
         self._server = server
+        self._make_worker = make_worker
         self._namespace: store.Namespace | None = None
         self._tuned: tuple[store.Namespace, Profile] | None = None
 
@@ -86,6 +103,7 @@ class Context:
             tagger=self._given_tagger,
             extractor=self._given_extractor,
             reranker=self._given_reranker,
+            make_worker=self._make_worker,
         )
         other.embedders = self.embedders.apart()
         return other
@@ -138,11 +156,9 @@ class Context:
         return EmbedderBackoff()
 
     @cached_property
-    def background(self) -> "BackgroundWorker":
-        """What does jobs in a thread of this process, once it is woken."""
-        from memsense.client.worker import BackgroundWorker
-
-        return BackgroundWorker(self)
+    def background(self) -> BackgroundThread:
+        """Worker in a thread of this process, made when it is first woken."""
+        return self._make_worker(self)
 
     def run_write(
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import InstanceOf
 
 from memsense import telemetry
-from memsense.client.context import Context
+from memsense.client.context import BackgroundThread, Context
 from memsense.client.place import open_place
 from memsense.client.verbs import Memory
 from memsense.config import Settings, load_settings
@@ -148,6 +148,7 @@ class MemSense(Memory):
             extractor=extractor,
             reranker=reranker,
             server=server,
+            make_worker=make_worker,
         )
         try:
             telemetry.watch_jobs(context, context.store_id, _count_jobs)
@@ -274,6 +275,13 @@ class MemSense(Memory):
         from memsense.client.jobs import JobsResource
 
         return JobsResource(self._context)
+
+
+def make_worker(context: Context) -> BackgroundThread:
+    """Return the worker of this process; imported here, as a search needs none."""
+    from memsense.client.worker import BackgroundWorker
+
+    return BackgroundWorker(context)
 
 
 def _count_jobs(context: Context) -> "JobCounts":

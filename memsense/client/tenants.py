@@ -5,7 +5,7 @@ from threading import Lock
 from typing import Self
 
 from memsense.client.context import Context
-from memsense.client.memory import MemSense
+from memsense.client.memory import MemSense, make_worker
 from memsense.client.place import open_place
 from memsense.config import Settings
 from memsense.db import Pool, run_read
@@ -36,7 +36,15 @@ class Tenants:
     def open(cls, settings: Settings, *, embedder: Embedder | None = None) -> Self:
         """Connect as `MemSense.open` does, whose errors it raises."""
         pool, server = open_place(settings)
-        return cls(Context(pool, settings=settings, embedder=embedder, server=server))
+        return cls(
+            Context(
+                pool,
+                settings=settings,
+                embedder=embedder,
+                server=server,
+                make_worker=make_worker,
+            )
+        )
 
     def __enter__(self) -> Self:
         return self

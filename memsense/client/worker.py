@@ -1,4 +1,4 @@
-"""The worker: leases jobs, does them, counts what fails, and waits when nobody is to blame."""
+"""Worker of background jobs: leases them, does them, counts failures, and waits during outages."""
 
 import logging
 import os
@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.client.kinds import KINDS, JobKind, Outcome
+from memsense.client.job_kinds import KINDS, JobKind, Outcome
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
@@ -25,22 +26,26 @@ logger = logging.getLogger("memsense.worker")
 
 LONGEST_DELAY = 300.0
 POLL_SECONDS = 5.0
-"""How often a worker that found nothing looks again."""
+"""Seconds between two looks of a worker that has nothing to do."""
 
 INDEXING_SECONDS = 60.0
-"""How often a worker looks for memories that have outgrown a search without indexes."""
+"""Seconds between two looks for memories that have grown large enough for an index."""
 
 _RENEWALS = 3
-"""How often a lease is renewed in the time that it holds."""
+"""Renewals of a lease within its time, so that one lost renewal does not lose the lease."""
 
 _CLOSING_SECONDS = 5.0
 
 
 @dataclass(slots=True)
 class JobsDone:
-    """What a run did: `failed` attempts, of which `dead` jobs had it as their last.
+    """Result of a run.
 
-    `stopped_by` says why it ended before everything due was done, such as an embedder that is down.
+    Attributes:
+        done: Number of jobs that were done.
+        failed: Number of attempts that failed.
+        dead: Number of jobs for which that was the last attempt.
+        stopped_by: Why the run ended before everything due was done; None if it did not.
     """
 
     done: int = 0
@@ -50,44 +55,46 @@ class JobsDone:
 
 
 def backoff(attempt: int) -> float:
-    """Seconds to wait after so many failures: 2^n, at most 300, less up to half by chance."""
+    """Return the seconds to wait after so many failures: 2^n, at most 300, minus up to half.
+
+    The random part keeps many workers from trying a recovered server at the same moment.
+    """
     longest = min(2.0 ** min(attempt, 30), LONGEST_DELAY)
     return random.uniform(longest / 2, longest)  # noqa: S311 (spreading)
 
 
 class Worker:
-    """Does the jobs of one namespace; any number may work at once, each on its own leases."""
+    """Worker on the jobs of one namespace; any number may run at once, each on its own leases."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._kinds = [make(context) for make in KINDS.values()]
-        self._looked_at: float | None = None
+        self._indexing_checked_at: float | None = None
         self._owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
     def run(self, stop: threading.Event | None = None, limit: int | None = None) -> JobsDone:
-        """Do what is due until nothing is, `limit` jobs are done, or nothing can be done.
+        """Do jobs until none is due, `limit` jobs are done, or an outage stops it.
 
-        After `stop` the batch at hand is finished. Raises DatabaseError.
+        After `stop` is set, the batch in hand is finished. Raises DatabaseError.
         """
-        done = JobsDone()
-        while not (stop and stop.is_set()) and done.stopped_by is None:
-            left = None if limit is None else limit - done.done - done.failed
-            if left == 0 or not self._run_batch(done, left):
+        total = JobsDone()
+        while not (stop and stop.is_set()) and total.stopped_by is None:
+            remaining = None if limit is None else limit - total.done - total.failed
+            if remaining == 0 or not self._run_batch(total, remaining):
                 break
-        return done
+        return total
 
     def work(self, stop: threading.Event, wake: threading.Event | None = None) -> None:
-        """Do what comes until `stop`; `wake` says that there is something to do."""
+        """Do jobs as they come until `stop` is set; `wake` says that a job is due now."""
         wake = wake or stop
         failures = 0
         while not stop.is_set():
             try:
-                fault = self.run(stop).stopped_by
+                outage = self.run(stop).stopped_by
             except DatabaseError as error:
-                fault = str(error)
-            if fault is not None:
+                outage = str(error)
+            if outage is not None:
                 failures += 1
-                logger.warning("jobs wait: %s", fault)
+                logger.warning("jobs wait: %s", outage)
                 stop.wait(backoff(failures))
             else:
                 failures = 0
@@ -95,27 +102,31 @@ class Worker:
                 if wake is not stop:
                     wake.clear()
 
-    def _run_batch(self, done: JobsDone, limit: int | None) -> bool:
-        """Do the next batch; False if nothing is due."""
-        namespace = self._context.look_up_namespace()
+    def _run_batch(self, total: JobsDone, limit: int | None) -> bool:
+        """Do the next batch of the most urgent kind; return False if nothing is due."""
+        context = self._context
+        namespace = context.look_up_namespace()
         if namespace is None:
             return False
-        seconds = self._context.settings.job_lease
-        lease = Lease(namespace=namespace, owner=self._owner, seconds=seconds)
-        self._look_for_indexing(namespace)
-        for kind in self._kinds:
-            if jobs := self._claim(lease, kind, limit):
-                self._do(lease, kind, jobs, done)
+        lease = Lease(namespace=namespace, owner=self._owner, seconds=context.settings.job_lease)
+        self._enqueue_indexing(namespace)
+        for kind in KINDS.values():
+            size = kind.batch if limit is None else min(kind.batch, limit)
+            claim = partial(table.claim_jobs, lease=lease, kind=kind.name, limit=size)
+            jobs: Sequence[LeasedJob] = run_transaction(context.pool, claim)
+            if jobs:
+                self._do(lease, kind, jobs, total)
                 return True
         return False
 
-    def _look_for_indexing(self, namespace: Namespace) -> None:
-        """Leave jobs for memories whose indexes are not as their size asks, if told to."""
+    def _enqueue_indexing(self, namespace: Namespace) -> None:
+        """Add jobs for memories whose size asks for an index, if the setting auto_index is on."""
         settings, now = self._context.settings, time.monotonic()
-        recently = self._looked_at is not None and now - self._looked_at < INDEXING_SECONDS
-        if recently or not settings.auto_index:
+        checked_at = self._indexing_checked_at
+        is_recent = checked_at is not None and now - checked_at < INDEXING_SECONDS
+        if is_recent or not settings.auto_index:
             return
-        self._looked_at = now
+        self._indexing_checked_at = now
         threshold = settings.index_threshold
         misfits = run_read(
             self._context.pool, lambda it: store.list_misfits(it, namespace, threshold)
@@ -123,63 +134,55 @@ class Worker:
         if misfits:
             self._write(lambda it: table.enqueue_indexing(it, namespace, misfits))
 
-    def _claim(self, lease: Lease, kind: JobKind, limit: int | None) -> Sequence[LeasedJob]:
-        most = kind.batch if limit is None else min(kind.batch, limit)
-
-        def claim(connection: Connection) -> Sequence[LeasedJob]:
-            return table.claim_jobs(connection, lease, kind.name, limit=most)
-
-        return run_transaction(self._context.pool, claim)
-
-    def _do(self, lease: Lease, kind: JobKind, jobs: Sequence[LeasedJob], done: JobsDone) -> None:
+    def _do(self, lease: Lease, kind: JobKind, jobs: Sequence[LeasedJob], total: JobsDone) -> None:
+        """Do leased jobs and count their outcome; what fails waits, or is dead."""
         most = self._context.settings.job_attempts
-        worn = [job.job_id for job in jobs if job.attempts >= most]
-        if worn:
-            self._write(lambda it: table.bury_jobs(it, lease, worn))
-            done.failed += len(worn)
-            done.dead += len(worn)
+        # The lease of a worker that was killed counts as an attempt when the job is leased again,
+        # so a job may come with its attempts used up: it is buried, and kills no more workers.
+        worn_out = [job.job_id for job in jobs if job.attempts >= most]
+        if worn_out:
+            self._write(lambda it: table.bury_jobs(it, lease, worn_out))
+            total.failed += len(worn_out)
+            total.dead += len(worn_out)
         fresh = [job for job in jobs if job.attempts < most]
         if not fresh:
             return
-        outcome = self._do_leased(lease, kind, fresh)
-        done.done += outcome.done
+        outcome = self._run_leased(lease, kind, fresh)
+        total.done += outcome.done
         attempts = {job.job_id: job.attempts for job in fresh}
         for job_id, error in outcome.failed.items():
-            done.failed += 1
-            done.dead += self._fail(lease, job_id, error, attempts[job_id] + 1)
+            attempt = attempts[job_id] + 1
+            delay = backoff(attempt)
+            fail = partial(
+                table.fail_job, lease=lease, job_id=job_id, error=error, delay=delay, most=most
+            )
+            is_dead = run_transaction(self._context.pool, fail)
+            consequence = "is dead" if is_dead else f"waits {delay:.0f} s"
+            logger.warning("job %s %s after attempt %s: %s", job_id, consequence, attempt, error)
+            total.failed += 1
+            total.dead += is_dead
         if outcome.left:
             self._write(lambda it: table.release_jobs(it, lease, outcome.left, outcome.reason))
-            done.stopped_by = outcome.reason
+            total.stopped_by = outcome.reason
 
-    def _do_leased(self, lease: Lease, kind: JobKind, jobs: Sequence[LeasedJob]) -> Outcome:
-        """The outcome, with the leases renewed meanwhile, and given back if it comes to none."""
+    def _run_leased(self, lease: Lease, kind: JobKind, jobs: Sequence[LeasedJob]) -> Outcome:
+        """Return the outcome; leases are renewed meanwhile, and given back after an exception."""
         job_ids = [job.job_id for job in jobs]
         try:
             with self._renewing(lease, job_ids):
-                return kind.do(jobs, lease)
+                return kind.run(self._context, jobs, lease)
         except BaseException:
             with suppress(DatabaseError):
                 self._write(lambda it: table.release_jobs(it, lease, job_ids))
             raise
 
-    def _fail(self, lease: Lease, job_id: int, error: str, attempt: int) -> bool:
-        most, delay = self._context.settings.job_attempts, backoff(attempt)
-
-        def fail(connection: Connection) -> bool:
-            return table.fail_job(connection, lease, job_id, error, delay=delay, most=most)
-
-        is_dead = run_transaction(self._context.pool, fail)
-        what = "is dead" if is_dead else f"waits {delay:.0f} s"
-        logger.warning("job %s %s after attempt %s: %s", job_id, what, attempt, error)
-        return is_dead
-
     @contextmanager
     def _renewing(self, lease: Lease, job_ids: Sequence[int]) -> Generator[None]:
-        ended = threading.Event()
+        has_ended = threading.Event()
 
         def renew() -> None:
-            while not ended.wait(lease.seconds / _RENEWALS):
-                with suppress(DatabaseError):  # the next one may come through in time
+            while not has_ended.wait(lease.seconds / _RENEWALS):
+                with suppress(DatabaseError):  # the next renewal may come through in time
                     self._write(lambda it: table.renew_leases(it, lease, job_ids))
 
         thread = threading.Thread(target=renew, name="memsense-lease", daemon=True)
@@ -187,7 +190,7 @@ class Worker:
         try:
             yield
         finally:
-            ended.set()
+            has_ended.set()
             thread.join()
 
     def _write(self, work: Callable[[Connection], object]) -> None:
@@ -195,7 +198,7 @@ class Worker:
 
 
 class BackgroundWorker:
-    """A worker in a thread of this process, begun when it is first woken."""
+    """Worker in a thread of this process, started when it is first woken."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -205,7 +208,7 @@ class BackgroundWorker:
         self._thread: threading.Thread | None = None
 
     def wake(self, *, at_once: bool = True) -> None:
-        """There is something to do: now, or when it next looks, `POLL_SECONDS` later at most."""
+        """Start the thread if needed; look for jobs now, or within `POLL_SECONDS`."""
         with self._starting:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(
@@ -219,7 +222,7 @@ class BackgroundWorker:
             self._wake.set()
 
     def close(self) -> None:
-        """Begin nothing more; what is at work has some seconds, else its lease lapses."""
+        """Stop after the batch in hand; after some seconds its lease is left to expire."""
         self._stop.set()
         self._wake.set()
         with self._starting:

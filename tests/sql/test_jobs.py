@@ -15,7 +15,7 @@ from counting import assert_counted
 from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
 
 from memsense import MemSense
-from memsense.client.kinds import PROBE
+from memsense.client.job_kinds import PROBE
 from memsense.client.worker import Worker, backoff
 from memsense.config import Settings
 from memsense.embed import Tokens
