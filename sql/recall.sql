@@ -87,7 +87,7 @@ quoted AS MATERIALIZED (
 -- name: filtered
 -- The chunks that pass every filter in use. An HNSW scan goes through its index in the index's
 -- order and looks each chunk up here; an exact one hashes all of them once.
-filtered AS {kept} (
+filtered AS {materialized} (
     SELECT c.chunk_id
     FROM memsense.chunks AS c
     WHERE c.tenant_id = %(tenant_id)s

@@ -233,7 +233,7 @@ class Searches:
         recording = Recording(
             trace_id=trace_id,
             search=search,
-            shown={hit.explain.chunk_id: hit.chunk_id for hit in result},
+            hit_chunks={hit.explain.chunk_id: hit.chunk_id for hit in result},
             timings=result.timings_ms,
             notes=notes,
         )

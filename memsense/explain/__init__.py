@@ -1,1 +1,1 @@
-"""Why a search answered as it did: recorded, run again, or asked about one memory."""
+"""Explanations of searches: recorded traces, replays, and verdicts on single memories."""

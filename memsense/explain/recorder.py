@@ -1,4 +1,4 @@
-"""Records searches in the background: the answer never waits for its trace, nor fails with it."""
+"""Recorder of searches, in the background: no answer waits for its trace or fails with it."""
 
 import logging
 import queue
@@ -26,33 +26,33 @@ from memsense.store.traces import PackedCandidates, Trace, write_trace
 logger = logging.getLogger("memsense.traces")
 
 LONGEST_QUEUE = 64
-"""Searches waiting to be written; each takes some 100 kB."""
+"""Maximum number of searches that wait to be written; each takes about 100 kB."""
 
 QUIET = 0.02
 """Seconds without a search after which waiting traces are written."""
 
 LONGEST_DELAY = 1.0
-"""Seconds after which traces are written whether or not searches are running."""
+"""Seconds after which traces are written even if searches are running."""
 
 PAUSE = 0.005
-"""Seconds between two looks at what is going on."""
+"""Seconds between two checks whether a search is running."""
 
 _NO_VECTORS = np.zeros((0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A search to be recorded; `shown` are the chunks of its hits, by candidate."""
+    """A search to be recorded; `hit_chunks` maps candidates to the chunks shown for them."""
 
     trace_id: UUID
     search: Search
-    shown: Mapping[int, int]
+    hit_chunks: Mapping[int, int]
     timings: Mapping[str, float]
     notes: list[str]
 
 
 class TraceRecorder:
-    """Writes recordings one by one in a thread of its own, which starts with the first.
+    """Writer of recordings, one by one in a thread of its own, which starts with the first.
 
         recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         with recorder.search_running():
@@ -60,10 +60,10 @@ class TraceRecorder:
         recorder.submit(recording)
         recorder.flush()
 
-    It waits for a moment without searches, so that none shares the processor with it. Where there
-    is no such moment for a second, or until half of the queue is full, it writes all that waits
-    in one go, which few searches meet. A recording that can't be written is logged, counted in
-    `failed`, and noted in its result.
+    It waits for a moment without searches, so that no search shares the processor with it. If there
+    is no such moment for a second, or once half of the queue is full, it writes everything that
+    waits in one go, which few searches meet. A recording that can't be written is logged, counted
+    in `failed`, and noted in its result.
     """
 
     def __init__(self, run: Callable[[Callable[[Connection], None]], None]) -> None:
@@ -81,7 +81,7 @@ class TraceRecorder:
 
     @contextmanager
     def search_running(self) -> Generator[None]:
-        """Tells that a search, traced or not, is running as long as the block does."""
+        """Count a search, traced or not, as running while the block runs."""
         with self._lock:
             self._running += 1
         try:
@@ -92,17 +92,17 @@ class TraceRecorder:
                 self._last_search = time.monotonic()
 
     def submit(self, recording: Recording) -> bool:
-        """Take a recording over; False, with a note in its result, when too many wait already."""
+        """Queue a recording; return False, with a note in its result, if too many wait already."""
         self._start()
         try:
             self._waiting.put_nowait((time.monotonic(), _without_vectors(recording)))
         except queue.Full:
-            self._give_up(recording, f"{LONGEST_QUEUE} traces are waiting to be written already")
+            self._discard(recording, f"{LONGEST_QUEUE} traces are waiting to be written already")
             return False
         return True
 
     def flush(self) -> None:
-        """Wait until everything submitted so far is written or given up."""
+        """Wait until everything submitted so far is written or discarded."""
         thread = self._thread
         self._hurry.set()
         while thread is not None and thread.is_alive() and self._waiting.unfinished_tasks:
@@ -110,7 +110,7 @@ class TraceRecorder:
         self._hurry.clear()
 
     def close(self) -> None:
-        """Write what waits and end the thread."""
+        """Write the waiting recordings and end the thread."""
         self.flush()
         with self._lock:
             thread, self._thread = self._thread, None
@@ -119,6 +119,7 @@ class TraceRecorder:
             thread.join()
 
     def _start(self) -> None:
+        # The thread starts with the first recording, and anew after `close`.
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -129,15 +130,13 @@ class TraceRecorder:
     def _run(self) -> None:
         while (item := self._waiting.get()) is not None:
             try:
-                self._await_quiet(item[0])
-                self._write(item[1])
+                submitted_at, recording = item
+                while not self._is_due(submitted_at) and not self._is_quiet(time.monotonic()):
+                    self._hurry.wait(PAUSE)
+                self._write(recording)
             finally:
                 self._waiting.task_done()
         self._waiting.task_done()
-
-    def _await_quiet(self, submitted_at: float) -> None:
-        while not self._is_due(submitted_at) and not self._is_quiet(time.monotonic()):
-            self._hurry.wait(PAUSE)
 
     def _is_quiet(self, now: float) -> bool:
         with self._lock:
@@ -148,27 +147,28 @@ class TraceRecorder:
         is_late = time.monotonic() - submitted_at >= LONGEST_DELAY
         is_due = is_late or self._hurry.is_set() or self._is_emptying
         is_due = is_due or waiting >= LONGEST_QUEUE // 2
+        # What is due takes everything that waits along: one disturbance instead of many.
         self._is_emptying = is_due and waiting > 0
         return is_due
 
     def _write(self, recording: Recording) -> None:
-        packed = pack_candidates(recording.search, recording.shown)
+        packed = pack_candidates(recording.search, recording.hit_chunks)
         try:
             trace = build_trace(recording)
             self._run_transaction(lambda it: write_trace(it, trace, packed))
         except MemSenseError as error:
-            self._give_up(recording, str(error))
+            self._discard(recording, str(error))
         else:
             self.written += 1
 
-    def _give_up(self, recording: Recording, reason: str) -> None:
+    def _discard(self, recording: Recording, reason: str) -> None:
         self.failed += 1
         recording.notes.append(f"this search was not traced: {reason}")
         logger.warning("trace %s was not written: %s", recording.trace_id, reason)
 
 
 def _without_vectors(recording: Recording) -> Recording:
-    """The same without the candidates' embeddings, most of its size, which no trace holds."""
+    """Return the recording without embeddings and tokens: most of its size, and in no trace."""
     search = recording.search
     candidates = replace(search.candidates, embeddings=_NO_VECTORS, tokens=None)
     terms = replace(search.ranking.terms, compared=None)
@@ -177,7 +177,7 @@ def _without_vectors(recording: Recording) -> Recording:
 
 
 def build_trace(recording: Recording) -> Trace:
-    """What the trace says of the search as a whole."""
+    """Return the part of a trace that is about the search as a whole."""
     search, request = recording.search, recording.search.request
     question = search.describe_question()
     return Trace(
@@ -201,18 +201,18 @@ def build_trace(recording: Recording) -> Trace:
         chunk_counts=search.state.counts,
         lexical_matches=search.state.lexical_matches,
         candidate_count=len(search.candidates),
-        hit_count=len(recording.shown),
+        hit_count=len(recording.hit_chunks),
         timings_ms=recording.timings,
         recalled_at=request.as_of or search.state.recalled_at,
         notes=tuple(recording.notes),
     )
 
 
-def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidates:
-    """Every candidate with its fate, column by column; `shown` are the chunks shown for hits."""
+def pack_candidates(search: Search, hit_chunks: Mapping[int, int]) -> PackedCandidates:
+    """Return every candidate with its outcome, as columns; `hit_chunks` as in Recording."""
     candidates, profile, ranking = search.candidates, search.plan.profile, search.ranking
-    found = np.flatnonzero(candidates.ranks.any(axis=0))
-    routes: list[Route] = [ROUTES[column] for column in found.tolist()]
+    columns = np.flatnonzero(candidates.ranks.any(axis=0))
+    routes: list[Route] = [ROUTES[column] for column in columns.tolist()]
     shares = term_shares(ranking.terms)
     fates = judge_candidates(ranking)
     hits = [ranking.terms.chunk_ids[ranking.entries[place].row] for place, _ in ranking.picks]
@@ -226,18 +226,18 @@ def pack_candidates(search: Search, shown: Mapping[int, int]) -> PackedCandidate
         scope_ids=candidates.scope_ids.astype(np.int32),
         chunk_ids=candidates.chunk_ids,
         are_sessions=candidates.is_session,
-        ranks=candidates.ranks[:, found].astype(np.int32),
-        scores=candidates.scores[:, found],
+        ranks=candidates.ranks[:, columns].astype(np.int32),
+        scores=candidates.scores[:, columns],
         memory_scores=candidates.memory_scores,
         term_shares=np.column_stack([np.empty((len(candidates), 0)), *shares.values()]),
         **{name: getattr(fates, name) for name in Fates.__slots__},
-        shown_chunk_ids=np.array([shown.get(hit, 0) for hit in hits], dtype=np.int64),
+        shown_chunk_ids=np.array([hit_chunks.get(hit, 0) for hit in hits], dtype=np.int64),
         **_pack_support(ranking),
     )
 
 
 def term_shares(terms: ScoreTerms) -> dict[str, NDArray[np.float64]]:
-    """What each term added to each candidate's score, (n,); NaN where there is no such term."""
+    """Return the share of each term in each candidate's score, (n,); NaN without such a term."""
     shares = {
         signal.name: np.where(signal.applies, signal.contributions(), np.nan)
         for signal in terms.signals
@@ -251,19 +251,21 @@ def term_shares(terms: ScoreTerms) -> dict[str, NDArray[np.float64]]:
 
 
 def _pack_support(ranking: Ranking) -> dict[str, NDArray[Any]]:
-    """What stands behind the entries that their session's other chunks support."""
-    given = [(entry.row, entry.support) for entry in ranking.entries if entry.support]
+    """Return the columns of entries that other chunks of their session support."""
+    supported = [(entry.row, entry.support) for entry in ranking.entries if entry.support]
     best = np.array(
-        [-1 if item.best_turn is None else item.best_turn for _, item in given], dtype=int
+        [-1 if item.best_turn is None else item.best_turn for _, item in supported], dtype=int
     )
-    known, candidates = best >= 0, ranking.candidates
+    has_best, candidates = best >= 0, ranking.candidates
     return {
-        "supported": np.array([row + 1 for row, _ in given], dtype=np.int32),
-        "session_rrf_scores": np.array([item.session_rrf_score for _, item in given], dtype=float),
-        "turn_supports": np.array([item.turn_support for _, item in given], dtype=float),
-        "supporting_turns": np.array(
-            [item.supporting_turn_count for _, item in given], dtype=np.int32
+        "supported": np.array([row + 1 for row, _ in supported], dtype=np.int32),
+        "session_rrf_scores": np.array(
+            [item.session_rrf_score for _, item in supported], dtype=float
         ),
-        "best_turns": np.where(known, candidates.chunk_ids[best], 0),
-        "best_turn_rrf_scores": np.where(known, candidates.rrf_scores[best], 0.0),
+        "turn_supports": np.array([item.turn_support for _, item in supported], dtype=float),
+        "supporting_turns": np.array(
+            [item.supporting_turn_count for _, item in supported], dtype=np.int32
+        ),
+        "best_turns": np.where(has_best, candidates.chunk_ids[best], 0),
+        "best_turn_rrf_scores": np.where(has_best, candidates.rrf_scores[best], 0.0),
     }

@@ -1,4 +1,4 @@
-"""Runs a recorded search again, as it was or with other constants, and says what moved and why."""
+"""Replays of recorded searches, as they were or with other constants: what moved, and why."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,14 +16,22 @@ from memsense.store.traces import Trace, TraceCandidate
 from memsense.types import Granularity
 
 SMALLEST_CHANGE = 1e-6
-"""Scores nearer than this are equal: another way to run the same model rounds otherwise."""
+"""Scores nearer than this count as equal: the same model run in another way rounds differently."""
 
 MOST_REASONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedHit:
-    """A hit of either list: the chunk shown, the candidate behind it, its score and its parts."""
+    """A hit of either list.
+
+    Attributes:
+        rank: Rank in the list, from 1.
+        chunk_id: Chunk that is shown.
+        candidate_id: Chunk that was ranked; another one for a session.
+        score: Final score.
+        parts: Parts of the score by name.
+    """
 
     rank: int
     chunk_id: int
@@ -34,7 +42,17 @@ class ListedHit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """Where a chunk stood, where it stands, and why; a rank is None where it is no hit."""
+    """The move of a chunk from one list to the other.
+
+    Attributes:
+        chunk_id: The chunk.
+        old_rank: Rank in the recorded list, None if it was no hit.
+        new_rank: Rank in the new list, None if it is no hit.
+        old_score: Score in the recorded list.
+        new_score: Score in the new list.
+        why: Reason in words.
+        changes: Differences of the parts of the score by name.
+    """
 
     chunk_id: int
     old_rank: int | None
@@ -47,7 +65,19 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Two lists side by side: as recorded, and as the search answers now."""
+    """Two lists of hits: as recorded, and as the search answers now.
+
+    Attributes:
+        trace_id: Id of the recorded search.
+        question: The question.
+        old_profile: Name of the recorded profile.
+        new_profile: Name of the profile of the new run.
+        changed: Constants that differ, each with its old and its new value.
+        old: Hits as recorded.
+        new: Hits of the new run.
+        moves: Every chunk of either list, with its ranks and the reason of its move.
+        notes: Notes of the new run.
+    """
 
     trace_id: UUID
     question: str
@@ -61,7 +91,7 @@ class Replay:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the same chunks came back in the same order with the same scores."""
+        """Return whether the same chunks came back in the same order with the same scores."""
         return len(self.old) == len(self.new) and all(
             one.chunk_id == other.chunk_id and abs(one.score - other.score) < SMALLEST_CHANGE
             for one, other in zip(self.old, self.new, strict=True)
@@ -69,13 +99,13 @@ class Replay:
 
     @property
     def overlap(self) -> float:
-        """The share of the recorded hits that are hits again; 1 where there were none."""
+        """Return the share of the recorded hits that are hits again; 1 if there were none."""
         before = {hit.chunk_id for hit in self.old}
-        kept = before & {hit.chunk_id for hit in self.new}
-        return len(kept) / len(before) if before else 1.0
+        again = before & {hit.chunk_id for hit in self.new}
+        return len(again) / len(before) if before else 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {
             "trace_id": str(self.trace_id),
             "question": self.question,
@@ -93,28 +123,32 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The replays of several traces, newest first."""
+    """The replays of several traces.
+
+    Attributes:
+        replays: One for each trace, newest first.
+    """
 
     replays: Sequence[Replay]
 
     @property
     def unchanged(self) -> int:
-        """How many lists came back exactly as recorded."""
+        """Return the number of lists that came back exactly as recorded."""
         return sum(replay.is_unchanged for replay in self.replays)
 
     @property
     def same_first(self) -> int:
-        """How many lists begin with the same hit as before."""
+        """Return the number of lists that begin with the same hit as before."""
         return sum(_first(replay.old) == _first(replay.new) for replay in self.replays)
 
     @property
     def mean_overlap(self) -> float:
-        """The mean share of recorded hits that are hits again; 1 without traces."""
+        """Return the mean share of recorded hits that are hits again; 1 without traces."""
         shares = [replay.overlap for replay in self.replays]
         return sum(shares) / len(shares) if shares else 1.0
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {
             "traces": len(self.replays),
             "unchanged": self.unchanged,
@@ -137,10 +171,9 @@ def _plain(item: ListedHit | Move) -> dict[str, Any]:
 
 
 def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequest:
-    """The recorded search as a request of now.
-
-    Earlier versions recorded "auto", which is what it returned: sessions where any were stored.
-    """
+    """Return the recorded search as a new request."""
+    # Earlier versions recorded "auto", which returned sessions if any were stored: the request asks
+    # for what was returned.
     granularity = trace.returned if trace.granularity == "auto" else trace.granularity
     return SearchRequest(
         query=trace.question,
@@ -155,7 +188,7 @@ def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequ
 
 
 Run = Callable[[SearchRequest], tuple[Search, SearchResult]]
-"""Runs a search and fetches its hits."""
+"""Function that runs a search and fetches its hits."""
 
 
 def replay_trace(
@@ -167,15 +200,27 @@ def replay_trace(
     filters: Filters = NO_FILTERS,
     as_of: datetime | None = None,
 ) -> Replay:
-    """The trace's search run again: its own constants, or `profile`'s, with `overrides` on top,
-    over memory as it is, or as it stood at `as_of`."""
+    """Run the trace's search again and compare the lists.
+
+    It runs with its own constants, or those of `profile`, with `overrides` on top, over memory as
+    it is, or as it stood at `as_of`.
+    """
     recorded = read_profile(trace.profile)
     chosen = profile or recorded
     if overrides:
         chosen = chosen.override(**overrides)
     request = make_request(trace, chosen, filters)
     search, result = run(replace(request, as_of=as_of))
-    old = [_listed_before(item) for item in trace.hits()]
+    old = [
+        ListedHit(
+            rank=item.hit_rank or 0,
+            chunk_id=item.shown_chunk_id or item.chunk_id,
+            candidate_id=item.chunk_id,
+            score=item.final_score,
+            parts=item.parts(),
+        )
+        for item in trace.hits()
+    ]
     new = [
         ListedHit(
             rank=rank,
@@ -186,12 +231,15 @@ def replay_trace(
         )
         for rank, hit in enumerate(result, start=1)
     ]
+    before, after = recorded.constants(), chosen.constants()
     return Replay(
         trace_id=trace.trace_id,
         question=trace.question,
         old_profile=trace.profile_name,
         new_profile=chosen.name,
-        changed=_changed_constants(recorded, chosen),
+        changed={
+            name: (before[name], after[name]) for name in before if before[name] != after[name]
+        },
         old=old,
         new=new,
         moves=_find_moves(trace, search, old, new),
@@ -199,76 +247,53 @@ def replay_trace(
     )
 
 
-def _listed_before(item: TraceCandidate) -> ListedHit:
-    return ListedHit(
-        rank=item.hit_rank or 0,
-        chunk_id=item.shown_chunk_id or item.chunk_id,
-        candidate_id=item.chunk_id,
-        score=item.final_score,
-        parts=item.parts(),
-    )
-
-
-def _changed_constants(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    before, after = old.constants(), new.constants()
-    return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
-
-
 def _find_moves(
     trace: Trace, search: Search, old: Sequence[ListedHit], new: Sequence[ListedHit]
 ) -> list[Move]:
     before = {hit.chunk_id: hit for hit in old}
     after = {hit.chunk_id: hit for hit in new}
-    reasons = _Reasons(trace, search)
-    order = [*after, *(chunk_id for chunk_id in before if chunk_id not in after)]
-    return [
-        reasons.explain(chunk_id, before.get(chunk_id), after.get(chunk_id)) for chunk_id in order
-    ]
-
-
-class _Reasons:
-    """Looks up what became of a chunk in the search that did not return it."""
-
-    def __init__(self, trace: Trace, search: Search) -> None:
-        self._before = {item.chunk_id: item for item in trace.candidates}
-        self._after = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
-
-    def explain(self, chunk_id: int, old: ListedHit | None, new: ListedHit | None) -> Move:
-        changes = _differences(old.parts, new.parts) if old and new else {}
-        return Move(
-            chunk_id=chunk_id,
-            old_rank=old.rank if old else None,
-            new_rank=new.rank if new else None,
-            old_score=old.score if old else None,
-            new_score=new.score if new else None,
-            changes=changes,
-            why=self._say_why(old, new, changes),
-        )
-
-    def _say_why(
-        self, old: ListedHit | None, new: ListedHit | None, changes: Mapping[str, float]
-    ) -> str:
-        if old is None:
-            item = self._before.get(new.candidate_id) if new else None
-            return f"before: {_describe_dropped(item)}" if item else "was no candidate before"
-        if new is None:
-            outcome = self._after.get(old.candidate_id)
-            return describe_outcome(outcome) if outcome else "is no candidate any more"
-        if changes:
+    # What became of a chunk in the search that did not return it.
+    recorded = {item.chunk_id: item for item in trace.candidates}
+    outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
+    moves: list[Move] = []
+    for chunk_id in [*after, *(chunk_id for chunk_id in before if chunk_id not in after)]:
+        one, other = before.get(chunk_id), after.get(chunk_id)
+        changes: dict[str, float] = {}
+        if one is None:
+            item = recorded.get(other.candidate_id) if other else None
+            why = f"before: {_describe_dropped(item)}" if item else "was no candidate before"
+        elif other is None:
+            outcome = outcomes.get(one.candidate_id)
+            why = describe_outcome(outcome) if outcome else "is no candidate any more"
+        else:
+            names = dict.fromkeys([*other.parts, *one.parts])
+            differences = {
+                name: other.parts.get(name, 0.0) - one.parts.get(name, 0.0) for name in names
+            }
+            changes = {n: value for n, value in differences.items() if abs(value) > SMALLEST_CHANGE}
             largest = sorted(changes, key=lambda name: -abs(changes[name]))[:MOST_REASONS]
-            return ", ".join(f"{name} {changes[name]:+.4f}" for name in largest)
-        if old.rank == new.rank:
-            return "unchanged"
-        return "same score; others moved" if old.rank > new.rank else "same score; overtaken"
-
-
-def _differences(old: Mapping[str, float], new: Mapping[str, float]) -> dict[str, float]:
-    found = {name: new.get(name, 0.0) - old.get(name, 0.0) for name in [*new, *old]}
-    return {name: value for name, value in found.items() if abs(value) > SMALLEST_CHANGE}
+            why = ", ".join(f"{name} {changes[name]:+.4f}" for name in largest)
+            if not changes and one.rank == other.rank:
+                why = "unchanged"
+            elif not changes:
+                is_up = one.rank > other.rank
+                why = "same score; others moved" if is_up else "same score; overtaken"
+        moves.append(
+            Move(
+                chunk_id=chunk_id,
+                old_rank=one.rank if one else None,
+                new_rank=other.rank if other else None,
+                old_score=one.score if one else None,
+                new_score=other.score if other else None,
+                changes=changes,
+                why=why,
+            )
+        )
+    return moves
 
 
 def _describe_dropped(item: TraceCandidate) -> str:
-    """What a trace says of a candidate that it did not return."""
+    """Return what a trace recorded of a candidate that it did not return."""
     if item.dropped_by in ("session", "part"):
         left = "exchange" if item.dropped_by == "part" else "session"
         return f"left its {left} to chunk {item.lost_to}"

@@ -1,4 +1,4 @@
-"""Says why a chunk is not among a search's hits: the first step that lost it, with the numbers."""
+"""Verdicts on chunks that a search did not return: the first step that lost each, with numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from memsense.db.connection import Connection
 from memsense.db.queries import reasons
 from memsense.explain.outcomes import Outcome, trace_outcomes
 from memsense.search.hits import SearchResult
-from memsense.search.profiles import Profile, Route
+from memsense.search.profiles import Route
 from memsense.search.recall.candidates import Candidate
 from memsense.search.recall.run import RecallRequest, query_values, run_recall, shape_of
 from memsense.search.recall.statement import PARTITIONS
@@ -45,12 +45,19 @@ FILTER_REASONS = {
     "exchanges": "it is a session of which some exchanges do not pass: those that do take part",
     QUOTED: reasons("filters.sql")[QUOTED],
 }
-"""Why a chunk takes no part in a search, by the filter that it does not pass."""
+"""Reasons why a chunk takes no part in a search, by the filter that it does not pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Why a chunk is or is not among the hits: the deciding step, a sentence, its numbers."""
+    """The reason why a chunk is, or is not, among the hits.
+
+    Attributes:
+        chunk_id: The chunk.
+        step: Step of the search that decided.
+        text: Reason as a sentence.
+        numbers: Numbers behind the decision, by name.
+    """
 
     chunk_id: int
     step: Step
@@ -58,7 +65,7 @@ class Verdict:
     numbers: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain values, ready for JSON."""
+        """Return the verdict as plain values, ready for JSON."""
         return {
             "chunk_id": self.chunk_id,
             "step": self.step,
@@ -70,10 +77,10 @@ class Verdict:
 def explain_absence(
     connection: Connection, search: Search, result: SearchResult, chunk_id: int
 ) -> Verdict | None:
-    """The verdict on a chunk after a search, None if its namespace has no such chunk."""
-    asked = search.recall_request
-    values = {**query_values(asked), "granularities": search.returnable}
-    standing = fetch_standing(connection, chunk_id, shape_of(asked).filters, values)
+    """Return the verdict on a chunk after a search, None if its namespace has no such chunk."""
+    request = search.recall_request
+    values = {**query_values(request), "granularities": search.returnable}
+    standing = fetch_standing(connection, chunk_id, shape_of(request).filters, values)
     if standing is None:
         return None
     return judge(connection, search=search, result=result, chunk_id=chunk_id, standing=standing)
@@ -87,22 +94,35 @@ def judge(
     chunk_id: int,
     standing: Standing,
 ) -> Verdict:
-    """The verdict on one chunk; asks the database again only if it is not among the candidates."""
+    """Return the verdict on one chunk; read again only if it is not among the candidates."""
     early = _judge_standing(result, chunk_id, standing)
     if early is not None:
         return early
     outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
     if chunk_id in outcomes:
         return _judge_outcome(search, outcomes, outcomes[chunk_id])
-    missing = _missing_vectors(search.plan.profile, standing)
+    # Without a vector the routes can't find it, however wide recall were.
+    stored = set(standing.vectors)
+    texts = {"full"} if standing.granularity == "session" else set(standing.texts)
+    missing = [
+        route
+        for route, partition in PARTITIONS.items()
+        if route != "vec_next_user"
+        and search.plan.profile.weights[route]
+        and partition in texts - stored
+    ]
     if missing:
         text = f"it has no vector for {', '.join(missing)}; embed it again"
         verdict = Verdict(
             chunk_id=chunk_id, step="not_embedded", text=text, numbers={"routes": missing}
         )
     else:
-        everything = _recall_everything(connection, search.recall_request)
-        verdict = _judge_recall(search.recall_request, everything, chunk_id)
+        # The same recall without limits and without approximate indexes tells its ranks.
+        request = search.recall_request
+        profile = request.profile.override(candidate_factor=WIDEST)
+        wide = replace(request, profile=profile, top_k=WIDEST, indexed=None, token_limit=0)
+        _, everything = run_recall(connection, wide)
+        verdict = _judge_recall(request, everything, chunk_id)
     return _with_session(verdict, standing.session_id, outcomes.values())
 
 
@@ -132,7 +152,7 @@ def _judge_standing(result: SearchResult, chunk_id: int, standing: Standing) -> 
 
 
 def describe_outcome(outcome: Outcome) -> str:
-    """What became of a candidate, as a sentence without a subject."""
+    """Return the outcome of a candidate as a sentence without a subject."""
     if outcome.hit_rank is not None:
         return f"is hit {outcome.hit_rank}"
     step = outcome.selection
@@ -148,8 +168,8 @@ def describe_outcome(outcome: Outcome) -> str:
         )
     if outcome.dropped_by == "below_min_score":
         least = outcome.bar or 0.0
-        told = score_below(outcome.final_score, least)
-        return f"scored {told}, below min_score {least!r}: place {outcome.score_rank} by score"
+        score = score_below(outcome.final_score, least)
+        return f"scored {score}, below min_score {least!r}: place {outcome.score_rank} by score"
     what = "was outranked" if outcome.dropped_by == "outranked" else "was dropped by MMR"
     return (
         f"{what}: place {outcome.score_rank} by score, MMR {step.mmr_score:.4f}"
@@ -166,13 +186,26 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
     }
     step = outcome.selection
     if step is None:
-        return _judge_standing_aside(outcome, outcomes[outcome.lost_to or 0], numbers)
+        # Another chunk stands for its session or its exchange: the verdict says what became of it.
+        other = outcomes[outcome.lost_to or 0]
+        fate = describe_outcome(other)
+        numbers["represented_by"] = outcome.lost_to
+        if outcome.dropped_by == "part":
+            numbers |= {"part": outcome.candidate.part + 1, "exchange_hit_rank": other.hit_rank}
+            text = (
+                "another part of the same exchange ranks above:"
+                f" chunk {outcome.lost_to}, part {other.candidate.part + 1}, which {fate}"
+            )
+            return Verdict(chunk_id=chunk_id, step="part", text=text, numbers=numbers)
+        numbers["session_hit_rank"] = other.hit_rank
+        text = f"chunk {outcome.lost_to} stands for its session, which {fate}"
+        return Verdict(chunk_id=chunk_id, step="session", text=text, numbers=numbers)
     numbers |= {"score_rank": outcome.score_rank, "entries": len(search.ranking.entries)}
-    found: Step = outcome.dropped_by or "hit"
+    decision: Step = outcome.dropped_by or "hit"
     text = f"it {describe_outcome(outcome)}"
-    if found == "below_min_score":
+    if decision == "below_min_score":
         numbers |= {"min_score": outcome.bar, "best_score": search.ranking.entries[0].score}
-        return Verdict(chunk_id=chunk_id, step=found, text=text, numbers=numbers)
+        return Verdict(chunk_id=chunk_id, step=decision, text=text, numbers=numbers)
     numbers |= {
         "top_k": search.request.top_k,
         "relevance": step.relevance,
@@ -182,122 +215,63 @@ def _judge_outcome(search: Search, outcomes: Mapping[int, Outcome], outcome: Out
         "mmr_score": step.mmr_score,
         "last_hit_mmr_score": outcome.bar,
     }
-    if found == "mmr":
+    if decision == "mmr":
         text += f"; what cost it the place is being close to chunk {step.against}"
         text += f" (redundancy {step.max_redundancy:.3f})"
-    return Verdict(chunk_id=chunk_id, step=found, text=text, numbers=numbers)
+    return Verdict(chunk_id=chunk_id, step=decision, text=text, numbers=numbers)
 
 
-def _judge_standing_aside(
-    outcome: Outcome, standing: Outcome, numbers: Mapping[str, Any]
+def _judge_recall(
+    request: RecallRequest, everything: Sequence[Candidate], chunk_id: int
 ) -> Verdict:
-    """The verdict on a candidate that left its session or its exchange to another."""
-    fate, chunk_id = describe_outcome(standing), outcome.candidate.chunk_id
-    found = {**numbers, "represented_by": outcome.lost_to}
-    if outcome.dropped_by == "part":
-        found |= {"part": outcome.candidate.part + 1, "exchange_hit_rank": standing.hit_rank}
-        text = (
-            "another part of the same exchange ranks above:"
-            f" chunk {outcome.lost_to}, part {standing.candidate.part + 1}, which {fate}"
-        )
-        return Verdict(chunk_id=chunk_id, step="part", text=text, numbers=found)
-    found["session_hit_rank"] = standing.hit_rank
-    text = f"chunk {outcome.lost_to} stands for its session, which {fate}"
-    return Verdict(chunk_id=chunk_id, step="session", text=text, numbers=found)
-
-
-def _missing_vectors(profile: Profile, standing: Standing) -> list[str]:
-    """The weighted routes that the chunk has a text for, but no vector."""
-    texts = {"full"} if standing.granularity == "session" else set(standing.texts)
-    absent = texts - set(standing.vectors)
-    return [
-        route
-        for route, partition in PARTITIONS.items()
-        if route != "vec_next_user" and profile.weights[route] and partition in absent
-    ]
-
-
-def _recall_everything(connection: Connection, asked: RecallRequest) -> Sequence[Candidate]:
-    """The same recall without limits and without approximate indexes."""
-    profile = asked.profile.override(candidate_factor=WIDEST)
-    wide = replace(asked, profile=profile, top_k=WIDEST, indexed=None, token_limit=0)
-    _, candidates = run_recall(connection, wide)
-    return candidates
-
-
-def _judge_recall(asked: RecallRequest, everything: Sequence[Candidate], chunk_id: int) -> Verdict:
-    limit, pool = asked.route_limit, asked.candidate_limit
-    places = _place_in_routes(everything)
-    own: dict[Route, int] = {
-        route: found[chunk_id] for route, found in places.items() if chunk_id in found
+    """Return the verdict on a chunk that recall missed, among all chunks that it could find."""
+    limit, pool, profile = request.route_limit, request.candidate_limit, request.profile
+    # Each chunk's place in each route's list, both granularities together.
+    by_route: dict[Route, list[tuple[float, int]]] = {}
+    for candidate in everything:
+        for hit in candidate.routes:
+            by_route.setdefault(hit.route, []).append((-hit.score, candidate.chunk_id))
+    places: dict[Route, dict[int, int]] = {
+        route: {one: place for place, (_, one) in enumerate(sorted(scores), start=1)}
+        for route, scores in by_route.items()
     }
+    own = {route: ranks[chunk_id] for route, ranks in places.items() if chunk_id in ranks}
     if all(place > limit for place in own.values()):
-        return _judge_unfound(chunk_id, own, limit)
-    scores = _fuse(asked.profile, everything, places, limit)
-    order = sorted(scores, key=lambda item: (-scores[item], item))
+        text = "no route can find it: no weighted vector of its own, no word or entity in common"
+        if own:
+            ranks = ", ".join(f"{route} {place}" for route, place in own.items())
+            text = f"no route found it within its limit of {limit}; it would be at {ranks}"
+        numbers: dict[str, Any] = {"places": own, "route_limit": limit}
+        return Verdict(chunk_id=chunk_id, step="no_route", text=text, numbers=numbers)
+    # Fusion again, of everything that at least one route keeps.
+    fused: dict[int, float] = {}
+    for candidate in everything:
+        for hit in candidate.routes:
+            if places[hit.route][candidate.chunk_id] <= limit:
+                share = profile.weights[hit.route] / (profile.rrf_k + hit.rank)
+                fused[candidate.chunk_id] = fused.get(candidate.chunk_id, 0.0) + share
+    order = sorted(fused, key=lambda item: (-fused[item], item))
     position = order.index(chunk_id) + 1
-    numbers: dict[str, Any] = {
+    numbers = {
         "places": own,
-        "rrf_score": scores[chunk_id],
+        "rrf_score": fused[chunk_id],
         "position": position,
         "pool": pool,
     }
     if position <= pool:
         text = f"the approximate index missed it; an exact search has it at place {position}"
         return Verdict(chunk_id=chunk_id, step="index", text=text, numbers=numbers)
-    cut = scores[order[pool - 1]]
-    numbers |= {"cut": cut, "short_by": cut - scores[chunk_id]}
+    cut = fused[order[pool - 1]]
+    numbers |= {"cut": cut, "short_by": cut - fused[chunk_id]}
     text = (
         f"it is below the pool's cut: place {position} of fusion, which keeps {pool};"
-        f" its {scores[chunk_id]:.5f} is {cut - scores[chunk_id]:.5f} short of {cut:.5f}"
+        f" its {fused[chunk_id]:.5f} is {cut - fused[chunk_id]:.5f} short of {cut:.5f}"
     )
     return Verdict(chunk_id=chunk_id, step="pool", text=text, numbers=numbers)
 
 
-def _judge_unfound(chunk_id: int, places: Mapping[Route, int], limit: int) -> Verdict:
-    if places:
-        ranks = ", ".join(f"{route} {place}" for route, place in places.items())
-        text = f"no route found it within its limit of {limit}; it would be at {ranks}"
-    else:
-        text = "no route can find it: no weighted vector of its own, no word or entity in common"
-    return Verdict(
-        chunk_id=chunk_id,
-        step="no_route",
-        text=text,
-        numbers={"places": dict(places), "route_limit": limit},
-    )
-
-
-def _place_in_routes(everything: Sequence[Candidate]) -> dict[Route, dict[int, int]]:
-    """Each chunk's place in each route's list, both granularities together."""
-    scores: dict[Route, list[tuple[float, int]]] = {}
-    for candidate in everything:
-        for hit in candidate.routes:
-            scores.setdefault(hit.route, []).append((-hit.score, candidate.chunk_id))
-    return {
-        route: {chunk_id: place for place, (_, chunk_id) in enumerate(sorted(found), start=1)}
-        for route, found in scores.items()
-    }
-
-
-def _fuse(
-    profile: Profile,
-    everything: Sequence[Candidate],
-    places: Mapping[Route, Mapping[int, int]],
-    limit: int,
-) -> dict[int, float]:
-    """The rrf_score of whatever at least one route keeps."""
-    scores: dict[int, float] = {}
-    for candidate in everything:
-        for hit in candidate.routes:
-            if places[hit.route][candidate.chunk_id] <= limit:
-                share = profile.weights[hit.route] / (profile.rrf_k + hit.rank)
-                scores[candidate.chunk_id] = scores.get(candidate.chunk_id, 0.0) + share
-    return scores
-
-
 def _with_session(verdict: Verdict, session_id: str, outcomes: Iterable[Outcome]) -> Verdict:
-    """The verdict with what became of the chunk's session, where another chunk stands for it."""
+    """Return the verdict with the outcome of the chunk's session, if it has another chunk."""
     for outcome in outcomes:
         if outcome.candidate.session_id == session_id and outcome.session is not None:
             text = (

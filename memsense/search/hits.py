@@ -197,9 +197,9 @@ class SearchResult(Sequence[Hit]):
 
             question = f"{result.to_prompt(max_tokens=800)}\\n\\n{question}"
 
-        Whole exchanges, each once, with date and chunk id; a session is told by its `best`
-        exchanges. Readers of logs remove the whole text again, so that it is never stored as a
-        memory, and nothing in a memory can break out of its frame.
+        Whole exchanges, each once, with date and chunk id; a session is represented by its
+        `best` exchanges. Readers of logs remove the whole text again, so that it is never stored
+        as a memory, and nothing in a memory can break out of its frame.
 
         Args:
             max_tokens: Maximum length in tokens; nothing is returned if no memory fits.

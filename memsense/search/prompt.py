@@ -159,12 +159,12 @@ def _sides(chunks: Sequence[Chunk]) -> Iterator[tuple[Chunk, list[tuple[str, str
     before = None
     for chunk in chunks:
         # Every part of a long exchange begins with its opening: once is enough.
-        shown = chunk.without_opening() if _exchange_key(chunk) == before else chunk
+        remaining = chunk.without_opening() if _exchange_key(chunk) == before else chunk
         before = _exchange_key(chunk)
         sides = (
-            (chunk.user_speaker or "user", shown.user_text),
-            (chunk.assistant_speaker or "assistant", shown.assistant_text),
-            ("", shown.session_text),
+            (chunk.user_speaker or "user", remaining.user_text),
+            (chunk.assistant_speaker or "assistant", remaining.assistant_text),
+            ("", remaining.session_text),
         )
         yield chunk, [(" ".join(name.split()), text) for name, text in sides if text.strip()]
 
@@ -208,7 +208,7 @@ def _as_markdown(chunks: Sequence[Chunk], left_out: int, style: _Style) -> list[
 def quote_lines(name: str, text: str) -> str:
     """Return the text with a quotation mark before each line, the speaker's name before the first.
 
-    No line of a memory can then pass for a heading or for the words of somebody else.
+    No line of a memory can then pass for a heading or for the words of another speaker.
     """
     first, *others = text.strip().splitlines()
     lines = [

@@ -1,4 +1,4 @@
-"""What each kind of score means: its range, and whether scores of two questions can be compared."""
+"""The kinds of score: their ranges, and whether scores of two questions can be compared."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -12,8 +12,12 @@ from memsense.search.recall.optional import OPTIONAL_ROUTES
 class ScoreKind:
     """A kind of score; higher is always better.
 
-    A score is `low` to `high`; None where there is no bound that holds for every question.
-    `comparable` says whether equal scores of two questions mean the same.
+    Attributes:
+        name: Name of the kind.
+        low: Lower bound, None if none holds for every question.
+        high: Upper bound, None if none holds for every question.
+        comparable: Whether equal scores of two questions mean the same.
+        meaning: Meaning in words.
     """
 
     name: str
@@ -76,16 +80,16 @@ SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
 
 
 def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The kinds of these names as plain values, in the order of SCORE_KINDS."""
-    wanted = set(names)
+    """Return the kinds of these names as plain values, in the order of SCORE_KINDS."""
+    requested = set(names)
     return {
         name: {key: value for key, value in asdict(kind).items() if key != "name"}
         for name, kind in SCORE_KINDS.items()
-        if name in wanted
+        if name in requested
     }
 
 
 def score_below(score: float, bound: float) -> str:
-    """A score that is less than `bound`, with as many decimals as it takes to see that."""
-    told = (f"{score:.{digits}f}" for digits in (4, 8, 12))
-    return next((text for text in told if float(text) < bound), repr(score))
+    """Return a score that is less than `bound`, with as many decimals as it takes to see that."""
+    texts = (f"{score:.{digits}f}" for digits in (4, 8, 12))
+    return next((text for text in texts if float(text) < bound), repr(score))

@@ -89,7 +89,7 @@ def _make_wanted(search: Search, item: Ranked) -> WantedHit:
         session_id=candidates.session_ids[row],
         ordinal=candidates.ordinals.item(row),
         part=candidates.parts.item(row),
-        granularity=item.wanted,
+        granularity=item.shows,
         best_ids=[candidates.chunk_ids.item(best) for best in best_rows],
         # A session that no exchange brought in is shown around what stands for it.
         best_ordinals=[candidates.ordinals.item(best) for best in best_rows or [row]],

@@ -113,7 +113,7 @@ def test_a_trace_holds_the_outcome_of_every_candidate(
             outcomes = trace_outcomes(recording.search)
             assert len(trace.candidates) == len(outcomes)
             for item, outcome in zip(trace.candidates, outcomes, strict=True):
-                assert_same(item, outcome, recording.shown)
+                assert_same(item, outcome, recording.hit_chunks)
             if asked.options["granularity"] == "turn" and outcomes:
                 assert any("reranker" in item.terms for item in trace.candidates)
 

@@ -303,7 +303,7 @@ def test_turn_support_is_capped() -> None:
     assert support.turn_support == PLAIN.turn_support_cap == 0.12
     assert support.session_rrf_score == session.rrf_score
     assert (support.best_turn, support.supporting_turn_count) == (2, 1)
-    assert (entry.candidate.chunk_id, entry.wanted) == (1, "session")
+    assert (entry.candidate.chunk_id, entry.shows) == (1, "session")
 
 
 def test_a_session_that_only_its_turns_brought_in_scores_by_their_support() -> None:

@@ -41,7 +41,7 @@ def find_names(text: str, speakers: Sequence[str], protected: Sequence[Span] = (
 
     A speaker is named by the full label or by its first name, in whole words and any case;
     names that are also English words ("Will", "May") need their capital and, at the beginning of a
-    sentence, a possessive. Labels for roles ("user", "assistant") and single letters name nobody.
+    sentence, a possessive. Labels for roles ("user", "assistant") and single letters are no names.
     """
     index = _index_speakers(tuple(speakers))
     matches = _find_by_words(text, index) if index.longest else []

@@ -40,7 +40,7 @@ _WORD = re.compile(r"\w+")
 class Ranked:
     """An entry of the ranking with its score explained: a chunk, or a session and its chunk.
 
-    `row` is the row of the chunk, or of the chunk that stands for the session. `wanted` says what
+    `row` is the row of the chunk, or of the chunk that stands for the session. `shows` says what
     to show: the chunk, or its session around `best`, the rows of the exchanges that brought it in
     with their scores, best first. `own_routes` is False for a session chunk that no route found:
     only the session's turns brought it in.
@@ -48,7 +48,7 @@ class Ranked:
 
     candidates: Candidates = field(repr=False)
     row: int
-    wanted: Granularity
+    shows: Granularity
     final_score: float
     profile: Profile
     terms: tuple[Term, ...]
@@ -150,7 +150,7 @@ class Ranking:
         return Ranked(
             candidates=self.candidates,
             row=entry.row,
-            wanted="session" if is_session else "turn",
+            shows="session" if is_session else "turn",
             final_score=entry.score,
             profile=self.profile,
             terms=self.terms.of(entry.row),

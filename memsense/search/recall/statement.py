@@ -303,8 +303,8 @@ def _filtered(shape: Shape) -> Iterator[str]:
             conditions.append(_part("holds_quoted_words"))
     if not shape.turns_only and select_strict(shape.filters):
         conditions.append(exchanges_condition(shape.filters))
-    kept = "NOT MATERIALIZED" if _looks_up(shape) else "MATERIALIZED"
-    yield _part("filtered", shape, kept=kept, conditions=_all(conditions))
+    materialized = "NOT MATERIALIZED" if _looks_up(shape) else "MATERIALIZED"
+    yield _part("filtered", shape, materialized=materialized, conditions=_all(conditions))
     yield _part("few")
     yield _part("near", shape, of_granularity=_of_granularity(shape))
 
@@ -369,8 +369,8 @@ def _vector_route(route: Route, shape: Shape) -> str:
     nearest = _part("scan_exact" if shape.indexed is None else "scan_hnsw", shape, **holes)
     if looks_up_few:
         if is_next:
-            shown = _is_shown(shape, f"{table}.chunk_id")
-            nearest = _part("unless_few_next", shape, scan=nearest, is_shown=shown, **holes)
+            is_visible = _is_shown(shape, f"{table}.chunk_id")
+            nearest = _part("unless_few_next", shape, scan=nearest, is_shown=is_visible, **holes)
         else:
             nearest = _part("unless_few", shape, scan=nearest, **holes)
     if shape.indexed is not None:
