@@ -39,6 +39,7 @@ ROOT = Path(__file__).parents[1]
 LOG = Path(memsense.__path__[0]) / "data" / "sample_conversation.jsonl"
 QUESTIONS = ROOT / "tests" / "data" / "sample_questions.jsonl"
 SAMPLES = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared")) / "samples"
+# A fixed moment, so that "last week" means the same in every run.
 ASKED_AT = datetime.fromisoformat("2025-04-14T08:00:00+02:00")
 
 SHOWN = ("session.recall@1", "session.recall@5", "session.mrr", "turn.recall@5", "turn.recall@10")

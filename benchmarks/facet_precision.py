@@ -22,6 +22,7 @@ from rich.table import Table
 from memsense.write.facets import FACETS, RULES, Facet, Facets, RuleTagger
 from memsense.write.facets.sentences import split_sentences
 
+# The labels name sentences by their place and digest: no text of LoCoMo is in this repository.
 LABELS = Path(__file__).parents[1] / "tests" / "quality" / "facet_labels.jsonl"
 Half = Literal["tuning", "held_out"]
 HALVES: tuple[Half, ...] = ("tuning", "held_out")

@@ -60,6 +60,7 @@ def fill(connection: Connection, sizes: Sequence[int]) -> dict[str, int]:
         connection.execute(statement(FILE, "fill_users"), values)
     values = {"chunks": SMALL, "first": len(sizes) + 1, "last": users}
     connection.execute(statement(FILE, "fill_users"), values)
+    # As autovacuum would in time: plans depend on the statistics.
     connection.execute("VACUUM ANALYZE memsense.chunks")
     user_sizes = {f"user{number}": chunks for number, chunks in enumerate(sizes, 1)}
     return user_sizes | {f"user{users}": SMALL}

@@ -32,8 +32,9 @@ from memsense.errors import MemSenseError
 USER = "ines"
 COMMAND = [sys.executable, "-c", "from memsense.cli import main; main()"]
 
+# The clients of the Python API connect to the same database and must not be counted.
 SERVED = "served"
-"""How the server's connections are called."""
+"""Application name of the server's connections."""
 
 
 class Clients(NamedTuple):

@@ -27,6 +27,7 @@ from memsense.errors import MemSenseError
 WRITES = 0.2
 """The share of adds among the calls."""
 
+# Several, since adds to one memory wait for its lock.
 USERS = 8
 
 

@@ -47,6 +47,7 @@ class Original:
             "content": content,
             "vector": _text(vector),
         }
+        # Three statements in autocommit, so three commits, as the original's server does it.
         self._connection.execute(statement(FILE, "insert_chunk"), values)
         self._connection.execute(statement(FILE, "insert_vectors"), values)
         if previous is not None:

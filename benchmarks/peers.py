@@ -104,6 +104,7 @@ class LancePeer:
 
     def search(self, question: str, vector: NDArray[np.float32]) -> list[int]:
         """Return the best documents of a hybrid search with the default reranker."""
+        # Punctuation may be syntax to its full-text query.
         words = "".join(char if char.isalnum() else " " for char in question)
         query_result = self._table.search(query_type="hybrid").vector(vector).text(words)
         return query_result.limit(8).to_arrow()["id"].to_pylist()
@@ -115,6 +116,7 @@ class ChromaPeer:
     name = "chroma"
 
     def __init__(self, directory: Path) -> None:
+        # Sending usage data to its makers would be part of the times.
         os.environ["ANONYMIZED_TELEMETRY"] = "False"
         chromadb = _import("chromadb")
         settings = chromadb.config.Settings(anonymized_telemetry=False)

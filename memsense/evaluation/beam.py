@@ -49,7 +49,7 @@ class BeamSession(GoldPart):
 
 
 # Some questions ask about something that was never said, and the gold of some is wrong: neither can
-# be answered by a search.
+# be answered by a search. Of the 200 questions of the retrieval categories, 199 are usable.
 class BeamQuestion(GoldPart):
     """Question; `gold_ok` is False if the named turns don't hold the answer."""
 

@@ -141,6 +141,7 @@ def compare_models(
         EvaluationError: If a user of the gold set has no memory.
     """
     profile = profile or memory.profiles.get()
+    # One profile for both, so that the models are all that differs.
     before, after = (
         evaluate(memory.models.trial(name), gold, profile=profile, on_question=on_question)
         for name in (one, other)

@@ -64,6 +64,7 @@ def draw_recall(path: Path, runs: Mapping[str, Sequence[QuestionResult]]) -> Non
         axis.set_ylim(top=1.0)
         axis.grid(visible=True, alpha=0.3)
     axes[0].legend(loc="lower right", fontsize="small")
+    # The suffix of the path does not count: the file is always a PNG.
     try:
         figure.savefig(path, format="png", dpi=DPI)
     except OSError as error:

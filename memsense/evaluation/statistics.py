@@ -158,6 +158,7 @@ def compare(
         EvaluationError: If the runs answered other questions, or have other metrics.
     """
     partners = _pair(a, b)
+    # The second table has the columns of the first: a mapping's order may differ between files.
     names, before = _make_table(a)
     after = _make_table(partners, names)[1]
     gains = after - before

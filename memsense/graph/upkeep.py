@@ -56,6 +56,7 @@ class EntityUpkeep:
     ) -> None:
         """Add the mentions of the turn chunks among the drafts."""
         turns = {
+            # By content hash, since drafts get their places only inside the transaction.
             chunk_id: _as_json(self.mentions.get(draft.content_hash, ()))
             for draft, chunk_id in zip(drafts, chunk_ids, strict=True)
             if draft.granularity == "turn"

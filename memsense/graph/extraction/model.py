@@ -11,6 +11,7 @@ from memsense.graph.extraction.words import COMMON
 
 EntityKind = Literal["speaker", "name", "title", "identifier", "file", "host", "handle", "tag"]
 
+# Edges grow with the square of it.
 LARGEST_MENTIONS = 24
 """Entities that a chunk keeps, its first ones. Their pairs become edges, at most 276."""
 

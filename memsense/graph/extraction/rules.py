@@ -60,7 +60,9 @@ _CAPITALS = re.compile(
     rf"(?:[ ](?:(?:of|the|de|del|della|di|da|dos|das|du|la|le|van|von|der|den|al|&)[ ]){{0,2}}"
     rf"(?:{_WORD}|\d{{1,4}}(?![\w.:])))*"
 )
+# The pattern is searched in these characters alone, so that a text of capitals stays linear.
 _LOOK_BACK = 6
+"""Characters before a name in which the beginning of its sentence is looked for."""
 _STARTS = re.compile(
     r"(?:^|[.!?:;…\n\u2028*•>|\-\u2013\u2014]|[.!?…][\"”'\u2019)]?)"
     rf"[\s\"“\u2018(*_]{{0,{_LOOK_BACK}}}$"
@@ -141,6 +143,7 @@ def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
 
 def _is_title(text: str) -> bool:
     """Return whether a quote is a title: capitals on longer words, no sentence, no common word."""
+    # What ends like a sentence is quoted speech.
     words = text.rstrip(",").split()
     if len(words) > LONGEST_TITLE or text[-1] in ".!?…:;":
         return False
