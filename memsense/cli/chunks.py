@@ -8,11 +8,10 @@ import typer
 from rich.text import Text
 
 from memsense.cli.exits import FAILED, one_line
-from memsense.cli.options import AnyUser, ChunkId, ChunkIds, ExpiresAt, Output, Reason, Ttl
+from memsense.cli.options import ChunkId, ChunkIds, Output, Selection, help_of, options_of
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
-from memsense.cli.values import read_object
 from memsense.errors import NotFoundError
 from memsense.types import Chunk
 from memsense.write.expiry import has_expired
@@ -101,7 +100,8 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
     console().print(rows)
 
 
-def stats(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
+@options_of("stats")
+def stats(ctx: typer.Context, *, selection: Selection, output: Output = "table") -> None:
     """Show statistics of each user's memory in the namespace.
 
     \b
@@ -109,7 +109,7 @@ def stats(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table")
       memsense --namespace demo stats --json
     """
     with target_of(ctx).open() as memory:
-        scopes = memory.stats(user_id=user)
+        scopes = memory.stats(**selection)
     if output != "table":
         print_data(output, [asdict(scope) for scope in scopes])
         return
@@ -136,6 +136,7 @@ def stats(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table")
     console().print(rows)
 
 
+@options_of("update", leave_out={"content", "key"})
 def update(
     ctx: typer.Context,
     chunk: ChunkId,
@@ -157,24 +158,7 @@ def update(
             " 'preferences=likes tea'; an empty text clears it. Repeatable.",
         ),
     ] = None,
-    tags: Annotated[
-        list[str] | None,
-        typer.Option("--tag", metavar="TAG", help="New tags, which replace the old. Repeatable."),
-    ] = None,
-    metadata: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JSON",
-            help="New metadata, which replaces the old: a JSON object such as '{\"room\": 3}'.",
-        ),
-    ] = None,
-    occurred_at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="New event time, ISO 8601: 2026-05-01."),
-    ] = None,
-    expires_at: ExpiresAt = None,
-    ttl: Ttl = None,
-    reason: Reason = None,
+    selection: Selection,
     output: Output = "table",
 ) -> None:
     """Change a memory's text, facets, tags, metadata or times; the rest stays as it is.
@@ -192,12 +176,7 @@ def update(
             chunk,
             content=texts or None,
             facets=_read_facets(facets) if facets else None,
-            tags=tags,
-            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
-            occurred_at=occurred_at,
-            expires_at=expires_at,
-            ttl=ttl,
-            reason=reason,
+            **selection,
         )
     if output != "table":
         print_data(output, updated.as_dict())
@@ -216,8 +195,9 @@ def _read_facets(assignments: list[str]) -> dict[str, str]:
     return {name: text for name, _, text in pairs}
 
 
+@options_of("forget", leave_out={"key"})
 def forget(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
+    ctx: typer.Context, chunks: ChunkIds, *, selection: Selection, output: Output = "table"
 ) -> None:
     """Take memories out of every search; nothing is deleted, `restore` brings them back.
 
@@ -229,13 +209,14 @@ def forget(
     _change(
         ctx,
         chunks,
-        lambda memory, chunk: {"changed": list(memory.forget(chunk, reason=reason))},
+        lambda memory, chunk: {"changed": list(memory.forget(chunk, **selection))},
         output,
     )
 
 
+@options_of("archive", leave_out={"key"})
 def archive(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
+    ctx: typer.Context, chunks: ChunkIds, *, selection: Selection, output: Output = "table"
 ) -> None:
     """Take outdated memories out of every search; unlike forgotten ones they are still shown.
 
@@ -245,13 +226,14 @@ def archive(
     _change(
         ctx,
         chunks,
-        lambda memory, chunk: {"changed": list(memory.archive(chunk, reason=reason))},
+        lambda memory, chunk: {"changed": list(memory.archive(chunk, **selection))},
         output,
     )
 
 
+@options_of("restore", leave_out={"key"})
 def restore(
-    ctx: typer.Context, chunks: ChunkIds, *, reason: Reason = None, output: Output = "table"
+    ctx: typer.Context, chunks: ChunkIds, *, selection: Selection, output: Output = "table"
 ) -> None:
     """Bring forgotten or archived memories back.
 
@@ -263,7 +245,7 @@ def restore(
     _change(
         ctx,
         chunks,
-        lambda memory, chunk: {"changed": list(memory.restore(chunk, reason=reason))},
+        lambda memory, chunk: {"changed": list(memory.restore(chunk, **selection))},
         output,
     )
 
@@ -286,6 +268,7 @@ def demote(ctx: typer.Context, chunks: ChunkIds, *, output: Output = "table") ->
     _change(ctx, chunks, lambda memory, chunk: {"memory_score": memory.demote(chunk)}, output)
 
 
+@options_of("feedback", leave_out={"key"})
 def feedback(
     ctx: typer.Context,
     chunk: ChunkId,
@@ -293,13 +276,10 @@ def feedback(
     helpful: Annotated[
         bool,
         typer.Option(
-            "--helpful/--unhelpful", help="Whether the memory helped.", show_default=False
+            "--helpful/--unhelpful", help=help_of("feedback", "helpful"), show_default=False
         ),
     ],
-    question: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Question that the memory was found for.")
-    ] = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Any remark.")] = None,
+    selection: Selection,
     output: Output = "table",
 ) -> None:
     """Record whether a memory helped; this goes into its history and changes no score.
@@ -309,7 +289,7 @@ def feedback(
     """
 
     def record(memory: "MemSense", chunk_id: int) -> dict[str, Any]:
-        memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
+        memory.feedback(chunk_id, helpful=helpful, **selection)
         return {"helpful": helpful}
 
     _change(ctx, [chunk], record, output)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memsense.cli.options import ChunkIds, Output, Yes
+from memsense.cli.options import ChunkIds, Output, Selection, Yes, options_of
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table, when
 from memsense.cli.target import target_of
@@ -15,30 +15,12 @@ from memsense.errors import NotFoundError
 if TYPE_CHECKING:
     from memsense.store.erasing import Receipt
 
-User = Annotated[
-    str | None, typer.Option("--user", "-u", metavar="NAME", help="User whose memory to erase.")
-]
-EraseBy = Annotated[
-    str | None,
-    typer.Option(
-        "--by",
-        metavar="NAME",
-        help="Name of the person who erases, for the receipt. Default: your login name.",
-    ),
-]
 
-
+@options_of("erase")
 def erase(
     ctx: typer.Context,
     *,
-    user: User = None,
-    session: Annotated[
-        str | None, typer.Option(metavar="ID", help="Session to erase, instead of all of a user's.")
-    ] = None,
-    message: Annotated[
-        str | None, typer.Option(metavar="ID", help="Message to erase, with its exchange.")
-    ] = None,
-    by: EraseBy = None,
+    selection: Selection,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -51,24 +33,25 @@ def erase(
     Recorded searches and the history are erased, too. Backups and the database's write-ahead log
     keep their copies; VACUUM frees the disk space.
     """
-    if user is None and session is None and message is None:
+    nouns = {"message_id": "message", "session_id": "session", "user_id": "user"}
+    parts = [f"{noun} {selection[name]!r}" for name, noun in nouns.items() if name in selection]
+    if not parts:
         raise typer.BadParameter("say what to erase: --user, --session or --message")
-    scope = {"message": message, "session": session, "user": user}
-    text = " of ".join(f"{name} {value!r}" for name, value in scope.items() if value is not None)
     with target_of(ctx).open() as memory:
-        _confirm(f"Erase {text} for good?", yes=yes)
-        receipt = memory.erase(user_id=user, session_id=session, message_id=message, by=by)
+        _confirm(f"Erase {' of '.join(parts)} for good?", yes=yes)
+        receipt = memory.erase(**selection)
     if output != "table":
         print_data(output, receipt.as_dict())
     else:
         _print_receipts([receipt])
 
 
+@options_of("delete", leave_out={"key"})
 def delete(
     ctx: typer.Context,
     chunks: ChunkIds,
     *,
-    by: EraseBy = None,
+    selection: Selection,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -88,7 +71,7 @@ def delete(
         for chunk in chunks:
             # The chunk before may have taken this one along.
             with suppress(NotFoundError):
-                receipts.append(memory.delete(chunk, by=by))
+                receipts.append(memory.delete(chunk, **selection))
     if output != "table":
         print_data(output, [receipt.as_dict() for receipt in receipts])
     else:

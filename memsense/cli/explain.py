@@ -8,49 +8,11 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
-from memsense.cli.options import (
-    KINDS,
-    Agent,
-    AllUsers,
-    AnyUser,
-    AsJson,
-    AskedAt,
-    Changes,
-    ChunkId,
-    Exclude,
-    Granular,
-    Kinds,
-    Metadata,
-    MinScore,
-    Output,
-    ProfileName,
-    Project,
-    Sessions,
-    Since,
-    Tags,
-    TopK,
-    Until,
-    User,
-    Without,
-)
+from memsense.cli.options import AsJson, ChunkId, Output, Question, Selection, options_of
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, print_json, shorten, table, when
-from memsense.cli.render_explain import (
-    as_html,
-    as_markdown,
-    build_page,
-    print_page,
-)
 from memsense.cli.target import check_profile, target_of
-from memsense.cli.values import (
-    check_user_scope,
-    read_choices,
-    read_ids,
-    read_object,
-    read_overrides,
-)
 from memsense.errors import NotFoundError
-from memsense.search.request import DEFAULT_TOP_K
 from memsense.write.expiry import has_expired
 
 if TYPE_CHECKING:
@@ -70,29 +32,13 @@ Format = Annotated[
 ]
 
 
+@options_of("why_not")
 def why_not(
     ctx: typer.Context,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="the question asked")],
+    question: Question,
     chunk_id: ChunkId,
     *,
-    user: User = None,
-    all_users: AllUsers = False,
-    agent: Agent = None,
-    session_ids: Sessions = None,
-    project: Project = None,
-    since: Since = None,
-    until: Until = None,
-    tags: Tags = None,
-    kinds: Kinds = None,
-    metadata: Metadata = None,
-    exclude: Exclude = None,
-    top_k: TopK = DEFAULT_TOP_K,
-    granularity: Granular = None,
-    min_score: MinScore = None,
-    asked_at: AskedAt = None,
-    profile: ProfileName = None,
-    changes: Changes = None,
-    without: Without = None,
+    selection: Selection,
     output: Output = "table",
 ) -> None:
     """Say why a question does not return a memory: the step that dropped it, with its numbers.
@@ -101,32 +47,9 @@ def why_not(
       memsense why-not "What is Ines allergic to?" 42 --user ines
       memsense why-not "tea or coffee" 42 --all-users --since 2025-03-01 --profile lexical --json
     """
-    target = target_of(ctx)
-    check_user_scope(user, all_users=all_users)
-    overrides = read_overrides(changes or (), without or ())
-    with target.open(for_few=True) as memory:
-        check_profile(memory, profile)
-        verdict = memory.why_not(
-            question,
-            chunk_id,
-            top_k=top_k,
-            user_id=user,
-            all_users=all_users,
-            agent_id=agent,
-            session_ids=session_ids or None,
-            project=project,
-            since=since,
-            until=until,
-            granularity=granularity,
-            min_score=min_score,
-            tags=tags or None,
-            kinds=read_choices(kinds or (), KINDS, "kind", option="--kind") or None,
-            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
-            exclude=read_ids(exclude or ()),
-            asked_at=asked_at,
-            profile=profile,
-            overrides=overrides,
-        )
+    with target_of(ctx).open(for_few=True) as memory:
+        check_profile(memory, selection.get("profile"))
+        verdict = memory.why_not(question, chunk_id, **selection)
     if output != "table":
         print_data(output, verdict.as_dict())
         return
@@ -147,17 +70,12 @@ def _format_value(value: object) -> str:
     return "none" if value is None else str(value)
 
 
+@options_of("traces.replay")
 def replay(
     ctx: typer.Context,
     trace_id: TraceId,
     *,
-    profile: ProfileName = None,
-    changes: Changes = None,
-    without: Without = None,
-    as_of_then: Annotated[
-        bool,
-        typer.Option("--as-of-then", help="Search memory as it was when the search was recorded."),
-    ] = False,
+    selection: Selection,
     output: Output = "table",
 ) -> None:
     """Run a recorded search again, unchanged or with other constants; show what moved and why.
@@ -167,12 +85,9 @@ def replay(
       memsense replay 0b4c… --set lexical=1.5 --without facet_events
       memsense replay 0b4c… --as-of-then
     """
-    overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open(for_few=True) as memory:
-        check_profile(memory, profile)
-        result = memory.traces.replay(
-            trace_id, profile=profile, overrides=overrides, as_of_then=as_of_then
-        )
+        check_profile(memory, selection.get("profile"))
+        result = memory.traces.replay(trace_id, **selection)
     if output != "table":
         fields = result.as_dict()
         print_data(output, fields, fields["moves"])
@@ -201,32 +116,16 @@ def replay(
         to.print(Text(f"note: {plain(note)}", style="yellow"))
 
 
-def compare(
-    ctx: typer.Context,
-    *,
-    count: Annotated[
-        int,
-        typer.Option(
-            "--count", "-n", metavar="N", help="Number of recorded searches to run, the latest."
-        ),
-    ] = 20,
-    user: AnyUser = None,
-    profile: ProfileName = None,
-    changes: Changes = None,
-    without: Without = None,
-    output: Output = "table",
-) -> None:
+@options_of("traces.compare")
+def compare(ctx: typer.Context, *, selection: Selection, output: Output = "table") -> None:
     """Run the latest recorded searches again with other constants; show how their hits change.
 
     \b
       memsense compare -n 50 --profile semantic
     """
-    overrides = read_overrides(changes or (), without or ())
     with target_of(ctx).open() as memory:
-        check_profile(memory, profile)
-        comparison = memory.traces.compare(
-            count, profile=profile, user_id=user, overrides=overrides
-        )
+        check_profile(memory, selection.get("profile"))
+        comparison = memory.traces.compare(**selection)
     if output != "table":
         fields = comparison.as_dict()
         print_data(output, fields, fields["replays"])
@@ -253,22 +152,15 @@ trace = new_app(no_args_is_help=True, help="List and show recorded searches; del
 
 
 @trace.command("list")
-def list_traces(
-    ctx: typer.Context,
-    *,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of traces.")
-    ] = 20,
-    user: AnyUser = None,
-    output: Output = "table",
-) -> None:
+@options_of("traces.list", leave_out={"cursor"})
+def list_traces(ctx: typer.Context, *, selection: Selection, output: Output = "table") -> None:
     """List recorded searches, the latest first.
 
     \b
       memsense trace list --user ada
     """
     with target_of(ctx).open() as memory:
-        traces = memory.traces.list(limit=limit, user_id=user)
+        traces = memory.traces.list(**selection)
     if output != "table":
         items = [{**asdict(item), "trace_id": str(item.trace_id)} for item in traces]
         print_data(output, items)
@@ -299,6 +191,9 @@ def show_trace(
     \b
       memsense trace show 0b4c… --format html > why.html
     """
+    # Not at the top: it imports numpy, which `why-not --help` does without.
+    from memsense.cli.render_explain import as_html, as_markdown, build_page, print_page
+
     with target_of(ctx).open() as memory:
         recorded = memory.traces.get(trace_id)
         texts = _read_texts(memory, recorded)

@@ -12,7 +12,7 @@ import typer
 
 from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
 from memsense.cli.logs import offer_logs
-from memsense.cli.options import ExpiresAt, Output, Ttl, complete_from
+from memsense.cli.options import Output, Selection, complete_from, options_of
 from memsense.cli.output import print_data
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
@@ -23,7 +23,6 @@ from memsense.cli.watching import add_up, check_watchable, watch_logs
 from memsense.errors import IngestError
 from memsense.ingest import READERS, DateOrder, ReadOptions
 from memsense.ingest.readers.rows import FIELDS
-from memsense.types import EmbedWhen, IngestMode
 from memsense.write.drafting import Annotations
 from memsense.write.ingest_run import IngestReport
 
@@ -33,6 +32,13 @@ if TYPE_CHECKING:
 STDIN = "-"
 
 
+# The other parameters of `add` are about one exchange or one call.
+@options_of(
+    "add",
+    leave_out={"mode", "facets", "memory_kind", "confidence", "metadata", "embed", "key"},
+    into="labels",
+)
+@options_of("ingest")
 def ingest(
     ctx: typer.Context,
     paths: Annotated[
@@ -53,23 +59,7 @@ def ingest(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="With --find: store new exchanges without asking.")
     ] = False,
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            "-u",
-            metavar="NAME",
-            help="User whose memory it becomes. Default: the user that the log names, else"
-            " 'default'.",
-        ),
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Agent that the user talked to.")
-    ] = None,
-    mode: Annotated[
-        IngestMode,
-        typer.Option(help="Store exchanges (turn), whole sessions (session), or both (hybrid)."),
-    ] = "turn",
+    selection: Selection,
     log_format: Annotated[
         str | None,
         typer.Option(
@@ -123,27 +113,7 @@ def ingest(
             help="In folders and archives, also read files that only look like a conversation.",
         ),
     ] = False,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TAG", help="Tag for every memory of these logs. Repeatable."),
-    ] = None,
-    task_tag: Annotated[
-        str | None, typer.Option(metavar="TAG", help="Task that the logs are about.")
-    ] = None,
-    expires_at: ExpiresAt = None,
-    ttl: Ttl = None,
-    embed: Annotated[
-        EmbedWhen | None,
-        typer.Option(
-            help="When to make vectors: now (failures go to background jobs), later (all of them"
-            " by background jobs), or strict (fail if they can't be made now). Default:"
-            " MEMSENSE_EMBED."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", "-n", help="Report what would be stored, and store nothing."),
-    ] = False,
+    labels: Selection,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 1 if any record was skipped.")
     ] = False,
@@ -186,19 +156,11 @@ def ingest(
         guessed=guessed,
     )
     arguments: dict[str, Any] = {
-        "user_id": user,
-        "mode": mode,
+        **selection,
         "options": options,
-        "annotations": Annotations(
-            agent_id=agent,
-            task_tag=task_tag,
-            tags=tuple(tag or ()),
-            expires_at=expires_at,
-            ttl=ttl,
-        ),
-        "embed": embed,
-        "dry_run": dry_run,
+        "annotations": Annotations(**labels),
     }
+    dry_run = "dry_run" in selection
     if watch:
         if dry_run:
             raise typer.BadParameter("--watch and --dry-run exclude each other")

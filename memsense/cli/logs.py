@@ -140,7 +140,7 @@ def offer_logs(
     if output == "table":
         _print_sources(sources)
     new = sum(source.report.stored for source in sources)
-    is_accepted = new > 0 and not arguments["dry_run"] and _ask(new, output=output, yes=yes)
+    is_accepted = new > 0 and not arguments.get("dry_run") and _ask(new, output=output, yes=yes)
     paths = [str(path) for source in sources if source.report.usable for path in source.paths]
     return Offer(sources=sources, paths=paths if is_accepted else [])
 

@@ -1,51 +1,17 @@
 """`memsense search`: a question in, explained hits out, a block each."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from memsense.cli.options import (
-    KINDS,
-    Agent,
-    AllUsers,
-    AskedAt,
-    AsOf,
-    Changes,
-    ContentBudget,
-    Exclude,
-    Granular,
-    Kinds,
-    Metadata,
-    MinScore,
-    Output,
-    ProfileName,
-    Project,
-    Prompt,
-    PromptForm,
-    Sessions,
-    Since,
-    Tags,
-    TopK,
-    Until,
-    User,
-    Without,
-)
+from memsense.cli.options import Output, Question, Selection, options_of
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
 from memsense.cli.target import check_profile, target_of
-from memsense.cli.values import (
-    check_user_scope,
-    read_choices,
-    read_ids,
-    read_object,
-    read_overrides,
-)
-from memsense.search.explanation import arithmetic_table, score_text
-from memsense.search.request import DEFAULT_CONTENT_BUDGET, DEFAULT_TOP_K
 
 if TYPE_CHECKING:
     from memsense.search.hits import Hit, SearchResult
@@ -56,42 +22,28 @@ NEIGHBOR_EXCERPT = 100
 INDENT = 3
 
 
+@options_of("search")
 def search(
     ctx: typer.Context,
-    question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="the question, in plain words")
-    ],
+    question: Question,
     *,
-    user: User = None,
-    all_users: AllUsers = False,
-    agent: Agent = None,
-    session_ids: Sessions = None,
-    project: Project = None,
-    since: Since = None,
-    until: Until = None,
-    tags: Tags = None,
-    kinds: Kinds = None,
-    metadata: Metadata = None,
-    exclude: Exclude = None,
-    top_k: TopK = DEFAULT_TOP_K,
-    granularity: Granular = None,
-    min_score: MinScore = None,
-    content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
-    prompt: Prompt = None,
-    prompt_format: PromptForm = "markdown",
-    asked_at: AskedAt = None,
-    as_of: AsOf = None,
-    profile: ProfileName = None,
-    changes: Changes = None,
-    without: Without = None,
+    selection: Selection,
+    prompt: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Print text for a prompt instead: whole exchanges, of N tokens at most.",
+        ),
+    ] = None,
+    prompt_format: Annotated[
+        Literal["markdown", "xml", "messages"], typer.Option(help="Form of the text of --prompt.")
+    ] = "markdown",
     explain: Annotated[
-        bool, typer.Option("--explain", "-e", help="show the arithmetic of each hit")
-    ] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="record the search for 'trace show' and 'replay'")
+        bool, typer.Option("--explain", "-e", help="Show the arithmetic of each hit.")
     ] = False,
     neighbors: Annotated[
-        bool, typer.Option(help="show the exchange before and after each hit")
+        bool, typer.Option(help="Show the exchange before and after each hit.")
     ] = True,
     output: Output = "table",
 ) -> None:
@@ -103,36 +55,12 @@ def search(
       memsense search "tea or coffee" --all-users --set lexical=1.5 --without vec_user
       memsense search "what she eats" -u ines -k 20 --prompt 800
 
-    An answer without hits says so and is no error: the exit code is 0.
+    An answer without hits says so; the exit code is 0 all the same.
     """
-    target = target_of(ctx)
-    check_user_scope(user, all_users=all_users)
-    overrides = read_overrides(changes or (), without or ())
-    with target.open(for_few=True) as memory:
-        check_profile(memory, profile)
-        result = memory.search(
-            question,
-            top_k=top_k,
-            user_id=user,
-            all_users=all_users,
-            agent_id=agent,
-            session_ids=session_ids or None,
-            project=project,
-            since=since,
-            until=until,
-            granularity=granularity,
-            min_score=min_score,
-            tags=tags or None,
-            kinds=read_choices(kinds or (), KINDS, "kind", option="--kind") or None,
-            metadata=None if metadata is None else read_object(metadata, option="--metadata"),
-            exclude=read_ids(exclude or ()),
-            asked_at=asked_at,
-            as_of=as_of,
-            profile=profile,
-            overrides=overrides,
-            content_budget=content_budget,
-            trace=trace or None,
-        )
+    # One question is embedded: the model that loads faster serves it.
+    with target_of(ctx).open(for_few=True) as memory:
+        check_profile(memory, selection.get("profile"))
+        result = memory.search(question, **selection)
     if prompt is not None:
         _print_prompt(result, prompt, prompt_format, output)
     elif output == "table":
@@ -180,10 +108,13 @@ def print_result(
     to: Console, result: "SearchResult", *, explained: int = 0, neighbors: bool = True
 ) -> None:
     """Print the hits, the first `explained` ones with their arithmetic, and the notes."""
+    # Not at the top: it imports numpy and psycopg, of which `search --help` needs neither.
+    from memsense.search.explanation import arithmetic_table, score_text
+
     ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(result.hits, 1)}
     words = result.question.get("lexemes", ())
     for rank, hit in enumerate(result.hits, 1):
-        to.print(_heading(rank, hit))
+        to.print(_heading(f"{rank}. {score_text(hit.score)}", hit))
         text = _hit_text(hit, words, neighbors=neighbors)
         to.print(Padding(text, (0, 0, 0, INDENT), expand=False))
         if rank <= explained:
@@ -204,10 +135,10 @@ def print_result(
         to.print(Text(f"trace {result.trace_id}", style="dim"))
 
 
-def _heading(rank: int, hit: "Hit") -> Text:
+def _heading(rank_and_score: str, hit: "Hit") -> Text:
     chunk = hit.chunk
     heading = Text()
-    heading.append(f"{rank}. {score_text(hit.score)}", style="bold")
+    heading.append(rank_and_score, style="bold")
     heading.append(f"  chunk {hit.chunk_id}", style="bold")
     heading.append(f"  {when(chunk.occurred_at, zone_known=chunk.occurred_zone_known)}")
     heading.append(f"  {plain(hit.session_id)}", style="cyan")

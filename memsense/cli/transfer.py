@@ -7,23 +7,19 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from memsense.cli.options import AllUsers, Output, User
+from memsense.cli.options import Output, Selection, options_of
 from memsense.cli.output import print_data
 from memsense.cli.target import target_of
 
 STREAM = "-"
 
 
+@options_of("export_to")
 def export(
     ctx: typer.Context,
     path: Annotated[str, typer.Argument(metavar="FILE", help="File to write; - for stdout.")],
     *,
-    user: User = None,
-    all_users: AllUsers = False,
-    vectors: Annotated[
-        bool,
-        typer.Option("--vectors", help="Include vectors, so that an import need not make them."),
-    ] = False,
+    selection: Selection,
     output: Output = "table",
 ) -> None:
     """Write a user's memory, or everybody's, to a file of JSON lines (docs/data.md).
@@ -40,7 +36,7 @@ def export(
     """
     place: str | IO[Any] = sys.stdout if path == STREAM else path
     with target_of(ctx).open() as memory:
-        report = memory.export_to(place, user_id=user, all_users=all_users, vectors=vectors)
+        report = memory.export_to(place, **selection)
     if path == STREAM:
         # A report on stdout would end up in the export.
         return
