@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from mcp import StdioServerParameters
 
 COMMAND = [sys.executable, "-W", "error", "-c", "from memsense.cli import main; main()", "mcp"]
-PATIENCE = 60
+PATIENCE = 120
 
 
 def environment(url: str) -> dict[str, str]:

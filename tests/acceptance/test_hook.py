@@ -20,7 +20,7 @@ from psycopg import sql
 from memsense import MemSense
 
 PROGRAM = Path(sys.executable).with_name("memsense")
-PATIENCE = 60
+PATIENCE = 120
 SOON = 15.0
 """Seconds: a hook gives up after one, and would otherwise hang; a busy machine needs the rest."""
 

@@ -22,6 +22,10 @@ def add(memory: MemSense) -> None:
     memory.add([{"role": "user", "content": "I drink tea."}], user_id="ada", session_id="one")
 
 
+LIMIT = 1.5
+"""Seconds: on a busy machine, too, a search that waits for nothing is done by then."""
+
+
 @contextmanager
 def chunks_locked(url: str) -> Generator[None]:
     """Lock the chunks against all other reads and writes."""
@@ -41,22 +45,22 @@ def open_limited(open_memory: OpenMemory, url: str, **settings: Any) -> MemSense
 def test_a_recall_that_takes_too_long_fails_naming_the_setting(
     open_memory: OpenMemory, database_url: str
 ) -> None:
-    memory = open_limited(open_memory, database_url, recall_timeout=0.3)
+    memory = open_limited(open_memory, database_url, recall_timeout=LIMIT)
     started = time.monotonic()
     with chunks_locked(database_url), pytest.raises(RecallTimeoutError) as failed:
         memory.search("tea", user_id="ada")
-    assert 0.3 <= time.monotonic() - started < 5
-    assert "longer than 0.3 seconds; raise MEMSENSE_RECALL_TIMEOUT" in str(failed.value)
+    assert time.monotonic() - started >= LIMIT
+    assert "longer than 1.5 seconds; raise MEMSENSE_RECALL_TIMEOUT" in str(failed.value)
     assert isinstance(failed.value.__cause__, psycopg.errors.QueryCanceled)
     assert memory.search("tea", user_id="ada")
 
 
 def test_a_write_may_take_longer_than_a_recall(open_memory: OpenMemory, database_url: str) -> None:
-    memory = open_limited(open_memory, database_url, recall_timeout=0.2)
+    memory = open_limited(open_memory, database_url, recall_timeout=LIMIT)
     adding = threading.Thread(target=add, args=(memory,))
     with chunks_locked(database_url):
         adding.start()
-        time.sleep(0.6)
+        time.sleep(LIMIT + 0.5)
         assert adding.is_alive()
     adding.join()
     assert len(memory.search("tea", user_id="ada")) == 1

@@ -294,7 +294,7 @@ def test_waiting_traces_hold_no_vectors(memory: MemSense, monkeypatch: pytest.Mo
     release = threading.Event()
 
     def stuck(write: Callable[[Connection], None]) -> None:
-        release.wait(30)
+        release.wait(120)
         run_transaction(memory._context.pool, write)
 
     recorder = TraceRecorder(stuck)
@@ -340,7 +340,7 @@ def test_traces_wait_for_a_pause_but_not_too_long_nor_too_many(
 
 
 def await_written(recorder: TraceRecorder, count: int) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while recorder.written < count and time.monotonic() < end:
         time.sleep(0.01)
     assert recorder.written == count
@@ -403,7 +403,7 @@ def test_too_many_waiting_traces_are_given_up_not_waited_for(
     release = threading.Event()
 
     def stuck(write: Callable[[Connection], None]) -> None:
-        release.wait(30)
+        release.wait(120)
         run_transaction(memory._context.pool, write)
 
     recorder = TraceRecorder(stuck)
