@@ -1,4 +1,4 @@
-"""The settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
+"""Settings, read once from the environment (`MEMSENSE_*`) and passed down from there."""
 
 import json
 import os
@@ -47,23 +47,23 @@ Origin = Literal["default", "environment", "given"]
 
 
 def is_root() -> bool:
-    """Whether root runs this process; PostgreSQL then runs as another user."""
+    """Return whether root runs this process; PostgreSQL then runs as another user."""
     return os.name == "posix" and os.geteuid() == 0
 
 
 def _default_data_dir() -> Path:
-    """Root's own place is taken only where an earlier version has put a store."""
+    """Return the data directory to use if none is set."""
+    # An earlier version stored root's data in root's home; such a store stays in use.
     own = Path(platformdirs.user_data_dir("memsense", appauthor=False))
     return ROOT_DATA_DIR if is_root() and not (own / "cluster").exists() else own
 
 
 class Settings(BaseModel):
-    """What a deployment may choose; every field is `MEMSENSE_<FIELD>` in the environment.
+    """Settings of a deployment; the environment variable of each field is `MEMSENSE_<FIELD>`.
 
-        settings = Settings(pool_max_size=3)  # the rest as the environment has it
+        settings = Settings(pool_max_size=3)  # the other fields come from the environment
 
-    The case of a variable's name doesn't matter. Variables that are no setting are ignored.
-    Printed, it hides its secrets.
+    Names of variables are case-insensitive; unknown variables are ignored. `repr` hides secrets.
     """
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
@@ -161,14 +161,16 @@ class Settings(BaseModel):
     )
 
     telemetry_text: bool = Field(
-        default=False, description="let spans of OpenTelemetry tell questions and memories"
+        default=False, description="include questions and memories in spans of OpenTelemetry"
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
-        found = {name: text for name, text in read_setting_variables() if name in cls.model_fields}
-        return found | given
+    def _fill_from_environment(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        variables = {
+            name: text for name, text in read_setting_variables() if name in cls.model_fields
+        }
+        return variables | arguments
 
     @field_validator("embedding_api_keys", mode="before")
     @classmethod
@@ -176,14 +178,14 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         try:
-            found = json.loads(value)
+            keys = json.loads(value)
         except json.JSONDecodeError:
-            found = None
-        if not isinstance(found, dict):
-            raise ValueError(  # noqa: TRY004 (pydantic tells only this one)
+            keys = None
+        if not isinstance(keys, dict):
+            raise ValueError(  # noqa: TRY004 (pydantic reports only this one)
                 'it must be a JSON object such as {"https://host/v1": "key"}'
             )
-        return found  # pyright: ignore[reportUnknownVariableType]
+        return keys  # pyright: ignore[reportUnknownVariableType]
 
     @field_validator("data_dir", mode="before")
     @classmethod
@@ -199,7 +201,7 @@ class Settings(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingInUse:
-    """A setting's value, and where it comes from; `variable` is the one of the environment."""
+    """A setting's value and its origin; `variable` is the name of its environment variable."""
 
     name: str
     value: Any
@@ -208,50 +210,51 @@ class SettingInUse:
 
 
 def hide_secret(name: str, value: Any) -> Any:
-    """The setting's value for people to read: no key, no database's URL, no password in another."""
+    """Return a setting's value to print: without keys, database URLs and other passwords."""
     if value and name in SECRETS:
         return HIDDEN
     return shown_url(value) if isinstance(value, str) and "//" in value else value
 
 
 def shown_url(url: str) -> str:
-    """A service's URL for people to read: without its user, its password and what stands behind ?.
+    """Return a service's URL to print: without user, password and query.
 
-    What stands behind a name without a dot may be a password without its @, and is hidden too.
+    Text after a host name without a dot may be a password whose @ is missing, so it is hidden too.
     """
     hidden = _QUERY.sub(f"?{HIDDEN}", _USER_INFO.sub(f"//{HIDDEN}@", url), count=1)
     return _HOST_OR_USER.sub(rf"\1{HIDDEN}", hidden)
 
 
 def hide_secrets(text: object, *secrets: str | None) -> str:
-    """What a service or a library says, without the secrets that it was given."""
-    told = str(text)
+    """Return the text of a service or a library, without these secrets."""
+    masked = str(text)
     for secret in secrets:
         if secret and len(secret) >= SHORTEST_SECRET:
-            told = told.replace(secret, HIDDEN)
-    return told
+            masked = masked.replace(secret, HIDDEN)
+    return masked
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings of this process; `overrides` that are not None win over the environment.
+    """Return the settings of this process; `overrides` that are not None win over the environment.
 
-    Raises ConfigurationError naming each variable or setting that has an unusable value.
+    Raises:
+        ConfigurationError: If values are unusable; names each variable or setting.
     """
-    given = {name: value for name, value in overrides.items() if value is not None}
+    values = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings.model_validate(given)
+        return Settings.model_validate(values)
     except ValidationError as error:
         variables = setting_variables()
         problems = [
-            f"{name if name in given else variables.get(name, name)}: {describe_fault(item['msg'])}"
-            for item in error.errors()
-            for name in [".".join(map(str, item["loc"]))]
+            f"{name if name in values else variables.get(name, name)}: {describe_fault(it['msg'])}"
+            for it in error.errors()
+            for name in [".".join(map(str, it["loc"]))]
         ]
         raise ConfigurationError("; ".join(problems)) from error
 
 
 def explain_settings(**overrides: object) -> list[SettingInUse]:
-    """What `load_settings` gives, setting by setting, with where each comes from."""
+    """Return the settings of `load_settings`, each with its origin."""
     settings = load_settings(**overrides)
     variables = setting_variables()
     return [
@@ -263,16 +266,16 @@ def explain_settings(**overrides: object) -> list[SettingInUse]:
 def _explain(
     settings: Settings, name: str, variable: str | None, overrides: dict[str, object]
 ) -> SettingInUse:
-    given = overrides.get(name) is not None
+    is_override = overrides.get(name) is not None
     return SettingInUse(
         name=name,
         value=getattr(settings, name),
-        origin="given" if given else "environment" if variable else "default",
-        variable=None if given else variable,
+        origin="given" if is_override else "environment" if variable else "default",
+        variable=None if is_override else variable,
     )
 
 
 def describe_fault(message: str) -> str:
-    """Pydantic's message in the style of ours."""
+    """Return a message of pydantic in the style of memsense's errors."""
     text = message.removeprefix("Value error, ")
     return text[:1].lower() + text[1:]

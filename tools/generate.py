@@ -169,18 +169,18 @@ def _texts(function: Callable[..., Any], place: str) -> dict[str, str]:
         texts[name] = shared_text(item.annotation) or written.get(name, "")
         if not texts[name]:
             raise SystemExit(f"{place}: write a line about {name} under Args:")
-    if gone := written.keys() - texts.keys():
-        raise SystemExit(f"{place}: Args: names {', '.join(gone)}, which is no parameter")
+    if extra := written.keys() - texts.keys():
+        raise SystemExit(f"{place}: Args: names {', '.join(extra)}, which is no parameter")
     return texts
 
 
 def _with_args(doc: str, texts: dict[str, str]) -> str:
     """Return the docstring with these lines as its `Args:` section, behind the description."""
     paragraphs = doc.split("\n\n")
-    kept = [item for item in paragraphs if not item.startswith("Args:")]
+    others = [item for item in paragraphs if not item.startswith("Args:")]
     at = next(
-        (n for n, item in enumerate(kept) if item.split("\n")[0] in {"Returns:", "Raises:"}),
-        len(kept),
+        (n for n, item in enumerate(others) if item.split("\n")[0] in {"Returns:", "Raises:"}),
+        len(others),
     )
     section = ["Args:"] if texts else []
     for name, text in texts.items():
@@ -193,7 +193,7 @@ def _with_args(doc: str, texts: dict[str, str]) -> str:
             break_long_words=False,
             break_on_hyphens=False,
         )
-    return "\n\n".join([*kept[:at], *(["\n".join(section)] if section else []), *kept[at:]])
+    return "\n\n".join([*others[:at], *(["\n".join(section)] if section else []), *others[at:]])
 
 
 def _quote(doc: str, indent: int) -> str:
@@ -536,9 +536,9 @@ def _async_method(
     returns = signature.returns
     doc = _quote(signature.doc, 8)
     if "cached_property" in kinds and returns in names:
-        made = f"{names[returns]}(self._threads, self._sync.{node.name})"
+        view = f"{names[returns]}(self._threads, self._sync.{node.name})"
         head = ["    @cached_property", f'    def {node.name}(self) -> "{names[returns]}":']
-        return "\n".join([*head, doc, f"        return {made}"])
+        return "\n".join([*head, doc, f"        return {view}"])
     if "property" in kinds:
         head = ["    @property", f'    def {node.name}(self) -> "{returns}":', doc]
         return "\n".join([*head, f"        return self._sync.{node.name}"])
@@ -549,8 +549,8 @@ def _async_method(
         return "\n".join([*head, f"        return cls(partial(MemSense.open, {call}))"])
     if returns in names:  # a view of this memory, made without a call to the server
         head = [f'    def {node.name}({parameters}) -> "{names[returns]}":', doc]
-        made = f"{names[returns]}(self._threads, self._sync.{node.name}({call}))"
-        return "\n".join([*head, f"        return {made}"])
+        view = f"{names[returns]}(self._threads, self._sync.{node.name}({call}))"
+        return "\n".join([*head, f"        return {view}"])
     run = ", ".join([f"self._sync.{node.name}", *([call] if call else [])])
     head = ["    @knows_arguments", f'    async def {node.name}({parameters}) -> "{returns}":', doc]
     return "\n".join([*head, f"        return await self._threads.run({run})"])

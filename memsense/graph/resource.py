@@ -118,8 +118,8 @@ class Entities:
             entity = _find_entity(connection, namespace, name, whose)
             near = fetch_neighbourhood(connection, namespace, entity, limit=limit)
             chunk_ids = [mention.chunk_id for mention in near.mentions]
-            found = store.fetch_chunks(connection, namespace, chunk_ids)
-            chunks = {chunk.chunk_id: chunk for chunk in found}
+            rows = store.fetch_chunks(connection, namespace, chunk_ids)
+            chunks = {chunk.chunk_id: chunk for chunk in rows}
             return EntityView(
                 entity=entity,
                 mentions=near.mentions,
@@ -172,9 +172,9 @@ def _find_entity(
     connection: Connection, namespace: store.Namespace, name: str, user_id: str | None
 ) -> Entity:
     key = entity_key(name)
-    found = list_entities(connection, namespace, user_id=user_id, keys=[key], limit=1)
-    if found:
-        return found[0]
+    entities = list_entities(connection, namespace, user_id=user_id, keys=[key], limit=1)
+    if entities:
+        return entities[0]
     similar = find_similar(connection, namespace, name, user_id) if key else []
     hint = f"; similar: {', '.join(similar)}" if similar else "; see 'memsense entities'"
     raise NotFoundError(f"no entity named {name!r}{hint}")
