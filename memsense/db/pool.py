@@ -206,7 +206,7 @@ class Pool:
             ) from waited
         raise ConnectionFailedError(
             f"the database did not answer for {self.timeout:g} s: {first_line(fault)};"
-            f" see whether its server runs, and check {SETTING}"
+            f" check that its server runs, and check {SETTING}"
         ) from fault
 
 
@@ -423,7 +423,7 @@ def _was_committed(
 def _unknown_outcome(reason: str) -> str:
     """Return the text of an error for a write that may be stored or not."""
     return (
-        f"the connection was lost while a write was committed ({reason}): look whether it is"
-        " stored. An add or an ingest may simply be run again: what is stored is known by its"
-        " content or its message ids"
+        f"the connection was lost while a write was committed ({reason}): check whether it is"
+        " stored. An add or an ingest may be run again: stored messages are recognised by their"
+        " content or their ids"
     )

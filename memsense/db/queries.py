@@ -43,7 +43,7 @@ def _find(name: str, file: str) -> str:
     try:
         return _named(file)[name]
     except KeyError:
-        raise ConfigurationError(f"sql/{file} holds no statement named {name}") from None
+        raise ConfigurationError(f"sql/{file} has no statement named {name}") from None
 
 
 @cache
@@ -80,7 +80,7 @@ def fill_script(file: str, **holes: str) -> str:
 def _fill(text: str, where: str, holes: Mapping[str, str]) -> str:
     def fill_hole(match: re.Match[str]) -> str:
         if match["hole"] not in holes:
-            raise ConfigurationError(f"{where}: nothing fills {match['hole']}")
+            raise ConfigurationError(f"{where}: no text for the hole {match['hole']}")
         line = text[text.rfind("\n", 0, match.start()) + 1 :]
         blanks = line[: len(line) - len(line.lstrip(" "))]
         return holes[match["hole"]].replace("\n", f"\n{blanks}")

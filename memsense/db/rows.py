@@ -162,7 +162,7 @@ def _cursor(connection: Connection, of: type[Any] | None) -> Cursor[Any]:
 def _only(rows: Sequence[Any], statement: Statement) -> Any:
     if len(rows) != 1:
         name = statement if isinstance(statement, str) else "a statement"
-        raise DatabaseError(f"{name} found {len(rows)} rows where there is always one")
+        raise DatabaseError(f"{name} returned {len(rows)} rows instead of one")
     return rows[0]
 
 

@@ -154,5 +154,5 @@ def limit_recall(connection: psycopg.Connection[Any], seconds: float) -> Generat
             raise  # cancelled by others, or by a stricter limit of the server
         raise RecallTimeoutError(
             f"recall took longer than {seconds:g} seconds; raise MEMSENSE_RECALL_TIMEOUT,"
-            " or ask with filters or a shorter question"
+            " or search with filters, or with a shorter question"
         ) from error

@@ -86,7 +86,7 @@ def _examine_contents(
         yield from run_transaction(pool, repairs.repair)
     expected = Expected.of(settings, embedder)
     if find_token_embedder(embedder) is None:
-        text = f"{embedder.model} gives no token vectors: searches go without terms of tokens"
+        text = f"{embedder.model} makes no token vectors: searches have no token scores"
         yield Finding(check="tokens", severity="info", text=text)
 
     def examine(connection: TenantConnection) -> list[Finding]:

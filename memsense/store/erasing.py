@@ -202,7 +202,10 @@ def erase(
     else:
         counts = _erase_part(connection, namespace, target, embed, followers)
     if not counts.total():
-        raise NotFoundError(f"nothing of {target.kind} {target.name!r} in {namespace.name!r}")
+        raise NotFoundError(
+            f"namespace {namespace.name!r} has nothing of {target.kind} {target.name!r};"
+            " check the id"
+        )
     # A salt for each receipt: the hashes of two receipts can't be compared, so that they don't
     # reveal that one person was erased twice.
     salt = token_bytes(16)
@@ -274,7 +277,9 @@ def _erase_part(
     }
     # `lock_scope` would create a memory for a user who has none.
     if find_value(connection, "lock_known_scope", key, FILE) is None:
-        raise NotFoundError(f"nothing of user {target.user_id!r} in {namespace.name!r}")
+        raise NotFoundError(
+            f"namespace {namespace.name!r} has nothing of user {target.user_id!r}; check the id"
+        )
     scope = lock_scope(connection, namespace, target.user_id, followers=followers)
     matches = _find_chunks(connection, scope, target)
     whole = [target.session_id] if target.kind == "session" and target.session_id else []

@@ -223,7 +223,7 @@ def check_model(namespace: Namespace, model: str, dimension: int | None) -> None
         raise ModelMismatchError(
             f"namespace {namespace.name!r} holds vectors of {namespace.model}"
             f" ({namespace.dimension} dimensions), the embedder is {model} ({dimension});"
-            " use the same embedder, another namespace, or 'memsense model add' to go over to it"
+            " use the same embedder, another namespace, or 'memsense model add' to switch to it"
         )
 
 

@@ -87,7 +87,7 @@ def plan_update(chunk: Chunk, update: Update, tagger: FacetTagger) -> Planned:
     if len(user_text) + len(assistant_text) > LARGEST_CHUNK:
         raise InvalidInputError(
             f"content has more than {LARGEST_CHUNK:,} characters: delete the chunk and add the"
-            " exchange anew"
+            " exchange again"
         )
     # Facets that the tagger finds in the old text are its own; any others a caller gave, and they
     # stay.
@@ -122,7 +122,9 @@ def draft_update(
     [chunk] = reads.fetch_chunks(connection, namespace, [place.chunk_id])
     # The text was read and tagged outside of this transaction.
     if _own(chunk) != _own(planned.chunk):
-        raise ConflictError(f"chunk {chunk.chunk_id} has changed meanwhile; look at it, try again")
+        raise ConflictError(
+            f"chunk {chunk.chunk_id} has changed since it was read; read it again, then update"
+        )
     # An update keeps what the exchange is recognised by: its log, read again, leaves it alone.
     key = {
         "tenant_id": place.scope.tenant_id,
@@ -167,11 +169,11 @@ def _check(chunk: Chunk, update: Update) -> None:
         status = "forgotten" if chunk.status == "deleted" else chunk.status
         raise InvalidInputError(f"chunk {chunk.chunk_id} is {status}: restore it first")
     if has_expired(chunk.expires_at):
-        raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange anew")
+        raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange again")
     if update.content is not None and chunk.part_count > 1:
         raise InvalidInputError(
             f"chunk {chunk.chunk_id} is one of {chunk.part_count} parts of a long exchange, whose"
-            " text is not updated: delete it and add the exchange anew"
+            " text can't be updated: delete it and add the exchange again"
         )
 
 

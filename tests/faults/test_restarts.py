@@ -273,7 +273,7 @@ def test_an_outcome_that_nobody_can_tell_is_said(open_memory: OpenMemory, data_d
             time.sleep(0.5)
             kill_server(data_dir)
             end_processes(data_dir)
-            with pytest.raises(OutcomeUnknownError, match="add or an ingest may simply be run"):
+            with pytest.raises(OutcomeUnknownError, match="add or an ingest may be run"):
                 written.result(PATIENCE)
     assert len(tries) == 1
     with EmbeddedServer(data_dir):

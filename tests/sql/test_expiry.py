@@ -431,7 +431,7 @@ def test_impossible_arguments_are_refused_with_the_reason(
         memory.restore(chunk.chunk_id)
     other = tell(memory, "elsewhere", 2, ttl="1h")
     let_expire(conn)
-    with pytest.raises(InvalidInputError, match="has expired: add the exchange anew"):
+    with pytest.raises(InvalidInputError, match="has expired: add the exchange again"):
         memory.update(other.chunk_id, tags=["x"])
 
 

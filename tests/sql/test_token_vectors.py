@@ -296,4 +296,4 @@ def test_doctor_says_that_an_embedder_gives_no_tokens(memory: MemSense, database
     report = check_up(database_url, settings=Settings(), embedder=HashingEmbedder())
     [finding] = [item for item in report.findings if item.check == "tokens"]
     assert finding.severity == "info"
-    assert "gives no token vectors" in finding.text
+    assert "makes no token vectors" in finding.text

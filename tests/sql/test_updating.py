@@ -214,6 +214,6 @@ def test_an_update_of_a_chunk_that_has_changed_meanwhile_is_refused(
             other.update(ids[0], tags=[f"tag {user_text}"])
             return Facets()
 
-    with pytest.raises(ConflictError, match="changed meanwhile"):
+    with pytest.raises(ConflictError, match="changed since it was read"):
         open_memory(tagger=Meddling()).update(ids[0], content={"user": "another text"})
     assert "another text" not in other.get(ids[0]).user_text

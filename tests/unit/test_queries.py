@@ -40,7 +40,7 @@ def test_a_hole_is_filled_and_its_further_lines_keep_the_indentation() -> None:
 
 
 def test_a_hole_that_nothing_fills_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="nothing fills conditions"):
+    with pytest.raises(ConfigurationError, match="no text for the hole conditions"):
         fill("filtered", "recall.sql", kept="MATERIALIZED", in_scope="true")
 
 
