@@ -10,7 +10,6 @@ from memsense.store.indexes import (
 )
 from memsense.store.jobs import Job, JobCounts, JobStatus, count_unembedded
 from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
-from memsense.store.marks import MarkedSession, list_marked
 from memsense.store.planning import select_missing
 from memsense.store.reads import (
     FoundExchange,
@@ -43,9 +42,9 @@ from memsense.store.scopes import (
     name_tenant,
     open_namespace,
 )
-from memsense.store.sessions import make_session, session_texts
+from memsense.store.sessions import MarkedSession, list_marked, session_texts
 from memsense.store.tokens import fetch_last_texts, fill_tokens
-from memsense.store.writes import write_session
+from memsense.store.writes import make_session, write_session
 
 __all__ = [
     "ChunkPlace",

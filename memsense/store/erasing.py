@@ -31,9 +31,9 @@ from memsense.db.rows import (
 )
 from memsense.errors import ErasureError, NotFoundError
 from memsense.store import rows, writes
-from memsense.store.marks import unmark_session
 from memsense.store.past import scrub_past
 from memsense.store.scopes import Follower, Namespace, Scope, lock_scope
+from memsense.store.sessions import unmark_session
 from memsense.write.chunking import link_turns
 
 FILE = "erase.sql"

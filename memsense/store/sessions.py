@@ -1,13 +1,49 @@
-"""Session chunks that writes of exchanges have left to be made."""
+"""Marks of sessions whose session chunks are yet to be made from their exchanges.
+
+A write that adds a turn sets the mark and goes on; `writes.make_session` makes them later.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from memsense.db.connection import Connection
-from memsense.db.rows import fetch_all
-from memsense.store import rows, writes
-from memsense.store.marks import MarkedSession, unmark_session
+from memsense.db.rows import execute, fetch_all
+from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope
 from memsense.write.chunking import build_session_chunks
+
+FILE = "sessions.sql"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedSession:
+    """A session that waits for its session chunks."""
+
+    scope_id: int
+    user_id: str
+    session_id: str
+
+
+def mark_session(connection: Connection, scope: Scope, session_id: str) -> None:
+    """Mark the session for new session chunks; a second mark changes nothing."""
+    execute(connection, "mark_session", _key(scope, session_id), FILE)
+
+
+def unmark_session(connection: Connection, scope: Scope, session_id: str) -> bool:
+    """Remove the mark; return False if there was none."""
+    return execute(connection, "unmark_session", _key(scope, session_id), FILE) > 0
+
+
+def list_marked(
+    connection: Connection, namespace: Namespace, user_id: str | None
+) -> list[MarkedSession]:
+    """Return the marked sessions of a user, or of all users of the namespace."""
+    values = {
+        "tenant_id": namespace.tenant_id,
+        "namespace": namespace.name,
+        "user_id": user_id,
+    }
+    return fetch_all(connection, "list_marked_sessions", values, FILE, of=MarkedSession)
 
 
 def session_texts(
@@ -22,20 +58,10 @@ def session_texts(
         "session_id": marked.session_id,
     }
     turns = [item.turn for item in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
-    stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, "sessions.sql")}
+    stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, FILE)}
     texts = [chunk.session_text for chunk in build_session_chunks(marked.session_id, turns)]
     return [text for text in texts if text not in stored]
 
 
-def make_session(
-    connection: Connection, scope: Scope, session_id: str, embed: writes.Embed
-) -> bool:
-    """Make the chunks of a marked session from its exchanges; return False if that is done already.
-
-    The scope must be locked.
-    """
-    # The mark decides: of two processes that make the same session, one finds it gone.
-    if not unmark_session(connection, scope, session_id):
-        return False
-    writes.rebuild_session_chunks(connection, scope, session_id, embed)
-    return True
+def _key(scope: Scope, session_id: str) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "scope_id": scope.scope_id, "session_id": session_id}

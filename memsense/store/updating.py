@@ -10,8 +10,8 @@ from memsense.db.rows import execute, fetch_one
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.inputs import Ttl
 from memsense.store import reads, writes
-from memsense.store.marks import unmark_session
 from memsense.store.scopes import ChunkPlace, Namespace
+from memsense.store.sessions import unmark_session
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue

@@ -14,10 +14,10 @@ from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all, fetch_value
 from memsense.store import rows
 from memsense.store.jobs import forget_jobs, schedule_sweep
-from memsense.store.marks import mark_session
 from memsense.store.past import keep_past, keep_retired
 from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
 from memsense.store.scopes import Scope
+from memsense.store.sessions import mark_session, unmark_session
 from memsense.store.tokens import delete_tokens, insert_tokens
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
@@ -414,6 +414,18 @@ def rebuild_session_chunks(
         values = {**_key(scope), "chunk_ids": leftover, "status": "deleted"}
         execute(connection, "set_status", values)
         record_events(connection, scope, "deleted", leftover, {"reason": "its turns are gone"})
+
+
+def make_session(connection: Connection, scope: Scope, session_id: str, embed: Embed) -> bool:
+    """Make the chunks of a marked session from its exchanges; return False if that is done already.
+
+    The scope must be locked.
+    """
+    # The mark decides: of two processes that make the same session, one finds it gone.
+    if not unmark_session(connection, scope, session_id):
+        return False
+    rebuild_session_chunks(connection, scope, session_id, embed)
+    return True
 
 
 def _rebuild(
