@@ -59,6 +59,7 @@ def url(module_database_url: str) -> str:
         for number in range(20):
             content = f"I keep {number} bees in Lisbon, and their honey is dark and sweet."
             memory.add([{"role": "user", "content": content}], user_id="ada", session_id="s")
+        memory.add([{"role": "user", "content": "I leave."}], user_id="bob", session_id="s")
     return module_database_url
 
 
@@ -84,10 +85,10 @@ EXAMPLES = {
     "demote": "demote 4",
     "doctor": "doctor",
     "entities": "entities --all-users",
-    "erase": "erase --user nobody --yes",
+    "erase": "erase --user bob --yes",
     "erasures": "erasures",
     "export": "export - --user ada",
-    "feedback": "feedback 5",
+    "feedback": "feedback 5 --helpful",
     "forget": "forget 6",
     "formats": "formats",
     "history": "history 1",
@@ -97,7 +98,7 @@ EXAMPLES = {
     "jobs": "jobs list",
     "key": "key list",
     "list": "list --user ada",
-    "model": "model list",
+    "model": "model status",
     "profile": "profile list",
     "project": "project list",
     "promote": "promote 7",
