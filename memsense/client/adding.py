@@ -1,11 +1,11 @@
-"""What `add` and `add_many` are given, read and made ready to be stored."""
+"""Arguments of `add` and `add_many`, read and cut into drafts."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from memsense.client.context import Context
-from memsense.client.writes import Given
+from memsense.client.writes import SessionInput
 from memsense.errors import InvalidInputError
 from memsense.inputs import AsList, Checker, Id, shorten
 from memsense.types import IngestMode
@@ -13,8 +13,8 @@ from memsense.write.drafting import Annotations, Drafter
 from memsense.write.messages import read_messages
 
 
-class _Item(Annotations):
-    """One session of `add_many`: the keywords of `add`."""
+class _SessionItem(Annotations):
+    """One session of `add_many`: the keywords of `add` that belong to a session."""
 
     messages: Any
     session_id: Id
@@ -33,44 +33,49 @@ def read_session(
     session_id: str,
     mode: IngestMode,
     annotations: Annotations,
-) -> Given:
-    """One session's messages; those without a time are said now. Raises InvalidInputError."""
+) -> SessionInput:
+    """Return one session's messages, ready to be stored; those without a time are said now.
+
+    Raises InvalidInputError for a message that can't be used.
+    """
     conversation = read_messages(messages, session_id=session_id, now=datetime.now(UTC))
     drafter = Drafter(tagger=context.tagger, mode=mode, ledger=False, annotations=annotations)
-    return Given(conversation, drafter, user_id)
+    return SessionInput(conversation, drafter, user_id)
 
 
 def read_sessions(
     context: Context, sessions: Iterable[Mapping[str, object]], user_id: str | None
-) -> list[Given]:
-    """Several sessions; `user_id` is whose those are that don't say. Raises InvalidInputError."""
-    seen: set[tuple[str, str]] = set()
-    given: list[Given] = []
+) -> list[SessionInput]:
+    """Return several sessions, ready to be stored; `user_id` owns those that name no user.
+
+    Raises InvalidInputError, which names the number of the session that can't be used.
+    """
+    places: set[tuple[str, str]] = set()
+    inputs: list[SessionInput] = []
     for number, fields in enumerate(_read_items(sessions)):
         try:
-            one = _give_item(context, _Item(**fields), user_id)
+            item = _SessionItem(**fields)
+            owner = item.user_id or user_id
+            if owner is None:
+                missing = "user_id is missing, here and in the call"
+                raise InvalidInputError(missing)  # noqa: TRY301 (its number is added below)
+            session = read_session(
+                context,
+                item.messages,
+                user_id=owner,
+                session_id=item.session_id,
+                mode=item.mode,
+                annotations=item,
+            )
         except InvalidInputError as error:
             raise InvalidInputError(f"sessions.{number}: {error}") from None
-        place = one.user_id, one.conversation.session_id
-        if place in seen:
+        # Two items of one session could complete each other's exchanges in either order.
+        place = session.user_id, session.conversation.session_id
+        if place in places:
             raise InvalidInputError(
                 f"sessions.{number}: session {shorten(place[1])} of {shorten(place[0])} came"
                 " before: give all of its messages at once"
             )
-        seen.add(place)
-        given.append(one)
-    return given
-
-
-def _give_item(context: Context, item: _Item, user_id: str | None) -> Given:
-    owner = item.user_id or user_id
-    if owner is None:
-        raise InvalidInputError("user_id is missing, here and in the call")
-    return read_session(
-        context,
-        item.messages,
-        user_id=owner,
-        session_id=item.session_id,
-        mode=item.mode,
-        annotations=item,
-    )
+        places.add(place)
+        inputs.append(session)
+    return inputs

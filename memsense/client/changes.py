@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from memsense import store
 from memsense.client.context import Context
-from memsense.client.telling import told_as
+from memsense.client.spans import traced
 from memsense.db import run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import OutcomeUnknownError
@@ -30,7 +30,7 @@ class Changes:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @told_as("delete_memory", len)
+    @traced("delete_memory", len)
     def retire(
         self, chunk_id: int, status: Status, reason: str | None, key: str | None
     ) -> list[int]:

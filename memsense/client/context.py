@@ -1,7 +1,7 @@
-"""An opened store: its pool, its namespace and its models, which every resource is given.
+"""Open store of one tenant and namespace: connections, models and known state, for all resources.
 
-Here and in the resources, what only some processes need is imported where it is used, so that one
-search starts quickly.
+Here and in the resources, imports that only some processes need stand where they are used: a
+process that answers one search spends half its time on imports.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class BackgroundThread(Protocol):
 
 
 class Context:
-    """What `MemSense.open` opened: one tenant and one namespace of a database."""
+    """Connections, models and known state of one tenant and one namespace of a database."""
 
     def __init__(
         self,
@@ -91,9 +91,11 @@ class Context:
             self._server.release()
 
     def for_tenant(self, tenant: str) -> "Context":
-        """What another tenant's memory is given: the same connections and models, and nothing that
-        this one has seen. It is closed before this one.
+        """Return another tenant's context over the same connections and models.
+
+        It shares no cached state with this one, and must be closed before it.
         """
+        # The other context does not own the embedded server, by which "auto" decides: say "on".
         works = self.settings.worker == "auto" and self._server is not None
         changes = {"tenant": tenant, **({"worker": "on"} if works else {})}
         other = Context(
@@ -110,33 +112,36 @@ class Context:
 
     @property
     def store_id(self) -> str:
-        """What spans and metrics call this memory."""
+        """Name of this memory in spans and metrics: tenant/namespace."""
         return f"{self.settings.tenant}/{self.settings.namespace}"
 
     @property
     def embedder(self) -> Embedder:
-        """What turns texts into vectors: of the model that the namespace is searched with, as far
-        as it is known, else what the store was opened with."""
-        known = self._namespace
-        return self.embedders.own if known is None else self.embedders.of(self.with_embedder(known))
+        """Embedder of the namespace's model, or the one that the store was opened with."""
+        if self._namespace is None:
+            return self.embedders.own
+        return self.embedders.of(self.with_embedder(self._namespace))
 
     def with_embedder(self, namespace: store.Namespace) -> store.Namespace:
-        """The namespace, as it is now if its model's embedder is not to be had: searches may have
-        gone over to another model. Raises ModelMismatchError."""
+        """Return the namespace, reloaded if there is no embedder of its model.
+
+        Another process may have switched searches to another model. Raises ModelMismatchError if
+        there is no embedder of that one either.
+        """
         if namespace.in_use is not None and self.embedders.find(namespace.in_use) is None:
             namespace = run_read(self.pool, self.reload_namespace) or namespace
             self.embedders.of(namespace)
         return namespace
 
     def forget_user(self, user_id: str) -> None:
-        """Let nothing of a user's stay in this process: who speaks, what was asked."""
+        """Drop what this process has cached of a user: speakers, and embedded questions."""
         self.known.drop(user_id)
         self.embedders.forget()
 
     def batch_vectors(self, when: EmbedWhen | None = None) -> "BatchVectors":
-        """Vectors for one batch of writes; tokens too, if the settings want them.
+        """Return the vectors of one batch of writes, with token vectors if the settings say so.
 
-        `when` they are made is, if not given, the settings' to say.
+        `when` says when to compute them; default: the setting `embed`.
         """
         from memsense.write.vectors import BatchVectors
 
@@ -167,73 +172,76 @@ class Context:
         *,
         if_possible: bool = False,
     ) -> T:
-        """One transaction that is known by its content or its key, and may be run again.
+        """Run a write in one transaction, and return its result.
 
-        What it comes upon is embedded outside of it; with `if_possible`, a failing embedder stops
-        it in no case. A worker is woken for what is left to a job.
+        The write must be idempotent by its content or key: it is repeated after a lost connection,
+        and after embedding texts that it found to be missing. With `if_possible`, a failing
+        embedder never stops it. The worker is woken for what is left to a job.
         """
         complete = vectors.retry_or_defer if if_possible else vectors.retry_until_embedded
-        done = complete(lambda: run_transaction(self.pool, work, is_idempotent=True))
+        result = complete(lambda: run_transaction(self.pool, work, is_idempotent=True))
         if vectors.deferred is not None or self.settings.auto_index:
             self.wake_worker()
         elif vectors.has_unindexed_vectors:
             self.wake_worker(at_once=False)
-        return done
+        return result
 
     def wake_worker(self, *, at_once: bool = True) -> None:
-        """Something is left for later; this process does it, if it is the one to. What need not be
-        done `at_once` is done when it next looks."""
-        chosen = self.settings.worker
-        if chosen == "on" or (chosen == "auto" and self._server is not None):
+        """Wake this process's worker, if it has one by the setting `worker`.
+
+        With `at_once` false, the worker does the job when it next looks by itself.
+        """
+        mode = self.settings.worker
+        if mode == "on" or (mode == "auto" and self._server is not None):
             self.background.wake(at_once=at_once)
 
     @cached_property
     def tagger(self) -> "FacetTagger":
-        """What finds facets in what is added, made at first use."""
+        """Tagger that finds facets in new messages, made at first use."""
         return self._given_tagger or open_tagger(self.settings)
 
     @cached_property
     def extractor(self) -> "EntityExtractor":
-        """What finds entities in what is added, made at first use."""
+        """Extractor that finds entities in new messages, made at first use."""
         from memsense.graph.extraction import RuleExtractor
 
         return self._given_extractor or RuleExtractor()
 
     def followers(self, draft: SessionDraft | None = None) -> Sequence[store.Follower]:
-        """What follows a write in its transaction, having read the draft that it will store."""
+        """Return the steps that follow the write of a draft within its transaction."""
         from memsense.graph.upkeep import EntityUpkeep
 
         return (EntityUpkeep.of(draft, self.extractor) if draft else EntityUpkeep(),)
 
     @cached_property
     def reranker(self) -> Reranker | None:
-        """What reads question and texts together after fusion; None unless one was given or set."""
+        """Reranker that reads question and texts together after fusion; None by default."""
         return self._given_reranker or open_reranker(self.settings)
 
     def find_namespace(self, connection: Connection) -> store.Namespace | None:
-        """The namespace for reading, as it was last seen; None before it holds anything."""
+        """Return the namespace as last seen; None before it holds anything."""
         return self._namespace or self.reload_namespace(connection)
 
     def look_up_namespace(self) -> store.Namespace | None:
-        """As `find_namespace`, without a connection where none is needed."""
+        """Return the namespace as last seen, with a connection of the pool only if needed."""
         return self._namespace or run_read(self.pool, self.reload_namespace)
 
     def reload_namespace(self, connection: Connection) -> store.Namespace | None:
-        """The namespace with its settings as they are now; remembered once it has a model."""
-        found = self.see_namespace(connection)
-        if found is not None and found.model_id is not None:
-            self._namespace = found
-        return found
+        """Return the namespace with its present settings; cache it once it has a model."""
+        namespace = self.see_namespace(connection)
+        if namespace is not None and namespace.model_id is not None:
+            self._namespace = namespace
+        return namespace
 
     def see_namespace(self, connection: Connection) -> store.Namespace | None:
-        """The namespace as this connection sees it, also one that it may yet roll back."""
+        """Return the namespace as this connection sees it, even if it may still be rolled back."""
         tenant_id = self.pool.tenant_id or store.find_tenant(connection, self.settings.tenant)
         if tenant_id is None:
             return None
         return store.find_namespace(connection, tenant_id, self.settings.namespace)
 
     def require_namespace(self, connection: Connection) -> store.Namespace:
-        """The namespace for reading; raises NotFoundError before it holds anything."""
+        """Return the namespace as last seen; raise NotFoundError before it holds anything."""
         namespace = self.find_namespace(connection)
         if namespace is None:
             raise NotFoundError(f"nothing is stored in namespace {self.settings.namespace!r} yet")
@@ -242,29 +250,33 @@ class Context:
     def claim_namespace(
         self, connection: Connection, *, language: str | None = None
     ) -> store.Namespace:
-        """The namespace for what is set before anything is written; made if new, in the language
-        that the settings name, else in this one, else in their default."""
-        named = "language" in self.settings.model_fields_set
+        """Return the namespace for settings made before any write; create it if it is new.
+
+        Its language is that of the settings, else `language`, else the settings' default.
+        """
+        is_set = "language" in self.settings.model_fields_set
         return self._namespace or store.claim_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
-            language=self.settings.language if named or language is None else language,
+            language=self.settings.language if is_set or language is None else language,
         )
 
     def open_namespace(self, connection: Connection, space: "VectorSpace") -> store.Namespace:
-        """The namespace for writing, made if new; only reads, which see it committed, keep it.
+        """Return the namespace for writing; create it if it is new.
 
-        `space` is that of the vectors to be written, asked for before the transaction: it may take
-        a server. If searches have gone over to another model since, their vectors are made, too.
+        `space` is the model and dimension of the vectors to be written. Asking an embedder for it
+        may take a server, so callers ask before the transaction. If searches have switched to
+        another model since, its vectors are computed too.
         """
-        known = self._namespace and self.with_embedder(self._namespace)
-        if known is not None:
-            model = self.embedders.of(known).model
-            store.check_model(known, model, space.dimension if model == space.model else None)
-            return known
+        cached = self._namespace and self.with_embedder(self._namespace)
+        if cached is not None:
+            model = self.embedders.of(cached).model
+            store.check_model(cached, model, space.dimension if model == space.model else None)
+            return cached
         own = self.embedders.own
-        found = store.open_namespace(
+        # Not cached: this transaction may still be rolled back. Reads cache what is committed.
+        namespace = store.open_namespace(
             connection,
             tenant=self.settings.tenant,
             name=self.settings.namespace,
@@ -272,16 +284,16 @@ class Context:
             model=own.model,
             dimension=space.dimension,
         )
-        embedder = self.embedders.of(found)
-        store.check_model(found, embedder.model, space.dimension if embedder is own else None)
-        return found
+        embedder = self.embedders.of(namespace)
+        store.check_model(namespace, embedder.model, space.dimension if embedder is own else None)
+        return namespace
 
     def find_profile(
         self, connection: Connection, namespace: store.Namespace | None, name: str
     ) -> Profile:
-        """The shipped or stored profile, which may be newer than what is known.
+        """Return a shipped or stored profile, also one stored after the namespace was last seen.
 
-        Raises NotFoundError.
+        Raises NotFoundError for an unknown profile.
         """
         try:
             return find_profile(namespace, name)
@@ -289,14 +301,14 @@ class Context:
             return find_profile(self.reload_namespace(connection), name)
 
     def tune(self, namespace: store.Namespace) -> Profile:
-        """The profile of the namespace's settings, worked out once per version of them."""
-        known = self._tuned
-        if known is None or known[0] is not namespace:
-            known = (namespace, tuned_profile(namespace, self.settings.profile))
-            self._tuned = known
-        return known[1]
+        """Return the profile of the namespace's settings, computed once per version of them."""
+        cached = self._tuned
+        if cached is None or cached[0] is not namespace:
+            cached = (namespace, tuned_profile(namespace, self.settings.profile))
+            self._tuned = cached
+        return cached[1]
 
 
 def no_chunk(chunk_id: int) -> NotFoundError:
-    """What is raised for a chunk that the namespace doesn't have."""
+    """Return the error for a chunk that the namespace does not have."""
     return NotFoundError(f"no chunk {chunk_id} in this namespace")

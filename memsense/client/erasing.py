@@ -8,7 +8,7 @@ from uuid import uuid4
 from memsense import store
 from memsense.client.context import Context, no_chunk
 from memsense.client.settings import user_name
-from memsense.client.telling import told_as
+from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import takes
@@ -89,7 +89,7 @@ class Erasing:
 
         return self._erase(find, by)
 
-    @told_as("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
+    @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
         self, find: Callable[[Connection, store.Namespace], Target], by: str | None
     ) -> Receipt:

@@ -218,7 +218,7 @@ class HistoriesResource:
         )
         draft = drafter.draft(conversation, session.user_id)
         vectors = self._context.batch_vectors()
-        vectors.prepare(list_texts([self._writes.missing(draft)]))
+        vectors.prepare(list_texts([self._writes.select_missing(draft)]))
         self._writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )

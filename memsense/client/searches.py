@@ -1,4 +1,4 @@
-"""Runs searches: with the settings in force, within what is known, recorded when asked for."""
+"""Searches of a memory: with the settings in force, the scope's state, and recording."""
 
 import random
 import time
@@ -9,11 +9,10 @@ from uuid import uuid4
 
 from memsense import store, telemetry
 from memsense.client.context import Context
-from memsense.client.telling import tell_search
+from memsense.client.spans import describe_search
 from memsense.client.writes import Writes
 from memsense.db import run_read
 from memsense.db.connection import Connection
-from memsense.embed import Embedder
 from memsense.errors import (
     ConfigurationError,
     EmbeddingError,
@@ -32,12 +31,12 @@ from memsense.types import EmbeddingModel
 
 
 class Searches:
-    """Answers requests within one context."""
+    """Searcher within one context."""
 
     def __init__(
         self, context: Context, writes: Writes, *, model: EmbeddingModel | None = None
     ) -> None:
-        """With a `model`, searches use its vectors; without, those of the namespace's."""
+        """Use the vectors of `model` if one is given, else those of the namespace's model."""
         self._context = context
         self._writes = writes
         self._model = model
@@ -45,58 +44,65 @@ class Searches:
     def answer(
         self, requests: Sequence[SearchRequest], *, trace: bool | None
     ) -> list[SearchResult]:
-        """The hits of requests with the same filters; recorded if `trace` says so, or for the share
-        that the settings say."""
+        """Return the results of requests with the same filters.
+
+        They are recorded if `trace` is true, and a share of them if it is None, by the setting
+        `trace_sample`.
+        """
         context, started = self._context, time.perf_counter()
         with telemetry.operation("search_memory", context.store_id) as span:
-            results = self._answer(requests, trace=trace)
+            with context.recorder.search_running():
+                results = self._answer(requests, trace=trace)
             telemetry.record_search_time(time.perf_counter() - started)
-            for _ in filter(lambda result: not result, results):
-                telemetry.count_empty(context.store_id)
+            for result in results:
+                if not result:
+                    telemetry.count_empty(context.store_id)
             if span.is_recording:
-                tell_search(span, requests, results, with_text=context.settings.telemetry_text)
+                describe_search(span, requests, results, with_text=context.settings.telemetry_text)
         return results
 
     def _answer(
         self, requests: Sequence[SearchRequest], *, trace: bool | None
     ) -> list[SearchResult]:
         context, started = self._context, time.perf_counter()
-        with context.recorder.search_running():
-            namespace = context.look_up_namespace()
-            if namespace is None:
-                note = "nothing is stored in this namespace yet"
-                return [SearchResult(notes=[note]) for _ in requests]
-            searches = self._run_each(namespace, requests)
-            results = run_read(context.pool, lambda it: fetch_results(it, searches))
+        namespace = context.look_up_namespace()
+        if namespace is None:
+            note = "nothing is stored in this namespace yet"
+            return [SearchResult(notes=[note]) for _ in requests]
+        if len(requests) == 1:
+            searches = [self.run(namespace, requests[0])]
+        else:
+            try:
+                # All questions are recalled in one round trip.
+                searches = self._run_plans([self._plan(namespace, it) for it in requests])
+            except EmbeddingError:
+                # One by one, because words alone may answer some of the questions.
+                searches = [self.run(namespace, request) for request in requests]
+            else:
+                searches = [self._settle(namespace, search) for search in searches]
+                searches = [self._with_sessions(namespace, search) for search in searches]
+        results = run_read(context.pool, lambda it: fetch_results(it, searches))
         total = 1000 * (time.perf_counter() - started)
-        timed = [
-            replace(result, timings_ms={**result.timings_ms, "total": total}) for result in results
-        ]
-        return [
-            self._record(search, result) if self._is_traced(trace) else result
-            for search, result in zip(searches, timed, strict=True)
-        ]
+        answers: list[SearchResult] = []
+        for search, result in zip(searches, results, strict=True):
+            answer = replace(result, timings_ms={**result.timings_ms, "total": total})
+            is_traced = trace
+            if is_traced is None:
+                is_traced = random.random() < context.settings.trace_sample  # noqa: S311 (sampling)
+            answers.append(self._record(search, answer) if is_traced else answer)
+        return answers
 
     def fetch(self, search: Search) -> SearchResult:
-        """The hits of a search that was run."""
+        """Return the hits of a search that was run."""
         return run_read(self._context.pool, lambda it: fetch_result(it, search))
 
-    def _run_each(
-        self, namespace: store.Namespace, requests: Sequence[SearchRequest]
-    ) -> list[Search]:
-        """The searches of all requests, recalled in one round trip."""
-        if len(requests) == 1:
-            return [self.run(namespace, requests[0])]
-        try:
-            searches = self._run_plans([self._plan(namespace, request) for request in requests])
-        except EmbeddingError:  # each alone, as far as the settings let words answer
-            return [self.run(namespace, request) for request in requests]
-        settled = [self._settle(namespace, search) for search in searches]
-        return [self._with_sessions(namespace, search) for search in settled]
-
     def run(self, namespace: store.Namespace, request: SearchRequest) -> Search:
-        """Search, with the session chunks that it waits for."""
+        """Run a search, and make the session chunks that it needs first."""
         return self._with_sessions(namespace, self._run_current(namespace, request))
+
+    def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
+        """Run a search just as the request says, whatever the settings are by now."""
+        return self._follow_model(self._run_plans([self._plan(namespace, request)])[0])
 
     def _with_sessions(self, namespace: store.Namespace, search: Search) -> Search:
         if not search.awaits_sessions:
@@ -105,79 +111,66 @@ class Searches:
         return self._run_current(namespace, search.request)
 
     def _run_current(self, namespace: store.Namespace, request: SearchRequest) -> Search:
-        """Search with the settings as they are now: again, if what was known of them is outdated.
-
-        Recall itself reports their version, so that asking costs no statement.
-        """
         try:
-            search = self._run_plan(self._plan(namespace, request))
+            [search] = self._run_plans([self._plan(namespace, request)])
         except EmbeddingError as error:
-            namespace = self._allow_unembedded(namespace, error)
-            search = self._run_plan(self._plan(namespace, request, unembedded=str(error)))
+            # The namespace may let words alone answer, by a setting that is newer than ours.
+            namespace = self._reload_namespace() or namespace
+            if isinstance(error, ModelMismatchError) or embedder_failure(namespace) != "lexical":
+                raise
+            [search] = self._run_plans([self._plan(namespace, request, unembedded=str(error))])
         return self._settle(namespace, search)
 
     def _settle(self, namespace: store.Namespace, search: Search) -> Search:
-        """The search, run again where it turns out that it was run with what is outdated."""
+        """Return the search, run again if it turns out that its settings or model were outdated.
+
+        Recall itself reports the settings' version and the model in use, so that checking them
+        costs no statement of its own.
+        """
         plan, request = search.plan, search.request
         if search.state.scopes and search.state.settings_version != namespace.settings_version:
             newest = self._reload_namespace() or namespace
             profile = self._choose_profile(newest, request)
-            if profile != plan.profile and not self._is_outdated(search):
-                search = self._run_plan(replace(plan, profile=profile))
+            if profile != plan.profile and not self._has_other_model(search):
+                [search] = self._run_plans([replace(plan, profile=profile)])
         search = self._follow_model(search)
         if search.state.waiting:
             self._context.wake_worker()
         if search.has_sessions_only:
             request = replace(request, granularity="session")
-            search = self._run_plan(replace(search.plan, request=request))
+            [search] = self._run_plans([replace(search.plan, request=request)])
             search.notes.append("only whole sessions are stored here: they are returned")
-        if (project := request.filters.get("project")) is not None and not search.candidates:
-            self._note_project(namespace, project, search)
-        if not search.candidates:
-            pool = self._context.pool
-            search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))
+        if search.candidates:
+            return search
+        # Say why there are no hits: an unknown project is an error, an empty one a note.
+        pool = self._context.pool
+        if (project := request.filters.get("project")) is not None:
+            from memsense.store import projects
+
+            row = run_read(pool, lambda it: projects.fetch_project(it, namespace, project))
+            if not row.session_ids:
+                search.notes.append(f"project {project!r} has no sessions yet")
+        search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))
         return search
 
-    def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
-        """Search just as the request says, whatever the settings are by now."""
-        return self._follow_model(self._run_plan(self._plan(namespace, request)))
-
-    def _is_outdated(self, search: Search) -> bool:
-        """Whether the namespace is searched with another model than this search was."""
+    def _has_other_model(self, search: Search) -> bool:
+        """Return whether the namespace is searched with another model than this search used."""
         in_use = search.state.model_id
-        return (
-            self._model is None and in_use is not None and in_use != search.recall_request.model_id
-        )
+        used = search.recall_request.model_id
+        return self._model is None and in_use is not None and in_use != used
 
     def _follow_model(self, search: Search) -> Search:
-        """The search, run again with the model that is in use if it was run with another one.
+        """Return the search, run again with the model in use if that has changed meanwhile.
 
-        Vectors of the other one are read as long as they are there, and none of two models.
+        Vectors of the former model are compared while they exist; those of two models never are.
         """
-        if not self._is_outdated(search):
+        if not self._has_other_model(search):
             return search
         newest = self._reload_namespace()
         if newest is None:
             return search
-        unembedded = search.plan.unembedded
-        return self._run_plan(self._plan(newest, search.request, unembedded=unembedded))
-
-    def _allow_unembedded(
-        self, namespace: store.Namespace, error: EmbeddingError
-    ) -> store.Namespace:
-        """The namespace as it is now, if its settings let words alone answer; else raises."""
-        newest = self._reload_namespace() or namespace
-        if isinstance(error, ModelMismatchError) or embedder_failure(newest) != "lexical":
-            raise error
-        return newest
-
-    def _note_project(self, namespace: store.Namespace, name: str, search: Search) -> None:
-        """Tell an unknown project (NotFoundError) and an empty one (a note) from no hits."""
-        from memsense.store import projects
-
-        found = run_read(self._context.pool, lambda it: projects.fetch_project(it, namespace, name))
-        if not found.session_ids:
-            search.notes.append(f"project {name!r} has no sessions yet")
+        plan = self._plan(newest, search.request, unembedded=search.plan.unembedded)
+        return self._run_plans([plan])[0]
 
     def _plan(
         self, namespace: store.Namespace, request: SearchRequest, *, unembedded: str = ""
@@ -201,34 +194,25 @@ class Searches:
         )
 
     def _choose_profile(self, namespace: store.Namespace, request: SearchRequest) -> Profile:
-        """The call's own profile, else that of `open`, else the settings'; then its overrides."""
-        profile = request.profile or self._context.profile
-        if profile is None:
-            profile = self._find_tuned(namespace)
-        elif isinstance(profile, str):
+        """Return the call's profile, else that of `open`, else the settings', with overrides."""
+        context = self._context
+        profile = request.profile or context.profile
+        if isinstance(profile, str):
             name = profile
-            profile = run_read(
-                self._context.pool, lambda it: self._context.find_profile(it, namespace, name)
-            )
+            profile = run_read(context.pool, lambda it: context.find_profile(it, namespace, name))
+        elif profile is None:
+            try:
+                profile = context.tune(namespace)
+            except ConfigurationError:
+                # Settings that can't be used may have been corrected by another process.
+                profile = context.tune(self._reload_namespace() or namespace)
         return profile.vary(request.overrides)
-
-    def _find_tuned(self, namespace: store.Namespace) -> Profile:
-        """The profile of the namespace's settings; what can't be used may be mended by now."""
-        try:
-            return self._context.tune(namespace)
-        except ConfigurationError:
-            return self._context.tune(self._reload_namespace() or namespace)
 
     def _reload_namespace(self) -> store.Namespace | None:
         return run_read(self._context.pool, self._context.reload_namespace)
 
-    def _is_traced(self, wanted: bool | None) -> bool:
-        if wanted is None:
-            return random.random() < self._context.settings.trace_sample  # noqa: S311 (sampling)
-        return wanted
-
     def _record(self, search: Search, result: SearchResult) -> SearchResult:
-        """Hand the search over to the recorder; the result's notes will tell if that fails."""
+        """Hand the search to the recorder, which adds a note to the result if it fails."""
         trace_id, notes = uuid4(), list(result.notes)
         recording = Recording(
             trace_id=trace_id,
@@ -240,65 +224,69 @@ class Searches:
         self._context.recorder.submit(recording)
         return replace(result, notes=notes, trace_id=trace_id)
 
-    def _run_plan(self, plan: SearchPlan) -> Search:
-        return self._run_plans([plan])[0]
+    # Running plans with the state of their scopes ------------------------------------------------
 
     def _run_plans(self, plans: Sequence[SearchPlan]) -> list[Search]:
-        """Search with what is known of the scope; once more if that turns out to be outdated."""
-        known = [self._know(plan) for plan in plans]
-        searches = self._run_knowing(list(zip(plans, known, strict=True)))
-        return [
-            self._update_known(each, search) for each, search in zip(known, searches, strict=True)
-        ]
+        """Run searches with the known state of their scopes.
 
-    def _run_knowing(
-        self, given: Sequence[tuple[SearchPlan, store.KnownScope | None]]
+        The state (speakers, index, tokens) is cached; recall reports the current one, and a
+        search whose plan would have been another with it is run once more.
+        """
+        states = [self._scope_state(plan) for plan in plans]
+        searches = self._run_with_states(list(zip(plans, states, strict=True)))
+        for at, (plan, state) in enumerate(zip(plans, states, strict=True)):
+            user_id = plan.request.user_id
+            if state is None or plan.request.as_of is not None or user_id is None:
+                continue
+            newer = update_scope(state, searches[at].state)
+            if newer == state:
+                continue
+            self._context.known.put(user_id, newer)
+            # An outdated `indexed` costs a search time, but never changes its answer.
+            if not has_same_plan(plan, state, newer):
+                [searches[at]] = self._run_with_states([(plan, newer)])
+        return searches
+
+    def _run_with_states(
+        self, pairs: Sequence[tuple[SearchPlan, store.KnownScope | None]]
     ) -> list[Search]:
-        context = self._context
-        prepared = [prepare_search(plan, known, self._embedder_of(plan)) for plan, known in given]
-        return run_searches(context.pool, prepared, context.reranker)
+        embedders = self._context.embedders
+        prepared = [
+            prepare_search(
+                plan,
+                state,
+                embedders.own
+                if plan.model is None or plan.unembedded
+                else embedders.require(plan.model),
+            )
+            for plan, state in pairs
+        ]
+        return run_searches(self._context.pool, prepared, self._context.reranker)
 
-    def _embedder_of(self, plan: SearchPlan) -> Embedder:
-        if plan.model is None or plan.unembedded:
-            return self._context.embedders.own
-        return self._context.embedders.require(plan.model)
+    def _scope_state(self, plan: SearchPlan) -> store.KnownScope | None:
+        """Return the known state of the user's scope; None for all users, and for a new user.
 
-    def _update_known(self, known: store.KnownScope | None, search: Search) -> Search:
-        plan = search.plan
-        if known is None or plan.request.as_of is not None:
-            return search
-        if known == (newer := update_scope(known, search.state)):
-            return search
-        assert plan.request.user_id is not None
-        self._context.known.put(plan.request.user_id, newer)
-        if has_same_plan(plan, known, newer):
-            return search  # an outdated `indexed` has cost this search time, never its answer
-        return self._run_knowing([(plan, newer)])[0]
+        Raises ConfigurationError if `as_of` lies before the history that is stored.
+        """
+        user_id, as_of, context = plan.request.user_id, plan.request.as_of, self._context
+        if as_of is not None:
 
-    def _know_then(self, plan: SearchPlan, as_of: datetime) -> store.KnownScope | None:
-        """What was known of the scope; raises ConfigurationError where its past is not kept."""
-        user_id, context = plan.request.user_id, self._context
+            def fetch_past(connection: Connection) -> store.KnownScope | None:
+                namespace = context.require_namespace(connection)
+                check_past(fetch_kept_since(connection, namespace), as_of)
+                if user_id is None:
+                    return None
+                return find_scope_then(connection, plan.tenant_id, plan.namespace, user_id, as_of)
 
-        def fetch(connection: Connection) -> store.KnownScope | None:
-            namespace = context.require_namespace(connection)
-            check_past(fetch_kept_since(connection, namespace), as_of)
-            if user_id is None:
-                return None
-            return find_scope_then(connection, plan.tenant_id, plan.namespace, user_id, as_of)
-
-        return run_read(context.pool, fetch)
-
-    def _know(self, plan: SearchPlan) -> store.KnownScope | None:
-        if plan.request.as_of is not None:
-            return self._know_then(plan, plan.request.as_of)
-        user_id, known = plan.request.user_id, None
-        if user_id is not None:
-            known = self._context.known.get(user_id)
-            if known is None:
-                known = run_read(
-                    self._context.pool,
-                    lambda it: store.find_scope(it, plan.tenant_id, plan.namespace, user_id),
-                )
-                if known is not None:
-                    self._context.known.put(user_id, known)
-        return known
+            return run_read(context.pool, fetch_past)
+        if user_id is None:
+            return None
+        state = context.known.get(user_id)
+        if state is None:
+            state = run_read(
+                context.pool,
+                lambda it: store.find_scope(it, plan.tenant_id, plan.namespace, user_id),
+            )
+            if state is not None:
+                context.known.put(user_id, state)
+        return state

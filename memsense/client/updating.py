@@ -8,7 +8,7 @@ from uuid import uuid4
 from memsense import store
 from memsense.client.changes import naming_key
 from memsense.client.context import Context, no_chunk
-from memsense.client.telling import told_as
+from memsense.client.spans import traced
 from memsense.db import run_read
 from memsense.db.connection import Connection
 from memsense.errors import InvalidInputError
@@ -55,7 +55,7 @@ class Updating:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    @told_as("update_memory", lambda _: 1)
+    @traced("update_memory", lambda _: 1)
     def update(
         self,
         chunk_id: int,

@@ -1,7 +1,8 @@
-"""Writes drafts: each session in a transaction of its own, or within the caller's."""
+"""Writes of drafts: each session in a transaction of its own, or within the caller's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import psycopg
@@ -9,7 +10,7 @@ import psycopg
 from memsense import store
 from memsense.client.changes import naming_key
 from memsense.client.context import Context
-from memsense.client.telling import told_as
+from memsense.client.spans import traced
 from memsense.db import database_errors, run_read, savepoint
 from memsense.db.connection import Connection
 from memsense.errors import ConflictError
@@ -18,7 +19,6 @@ from memsense.store.keys import WriteKey, write_once
 from memsense.types import (
     Added,
     Awaiting,
-    Chunk,
     Conversation,
     EmbedWhen,
     SessionDraft,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ATTEMPTS = 5
-"""How often an answer is tried that others' answers come before."""
+"""Attempts to add an answer whose question another call keeps answering first."""
 
 
-class Given(NamedTuple):
-    """What a caller adds to one session, and how it is cut into exchanges."""
+class SessionInput(NamedTuple):
+    """Messages that a caller adds to one session, and the drafter that cuts them."""
 
     conversation: Conversation
     drafter: "Drafter"
@@ -44,7 +44,7 @@ class Given(NamedTuple):
 
 
 class Writes:
-    """Stores drafts within one context."""
+    """Writer of drafts within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -60,92 +60,101 @@ class Writes:
         vectors: BatchVectors,
         also: Callable[[Connection, store.Namespace], object],
     ) -> None:
-        """Store a draft in one transaction with something else, which may be done twice."""
+        """Store a draft in one transaction with other work, which may run more than once."""
         write = self._writer(draft, vectors)
         self._run(lambda it: also(it, write(it)[0]), vectors)
 
-    @told_as("create_memory", lambda added: sum(len(each) for each in added))
+    @traced("create_memory", lambda added: sum(len(each) for each in added))
     def add(
         self,
-        given: Sequence[Given],
+        sessions: Sequence[SessionInput],
         *,
         embed: EmbedWhen | None,
         joined: psycopg.Connection | None = None,
         key: str | None = None,
     ) -> list[Added]:
-        """Store what is given, each a session's, in one transaction, `joined` if there is one.
+        """Store sessions in one transaction; the caller's, if `joined` is its connection.
 
-        An answer to what was added before completes that exchange, if it still awaits one.
+        A session that starts with an answer completes the stored exchange that awaits one.
         """
-        drafts = [each.drafter.draft(each.conversation, each.user_id) for each in given]
-        name = None if key is None else _name(key, drafts)
+        drafts = [each.drafter.draft(each.conversation, each.user_id) for each in sessions]
+        write_key = None
+        if key is not None:
+            # The key stands for these texts: under other texts it is a conflict.
+            contents = [
+                (
+                    draft.user_id,
+                    draft.session_id,
+                    draft.mode,
+                    [chunk.content_hash for item in draft.exchanges for chunk in item.chunks],
+                )
+                for draft in drafts
+            ]
+            write_key = WriteKey.of(key, "add", *contents)
         vectors = self._context.batch_vectors(embed)
         for _ in range(ATTEMPTS):
-            ready = [
-                self._complete(each, draft, joined)
-                for each, draft in zip(given, drafts, strict=True)
+            completed = [
+                self._complete(session, draft, joined)
+                for session, draft in zip(sessions, drafts, strict=True)
             ]
-            self._prepare(ready, vectors, joined)
+            self._prepare(completed, vectors, joined)
             try:
                 with naming_key(key):
-                    return self._add([draft for draft, _ in ready], vectors, joined, name)
+                    ready = [draft for draft, _ in completed]
+                    return self._add(ready, vectors, joined, write_key)
             except OutdatedDraftError:
-                continue  # another call's answer came before; this one's is looked at anew
+                continue  # another call answered the question first: look again what awaits one
         raise ConflictError(
-            f"session {given[0].conversation.session_id!r} is written to by several at once, and"
+            f"session {sessions[0].conversation.session_id!r} is written to by several at once, and"
             " what is added answers what another call just answered; add it again"
         )
 
     def _complete(
-        self, given: Given, draft: SessionDraft, joined: psycopg.Connection | None
+        self, session: SessionInput, draft: SessionDraft, joined: psycopg.Connection | None
     ) -> tuple[SessionDraft, str | None]:
-        """The draft, completing what awaits its answer, and then what was said before that."""
+        """Return the draft, and the text before it if it completes a stored exchange."""
         from memsense.write.completing import complete_exchange, starts_with_answer
 
-        if starts_with_answer(given.conversation, draft) and (
-            awaiting := self._find_awaiting(draft, joined)
-        ):
-            return complete_exchange(
-                given.drafter, given.conversation, draft, awaiting
-            ), awaiting.before
-        return draft, None
-
-    def _find_awaiting(
-        self, draft: SessionDraft, joined: psycopg.Connection | None
-    ) -> Awaiting | None:
-        """The exchange that the draft may bring the answer of, as `joined` sees it."""
+        if not starts_with_answer(session.conversation, draft):
+            return draft, None
+        awaiting: Awaiting | None = None
         if joined is not None:
+            # Only the caller's own transaction sees what it has not committed yet.
             self._begin(joined)
             with savepoint(joined) as connection:
                 store.name_tenant(connection, self._context.settings.tenant)
                 namespace = self._context.see_namespace(connection)
-                return find_awaiting(connection, namespace, draft) if namespace else None
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return None
-        return run_read(self._context.pool, lambda it: find_awaiting(it, namespace, draft))
+                if namespace is not None:
+                    awaiting = find_awaiting(connection, namespace, draft)
+        elif (namespace := self._context.look_up_namespace()) is not None:
+            known = namespace
+            awaiting = run_read(self._context.pool, lambda it: find_awaiting(it, known, draft))
+        if awaiting is None:
+            return draft, None
+        completed = complete_exchange(session.drafter, session.conversation, draft, awaiting)
+        return completed, awaiting.before
 
     def _prepare(
         self,
-        ready: Sequence[tuple[SessionDraft, str | None]],
+        completed: Sequence[tuple[SessionDraft, str | None]],
         vectors: BatchVectors,
         joined: psycopg.Connection | None,
     ) -> None:
-        """Embed all that is new in one batch, tokens with what was said before, if it is known."""
+        """Embed everything new in one batch; token vectors read the text before an exchange too."""
         exchanges: list[TokenText] = []
         if vectors.has_tokens and vectors.deferred is None and joined is None:
-            asked = [draft for draft, before in ready if before is None]
-            found = iter(self._said_before_each(asked))
-            for draft, before in ready:
-                exchanges += list_token_texts(draft, next(found) if before is None else before)
-        vectors.prepare(list_texts([draft for draft, _ in ready]), exchanges)
+            unknown = [draft for draft, before in completed if before is None]
+            texts = iter(self._last_texts(unknown))
+            for draft, before in completed:
+                exchanges += list_token_texts(draft, next(texts) if before is None else before)
+        vectors.prepare(list_texts([draft for draft, _ in completed]), exchanges)
 
     def _add(
         self,
         drafts: Sequence[SessionDraft],
         vectors: BatchVectors,
         joined: psycopg.Connection | None,
-        name: WriteKey | None,
+        write_key: WriteKey | None,
     ) -> list[Added]:
         writes = [self._writer(draft, vectors) for draft in drafts]
         space, users = vectors.space(), {draft.user_id for draft in drafts}
@@ -160,22 +169,25 @@ class Writes:
             namespace = self._context.open_namespace(connection, space)
             stored = (
                 store_drafts(connection)
-                if name is None
+                if write_key is None
                 else write_once(
-                    connection, namespace, users, name, lambda: store_drafts(connection)
+                    connection, namespace, users, write_key, lambda: store_drafts(connection)
                 )
             )
             every = [chunk_id for chunk_ids, _ in stored for chunk_id in chunk_ids]
             chunks = {it.chunk_id: it for it in store.fetch_chunks(connection, namespace, every)}
-            return [
-                _as_added([chunks[one] for one in sorted(set(ids)) if one in chunks], late, vectors)
-                for ids, late in stored
-            ]
+            results: list[Added] = []
+            for chunk_ids, deferred in stored:
+                # A repeated write may name chunks that were erased since.
+                present = [chunks[it] for it in sorted(set(chunk_ids)) if it in chunks]
+                notes = [note_deferred(deferred, vectors)] if deferred else []
+                results.append(Added(present, notes=notes, deferred=deferred))
+            return results
 
         return self._run(add, vectors, joined)
 
-    def missing(self, draft: SessionDraft) -> SessionDraft:
-        """The part of the draft that is not stored yet."""
+    def select_missing(self, draft: SessionDraft) -> SessionDraft:
+        """Return the part of a draft that is not stored yet."""
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return draft
@@ -184,7 +196,7 @@ class Writes:
     def _writer(
         self, draft: SessionDraft, vectors: BatchVectors
     ) -> Callable[[Connection], tuple[store.Namespace, SessionWrite]]:
-        """Stores the draft in an open transaction; the namespace is made if it is new."""
+        """Return a function that stores the draft in an open transaction."""
         followers = self._context.followers(draft)
         space = vectors.space()
 
@@ -207,7 +219,7 @@ class Writes:
         vectors: BatchVectors,
         joined: psycopg.Connection | None = None,
     ) -> T:
-        if joined is None:  # what is stored already is known by its content or its keys
+        if joined is None:
             return self._context.run_write(work, vectors)
         self._begin(joined)
 
@@ -222,41 +234,49 @@ class Writes:
         return result
 
     def _begin(self, connection: psycopg.Connection) -> None:
-        """Begin the caller's transaction, unless it has begun or the connection is in autocommit.
+        """Begin the caller's transaction by a first statement, unless it is in autocommit mode.
 
-        Any first statement does; else the savepoint would become a transaction and be committed.
+        Without it, the savepoint would become a transaction of its own and be committed.
         """
         with database_errors():
             store.find_tenant(connection, self._context.settings.tenant)
 
     def make_sessions(self, user_id: str | None = None) -> int:
-        """Make the session chunks that wait to be made, of one user or all; of how many sessions.
+        """Make the session chunks left for later, of one user or all; return how many sessions.
 
-        Each session is a transaction of its own, and is embedded before it begins.
+        Each session is a transaction of its own, and is embedded before that begins.
         """
-        namespace = self._context.look_up_namespace()
+        context, pool = self._context, self._context.pool
+        namespace = context.look_up_namespace()
         if namespace is None:
             return 0
-        marked = run_read(self._context.pool, lambda it: store.list_marked(it, namespace, user_id))
-        return sum(self._make_session(namespace, item) for item in marked)
+        count = 0
+        for session in run_read(pool, lambda it: store.list_marked(it, namespace, user_id)):
+            vectors = context.batch_vectors()
+            fetch_texts = partial(store.session_texts, namespace=namespace, marked=session)
+            vectors.prepare(run_read(pool, fetch_texts))
+            followers = context.followers()
 
-    def _make_session(self, namespace: store.Namespace, marked: store.MarkedSession) -> bool:
-        pool, vectors = self._context.pool, self._context.batch_vectors()
-        vectors.prepare(run_read(pool, lambda it: store.session_texts(it, namespace, marked)))
-        followers = self._context.followers()
+            def make(
+                connection: Connection,
+                session: store.MarkedSession = session,
+                vectors: BatchVectors = vectors,
+                followers: Sequence[store.Follower] = followers,
+            ) -> bool:
+                scope = store.lock_scope(
+                    connection, namespace, session.user_id, followers=followers
+                )
+                return store.make_session(connection, scope, session.session_id, vectors)
 
-        def make(connection: Connection) -> bool:
-            scope = store.lock_scope(connection, namespace, marked.user_id, followers=followers)
-            return store.make_session(connection, scope, marked.session_id, vectors)
+            count += self._run(make, vectors)
+        return count
 
-        return self._run(make, vectors)
+    def fetch_last_text(self, draft: SessionDraft) -> str:
+        """Return the last text of the session that a draft continues; "" if the draft begins it."""
+        [text] = self._last_texts([draft])
+        return text
 
-    def said_before(self, draft: SessionDraft) -> str:
-        """What the session that a draft continues holds last; empty if the draft begins it."""
-        [said] = self._said_before_each([draft])
-        return said
-
-    def _said_before_each(self, drafts: Sequence[SessionDraft]) -> Sequence[str]:
+    def _last_texts(self, drafts: Sequence[SessionDraft]) -> Sequence[str]:
         namespace = self._context.look_up_namespace()
         if namespace is None or not drafts:
             return [""] * len(drafts)
@@ -265,27 +285,8 @@ class Writes:
         )
 
 
-def _as_added(chunks: Sequence[Chunk], deferred: int, vectors: BatchVectors) -> Added:
-    notes = [note_deferred(deferred, vectors)] if deferred else []
-    return Added(chunks, notes=notes, deferred=deferred)
-
-
-def _name(key: str, drafts: Sequence[SessionDraft]) -> WriteKey:
-    """The key of a write that stores these drafts, whenever it is run."""
-    asked = [
-        (
-            draft.user_id,
-            draft.session_id,
-            draft.mode,
-            [chunk.content_hash for exchange in draft.exchanges for chunk in exchange.chunks],
-        )
-        for draft in drafts
-    ]
-    return WriteKey.of(key, "add", *asked)
-
-
 def note_deferred(count: int, vectors: BatchVectors) -> str:
-    """What is said of chunks that were stored without their vectors."""
+    """Return the note on chunks that were stored without their vectors."""
     return (
         f"{count} stored without vectors, so that words alone find them until 'memsense worker'"
         f" has embedded them: {vectors.deferred or LATER}"

@@ -1,4 +1,4 @@
-"""What spans of OpenTelemetry tell of searches, and of changes of memories."""
+"""Attributes of OpenTelemetry spans for searches and for changes of memories."""
 
 import json
 from collections import Counter
@@ -20,16 +20,17 @@ class _InContext(Protocol):
     _context: Context
 
 
-def tell_search(
+def describe_search(
     span: Span,
     requests: Sequence[SearchRequest],
     results: Sequence[SearchResult],
     *,
     with_text: bool,
 ) -> None:
-    """Tell what was found, by which routes, and where its arithmetic is recorded.
+    """Set a search's attributes: number of hits, routes, profile and trace ids.
 
-    `with_text`: the questions and the memories, too, which are the users' own words.
+    `with_text` adds the questions and the hits' texts. These are the users' own words, so that
+    the setting `telemetry_text` must ask for them.
     """
     hits = [hit for result in results for hit in result]
     span.set("gen_ai.memory.record.count", len(hits))
@@ -44,15 +45,17 @@ def tell_search(
         span.set("gen_ai.memory.records", json.dumps(records, ensure_ascii=False))
 
 
-def told_as(
+def traced(
     operation: Operation, count: Callable[[Any], int] | None = None
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Callable[Concatenate[Any, P], R]]:
-    """Let a method of what has a context run within a span; `count` reads how many memories it
-    changed from what it returns."""
+    """Run a method of an object with a `_context` within a span of this operation.
+
+    `count` returns the number of changed memories from the method's result.
+    """
 
     def decorate(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
         @wraps(method)
-        def told(self: _InContext, *args: P.args, **kwargs: P.kwargs) -> R:
+        def within_span(self: _InContext, *args: P.args, **kwargs: P.kwargs) -> R:
             store_id = self._context.store_id  # pyright: ignore[reportPrivateUsage]
             with telemetry.operation(operation, store_id) as span:
                 result = method(self, *args, **kwargs)
@@ -60,6 +63,6 @@ def told_as(
                     span.set("gen_ai.memory.record.count", count(result))
             return result
 
-        return told
+        return within_span
 
     return decorate
