@@ -34,47 +34,90 @@ LARGEST_WEIGHT = 5.0
 
 
 def _equal_weights() -> dict[Route, float]:
-    """One for every route but graph, which is optional."""
+    """Return 1 for every route except graph, which is optional."""
     return {route: float(route != "graph") for route in ROUTES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Every constant of one way to rank (docs/retrieval.md has each formula).
+    """A complete set of constants for one way to rank; docs/retrieval.md has each formula.
 
-    `weights` are per route, 0 to 5; a route of weight 0 is not run. Pools: fusion keeps
-    max(candidate_factor * top_k, least_candidates) chunks, a route
-    max(route_factor * that, least_route_limit). Where sessions are returned, whose
-    scores rest on their best turns, both are `session_depth` times as many.
+        profile = PROFILES["balanced"].override(name="mine", lexical=1.5, mmr_lambda=0.9)
 
-    What is added to the fused ranks: `memory_alpha` * memory score; `coverage_weight` * the
-    lexical score as a share of the largest possible one; `similarity_weight` * (half the cosine
-    of the whole, half that of the nearer side, to which `speaker_bonus` is added or taken away
-    when the question names one side's speaker); `event_weight` * the event facet's cosine;
-    `date_weight` * nearness to the dates named; `neighbour_weight` * the better neighbouring
-    turn's score; `tokens_weight` * how near the question's tokens come to those of the exchange
-    (late interaction), `tokens_near_weight` * that of the better neighbouring turn,
-    `tokens_session_weight` * that of all its session's exchanges together, where sessions are
-    returned; of the candidates, the max(tokens_depth, 2 * top_k) best are compared so, and as
-    `session_depth` says, the others' values expected.
-    `asks_weight` * the share of its sentences that ask; `when_time_weight` for a word of time on
-    the side of the speaker whom a when-question names; `reranker_weight` * an optional reranker's
-    opinion of the first `reranker_depth` entries; `phrase_boost` for a text that holds the
-    question word for word; `identifier_boost` for one that holds an identifier of the question (a
-    ticket, a version, a file name), a field of that weight in the lexical route too; `quoted_boost`
-    for one that holds what the question quotes, where `quoted` is "should"; with "must", no other
-    text is returned.
+    A final score is the weighted sum of reciprocal ranks plus terms. Each term has a weight here; a
+    weight of 0 turns it off. Ranges are checked when a profile is made.
 
-    `granularity` is what a search returns that does not say: exchanges ("turn") or sessions, where
-    they are stored. A session's rank comes from `session_scoring`; exchanges gain `session_weight`
-    * the score of their session's chunk, where one is stored.
+    Args:
+        name: Name of the profile.
+        granularity: What a search returns that names no granularity: exchanges ("turn") or
+            sessions, if any are stored.
+        weights: Weights of the routes, 0 to 5; a route of weight 0 is not run.
+        rrf_k: Constant of reciprocal rank fusion: a route adds weight / (rrf_k + rank).
+        candidate_factor: Chunks that fusion keeps for each hit of top_k.
+        least_candidates: Minimum number of chunks that fusion keeps.
+        route_factor: Chunks that a route keeps for each one that fusion keeps.
+        least_route_limit: Minimum number of chunks that a route keeps.
+        session_depth: Factor of all these numbers, and of `tokens_depth`, where sessions are
+            returned: their scores rest on their best exchanges.
+        lexical_mode: "bm25f" scores any matching word, "ts_rank" needs all words.
+        k1: Saturation of BM25F.
+        b: Length normalisation of BM25F, 0 to 1.
+        weight_user: Weight of the user's text in BM25F.
+        weight_assistant: Weight of the assistant's text.
+        weight_context: Weight of the ends of the exchanges before and after.
+        weight_tag: Weight of the tags.
+        postings_budget: Maximum number of postings of the words that find chunks; other words only
+            add to scores.
+        memory_alpha: Weight of the chunk's memory score.
+        session_scoring: "best_turns" scores a session by its best exchange, "support" by its
+            session chunk, supported by the best exchange.
+        turn_support_coefficient: Weight of the best exchange's rrf_score with "support".
+        turn_support_cap: Maximum of that support.
+        second_turn_weight: Weight of the second exchange's rrf_score with "best_turns".
+        session_chunk_weight: Weight of the session chunk's rrf_score with "best_turns".
+        session_weight: Weight of the session chunk's rrf_score in the
+            scores of the session's exchanges.
+        mmr_lambda: Weight of relevance against redundancy in the choice of hits, 0 to 1.
+        duplicate_threshold: Redundancy from which a candidate is a near-duplicate of a hit.
+        duplicate_overlap: Share of common words that near-duplicates must have, 0 to 1; 0 compares
+            the vectors alone, which know only the beginning of a long text.
+        tag_redundancy: Redundancy of two candidates with the same tags.
+        relevance: "normalised" takes scores as shares of their range, "raw" as they are.
+        names_removed: Whether speakers' names are removed from the question.
+        rrf_weight: Weight of the fused ranks.
+        coverage_weight: Weight of the lexical score as a share of the
+            largest one that the question allows.
+        similarity_weight: Weight of half the cosine of the whole and
+            half that of the nearer side.
+        speaker_bonus: Bonus on the cosine of a side whose speaker alone the question names, and
+            malus on the other side's.
+        event_weight: Weight of the event facet's cosine.
+        date_weight: Weight of the nearness to dates that the question names.
+        neighbour_weight: Weight of the better neighbour's score.
+        tokens_weight: Weight of the similarity of the question's tokens to
+            those of the exchange (late interaction).
+        tokens_near_weight: Weight of the same of the better neighbour.
+        tokens_session_weight: Weight of the same of all exchanges
+            of the session together, where sessions are returned.
+        tokens_depth: Number of best candidates that are compared token by token, at least
+            2 * top_k; the values of the others are expected from their scores.
+        asks_weight: Weight of the share of sentences that ask, -5 to 5.
+        when_time_weight: Weight of a word of time on the side of the
+            speaker that a question with "when" names.
+        reranker_weight: Weight of an optional reranker's score.
+        reranker_depth: Number of best entries that the reranker reads.
+        phrase_boost: Boost of texts that hold the question word for word.
+        identifier_boost: Boost of texts that hold identifiers of the question (tickets, versions,
+            file names); also the weight of identifiers in the lexical route.
+        quoted: "should" boosts texts that hold the question's quotations, "must" returns no
+            others.
+        quoted_boost: Boost of texts that hold the question's quotations.
+        one_per_exchange: Whether only the best part of a long exchange may be a hit.
+        max_per_session: Maximum number of hits of one session, 0 for no limit.
+        min_sessions: Minimum number of sessions among the hits, if so many have candidates.
 
-    `duplicate_overlap`: what is as close as `duplicate_threshold` to a chosen one is its duplicate
-    only if the texts have this share of their words in common; 0 asks the vectors alone, which
-    know the beginning of a long text. `one_per_exchange`: of the parts of a long exchange only the
-    best may be a hit. What limits the choice of hits beside MMR: at most `max_per_session` hits of
-    one session, and at least `min_sessions` different sessions where so many have candidates; 0 is
-    no limit.
+    Raises:
+        ConfigurationError: If a constant is of the wrong kind or out of range; names it.
     """
 
     name: str
@@ -141,18 +184,18 @@ class Profile:
             _check_choice(name, getattr(self, name), choices)
 
     def candidate_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """How many fused candidates one search keeps."""
+        """Return the number of fused candidates that one search keeps."""
         depth = self.session_depth if sessions else 1
         return depth * max(self.candidate_factor * top_k, self.least_candidates)
 
     def route_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """How many rows one route keeps."""
+        """Return the number of rows that one route keeps."""
         depth = self.session_depth if sessions else 1
-        kept = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
-        return max(kept, depth * self.least_route_limit)
+        rows = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
+        return max(rows, depth * self.least_route_limit)
 
     def token_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """How many candidates are compared token by token; 0 where no term takes tokens."""
+        """Return the number of candidates that are compared token by token; 0 if no term does."""
         used = (
             self.tokens_weight,
             self.tokens_near_weight,
@@ -164,7 +207,16 @@ class Profile:
         return max(self.tokens_depth, 2 * top_k) * (self.session_depth if sessions else 1)
 
     def override(self, **changes: object) -> "Profile":
-        """A copy with some constants or route weights changed, e.g. `override(lexical=1.5)`."""
+        """Return a copy with some constants or route weights changed.
+
+            profile.override(lexical=1.5, name="more words")
+
+        Args:
+            changes: New values by the names of routes and constants.
+
+        Raises:
+            ConfigurationError: If a name is unknown or a value is out of range.
+        """
         weights = {name: value for name, value in changes.items() if name in ROUTES}
         rest = {name: value for name, value in changes.items() if name not in ROUTES}
         unknown = rest.keys() - {item.name for item in fields(self)}
@@ -176,9 +228,13 @@ class Profile:
         return replace(self, **{"weights": {**self.weights, **weights}, **rest})  # pyright: ignore[reportArgumentType]
 
     def vary(self, changes: Mapping[str, object]) -> "Profile":
-        """As `override`, with a name that tells the changes; `TUNABLE` lists what may be changed.
+        """Return a copy with some constants changed and a name that lists the changes.
 
-        Raises ConfigurationError naming what is unknown or out of range.
+        Args:
+            changes: New values by the names in `TUNABLE`.
+
+        Raises:
+            ConfigurationError: If a name is unknown or a value is out of range.
         """
         if not changes:
             return self
@@ -188,16 +244,16 @@ class Profile:
                 f" known: {', '.join(sorted(TUNABLE))}{did_you_mean(unknown, TUNABLE)}"
             )
         varied = self.override(**changes)
-        told = ", ".join(f"{name}={value}" for name, value in changes.items())
-        return replace(varied, name=f"{self.name} ({told})")
+        summary = ", ".join(f"{name}={value}" for name, value in changes.items())
+        return replace(varied, name=f"{self.name} ({summary})")
 
     def constants(self) -> dict[str, Any]:
-        """Every route's weight and every constant by its name."""
-        found: dict[str, Any] = {**self.weights, **self.as_dict()}
-        return {name: value for name, value in found.items() if name not in ("name", "weights")}
+        """Return every route's weight and every constant by its name."""
+        values: dict[str, Any] = {**self.weights, **self.as_dict()}
+        return {name: value for name, value in values.items() if name not in ("name", "weights")}
 
     def as_dict(self) -> dict[str, object]:
-        """Every constant, ready for JSON."""
+        """Return every constant, ready for JSON."""
         return {
             item.name: dict(self.weights) if item.name == "weights" else getattr(self, item.name)
             for item in fields(self)
@@ -270,8 +326,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 def _check_kind(name: str, value: object, kind: type) -> None:
     if type(value) is not kind:
-        wanted = "true or false" if kind is bool else "a whole number"
-        raise ConfigurationError(f"{name} must be {wanted}, not {shorten(value)}")
+        expected = "true or false" if kind is bool else "a whole number"
+        raise ConfigurationError(f"{name} must be {expected}, not {shorten(value)}")
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -391,7 +447,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
 )
 
 
-def _read_given(value: object) -> object:
+def _read_profile_option(value: object) -> object:
     if not isinstance(value, str | Profile):
         raise wrong_value("must be a profile or its name", value)
     if isinstance(value, str) and (fault := find_id_fault(value)):
@@ -399,7 +455,7 @@ def _read_given(value: object) -> object:
     return value
 
 
-GivenProfile = Annotated[str | InstanceOf[Profile], BeforeValidator(_read_given)]
+GivenProfile = Annotated[str | InstanceOf[Profile], BeforeValidator(_read_profile_option)]
 """A profile, or the name of one."""
 
 TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())
@@ -407,13 +463,13 @@ TUNABLE: tuple[str, ...] = tuple(BALANCED.constants())
 
 
 def read_profile(stored: Mapping[str, Any]) -> Profile:
-    """The profile whose `as_dict` was stored; constants this version doesn't know are left out."""
-    known = {item.name for item in fields(Profile)}
-    return Profile(**{name: value for name, value in stored.items() if name in known})
+    """Return the profile whose `as_dict` was stored, without constants of other versions."""
+    names = {item.name for item in fields(Profile)}
+    return Profile(**{name: value for name, value in stored.items() if name in names})
 
 
 def get_profile(name: str) -> Profile:
-    """The shipped profile of that name; raises NotFoundError listing the names there are."""
+    """Return the shipped profile of that name; raise NotFoundError with all names if unknown."""
     try:
         return PROFILES[name]
     except KeyError:

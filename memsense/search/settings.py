@@ -1,4 +1,4 @@
-"""What the settings of a namespace mean: which names and values there are, which profile results.
+"""The settings of a namespace: their names and values, and the profile that results.
 
 Nothing here reads or writes a database; `Tuner` does, under a lock.
 """
@@ -21,16 +21,16 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "history": ("off", "on"),
     "on_expiry": ("erase", "forget"),
 }
-"""Settings that are no constant of a profile, and their values, the default first."""
+"""Settings that are no constants of a profile, with their values, the default first."""
 
 KNOWN: tuple[str, ...] = ("profile", *CHOICES, *TUNABLE)
 """The names of all settings."""
 
 TTL = "ttl"
-"""Holds the rules by which memories expire, which `memory.ttl` changes."""
+"""Name of the setting with the rules by which memories expire; `memory.ttl` changes it."""
 
 LONGEST_TTL = 1e11
-"""Seconds: more years than a date can name."""
+"""Seconds: more years than a date can express."""
 
 Origin = Literal["database", "profile", "argument", "environment", "default"]
 
@@ -61,28 +61,28 @@ class SettingsInForce:
     settings: Sequence[Setting]
 
     def __getitem__(self, name: str) -> Setting:
-        """The setting of that name; raises KeyError."""
+        """Return the setting of that name; raise KeyError if there is none."""
         return {setting.name: setting for setting in self.settings}[name]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {"version": self.version, "settings": [asdict(item) for item in self.settings]}
 
 
 def find_profile(namespace: Namespace | None, name: str) -> Profile:
-    """The shipped profile of that name, else the namespace's; NotFoundError lists what there is."""
+    """Return the shipped profile of that name, else the namespace's; raise NotFoundError."""
     if name in PROFILES:
         return PROFILES[name]
     if namespace is not None and name in namespace.profiles:
         return read_profile(namespace.profiles[name])
-    known = [*PROFILES, *sorted(namespace.profiles if namespace else ())]
+    names = [*PROFILES, *sorted(namespace.profiles if namespace else ())]
     raise NotFoundError(
-        f"no profile named {name!r}; there are {', '.join(known)}{did_you_mean(name, known)}"
+        f"no profile named {name!r}; there are {', '.join(names)}{did_you_mean(name, names)}"
     )
 
 
 def default_profile(namespace: Namespace | None, name: str) -> Profile:
-    """The profile that the environment names; raises ConfigurationError for an unknown one."""
+    """Return the profile that the environment names; raise ConfigurationError if unknown."""
     try:
         return find_profile(namespace, name)
     except NotFoundError as error:
@@ -90,7 +90,7 @@ def default_profile(namespace: Namespace | None, name: str) -> Profile:
 
 
 def tuned_profile(namespace: Namespace, default: str) -> Profile:
-    """The profile that is set in the database, else `default`, with what is set one by one.
+    """Return the profile set in the database, else `default`, with the constants set on top.
 
     Raises ConfigurationError for settings that another version of memsense has made, and for an
     unknown default.
@@ -115,14 +115,14 @@ def _constants(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def embedder_failure(namespace: Namespace) -> str:
-    """What a search does when its question can't be embedded: "error" or "lexical"."""
+    """Return the action when a question can't be embedded: "error" or "lexical"."""
     return namespace.settings.get("embedder_failure", CHOICES["embedder_failure"][0])
 
 
 def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[Change]:
-    """The changes that set these values; raises ConfigurationError.
+    """Return the changes that set these values; raise ConfigurationError.
 
-    What has its value already is no change.
+    A setting that has its value already is left out.
     """
     if TTL in changes:
         raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
@@ -161,19 +161,21 @@ def _check_profile(namespace: Namespace, name: object) -> None:
 
 
 def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
-    """The changes that take these settings back, those that are set; without names all of them but
-    the rules by which memories expire. Raises ConfigurationError.
+    """Return the changes that reset these settings, as far as they are set.
+
+    Without names, all are reset except the rules by which memories expire. Raises
+    ConfigurationError for unknown names.
     """
-    wanted = list(names)
-    if unknown := sorted(set(wanted) - set(KNOWN) - namespace.settings.keys()):
+    requested = list(names)
+    if unknown := sorted(set(requested) - set(KNOWN) - namespace.settings.keys()):
         raise ConfigurationError(
             f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
             f"{did_you_mean(unknown, KNOWN)}"
         )
     return [
         Change(kind="setting", name=name, before=namespace.settings[name], after=None)
-        for name in dict.fromkeys(wanted or namespace.settings)
-        if name in namespace.settings and (wanted or name != TTL)
+        for name in dict.fromkeys(requested or namespace.settings)
+        if name in namespace.settings and (requested or name != TTL)
     ]
 
 
@@ -182,23 +184,23 @@ def plan_import(
     settings: Mapping[str, Any],
     profiles: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[Change], list[str]]:
-    """The changes that set what another namespace had set, and the names of what stays unset, since
-    this one has set something else or ships a profile of that name.
+    """Return the changes that import another namespace's settings, and the names left out.
 
-    Raises ConfigurationError for what this memsense doesn't know.
+    A name is left out if this namespace has set something else or has another profile of that
+    name. Raises ConfigurationError for settings that this version doesn't know.
     """
-    given = {name: _read_given(name, constants) for name, constants in profiles.items()}
-    taken = [name for name in given if name in PROFILES or name in namespace.profiles]
-    left = [name for name in taken if namespace.profiles.get(name) != given[name].as_dict()]
+    imported = {name: _read_imported(name, constants) for name, constants in profiles.items()}
+    existing = [name for name in imported if name in PROFILES or name in namespace.profiles]
+    left = [n for n in existing if namespace.profiles.get(n) != imported[n].as_dict()]
     changes = [
         Change(kind="profile", name=name, before=None, after=profile.as_dict())
-        for name, profile in given.items()
-        if name not in taken
+        for name, profile in imported.items()
+        if name not in existing
     ]
-    own = {name: profile.as_dict() for name, profile in given.items() if name not in taken}
-    known = replace(namespace, profiles={**namespace.profiles, **own})
+    own = {name: profile.as_dict() for name, profile in imported.items() if name not in existing}
+    merged = replace(namespace, profiles={**namespace.profiles, **own})
     _check_ttl(settings.get(TTL, {}))
-    plan_settings(known, {name: value for name, value in settings.items() if name != TTL})
+    plan_settings(merged, {name: value for name, value in settings.items() if name != TTL})
     for name, value in settings.items():
         before = namespace.settings.get(name)
         if before is None and not (name == "profile" and value in left):
@@ -208,8 +210,8 @@ def plan_import(
     return changes, left
 
 
-def _read_given(name: str, constants: Mapping[str, Any]) -> Profile:
-    """A profile that comes from outside."""
+def _read_imported(name: str, constants: Mapping[str, Any]) -> Profile:
+    """Return a profile that comes from a file."""
     if not _PROFILE_NAME.fullmatch(name) or constants.get("name") != name:
         raise ConfigurationError(f"{shorten(name)} is no profile as memsense stores them")
     try:
@@ -219,11 +221,11 @@ def _read_given(name: str, constants: Mapping[str, Any]) -> Profile:
 
 
 def _check_ttl(rules: object) -> None:
-    found = cast("Mapping[object, object]", rules) if isinstance(rules, Mapping) else {None: None}
-    for tag, seconds in found.items():
+    pairs = cast("Mapping[object, object]", rules) if isinstance(rules, Mapping) else {None: None}
+    for tag, seconds in pairs.items():
         if not isinstance(tag, str) or not _is_span(seconds):
-            told = shorten(cast("object", rules))
-            raise ConfigurationError(f"{told} are no rules by which memories expire")
+            value = shorten(cast("object", rules))
+            raise ConfigurationError(f"{value} are no rules by which memories expire")
 
 
 def _is_span(seconds: object) -> bool:
@@ -233,7 +235,7 @@ def _is_span(seconds: object) -> bool:
 
 
 def plan_profile(namespace: Namespace, profile: Profile) -> list[Change]:
-    """The change that stores a profile with all of its constants; raises InvalidInputError."""
+    """Return the change that stores a profile with all constants; raise InvalidInputError."""
     name = profile.name
     if not _PROFILE_NAME.fullmatch(name):
         raise InvalidInputError(
@@ -246,7 +248,7 @@ def plan_profile(namespace: Namespace, profile: Profile) -> list[Change]:
 
 
 def plan_removal(namespace: Namespace, name: str) -> list[Change]:
-    """The change that deletes a stored profile; raises InvalidInputError or NotFoundError."""
+    """Return the change that deletes a stored profile; raise InvalidInputError or NotFoundError."""
     if name in PROFILES:
         raise InvalidInputError(f"profile {name!r} is shipped with memsense and stays")
     stored = find_profile(namespace, name)
@@ -260,34 +262,30 @@ def plan_removal(namespace: Namespace, name: str) -> list[Change]:
 def describe_settings(
     stored: Iterable[StoredSetting], *, version: int, profile: Profile, name: str, origin: Origin
 ) -> SettingsInForce:
-    """Every setting in force where `profile` ranks, which is called `name` and from `origin`.
+    """Return every setting in force with a `profile` that is called `name` and comes from `origin`.
 
-    A profile given as an argument is taken as it is, so what is set on top isn't in force.
+    A profile passed as an argument is used as it is: settings on top of it aren't in force.
     """
-    given = [
+    defaults = [
         Setting(name="profile", value=name, origin=origin),
         *(Setting(name=n, value=words[0], origin="default") for n, words in CHOICES.items()),
         *(Setting(name=n, value=v, origin="profile") for n, v in profile.constants().items()),
     ]
-    found = {setting.name: setting for setting in given}
+    settings = {setting.name: setting for setting in defaults}
     for row in stored:
         if row.name != TTL and (origin != "argument" or row.name in CHOICES):
-            found[row.name] = _as_setting(row)
-    return SettingsInForce(version=version, settings=list(found.values()))
-
-
-def _as_setting(row: StoredSetting) -> Setting:
-    return Setting(
-        name=row.name,
-        value=row.value,
-        origin="database",
-        changed_by=row.changed_by,
-        changed_at=row.changed_at,
-    )
+            settings[row.name] = Setting(
+                name=row.name,
+                value=row.value,
+                origin="database",
+                changed_by=row.changed_by,
+                changed_at=row.changed_at,
+            )
+    return SettingsInForce(version=version, settings=list(settings.values()))
 
 
 def check_past(kept_since: datetime | None, as_of: datetime) -> None:
-    """Raise ConfigurationError for a moment of which no past is kept."""
+    """Raise ConfigurationError if no past is kept for that moment."""
     if kept_since is None:
         raise ConfigurationError(
             "the past of this namespace is not kept: 'memsense settings set history=on' keeps it"

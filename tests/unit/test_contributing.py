@@ -81,7 +81,7 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
     assert f"profile.{weight}" in "".join(
         path.read_text(encoding="utf-8") for path in (ROOT / "memsense/search").rglob("*.py")
     )
-    assert f"`{weight}`" in (inspect.getdoc(Profile) or "")
+    assert re.search(rf"^ *{weight}: ", inspect.getdoc(Profile) or "", re.MULTILINE)
     term = weight.removesuffix("_weight")
     assert term in (ROOT / "docs/retrieval.md").read_text(encoding="utf-8")
     if weight in {"coverage_weight", "similarity_weight", "date_weight", "neighbour_weight"}:
