@@ -1,4 +1,4 @@
--- THE recall query in parts, in the order in which it computes: eight routes, a CTE each, fused by
+-- The recall query in parts, in the order in which it computes: eight routes, a CTE each, fused by
 -- weighted reciprocal rank. memsense/search/recall/statement.py joins the parts that a search needs into one
 -- statement of one tenant; `memsense sql recall` prints any such statement. Optional routes
 -- are in files of their own.
@@ -7,8 +7,8 @@
 --
 -- A route orders and limits in a subquery; ties go to the lower chunk_id. Ranks are counted per
 -- granularity: a session chunk never takes a turn chunk's rank. A vector route of weight 0 is left
--- out; so is what tells turns from sessions where turns alone are asked for, and what has expired
--- where nothing has.
+-- out; so are the parts that separate turns from sessions in a search of turns alone, and those that
+-- hide expired chunks if nothing has expired.
 --
 -- Parameters:
 --   tenant_id, namespace, user_id        whose memory
@@ -78,7 +78,7 @@ question AS MATERIALIZED (
 )
 
 -- name: quoted
--- The words of what a chunk must hold word for word.
+-- Words of the texts that a chunk must hold word for word.
 quoted AS MATERIALIZED (
     SELECT lexeme, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''')::tsquery AS query
     FROM unnest(tsvector_to_array(to_tsvector((SELECT language FROM scope LIMIT 1)::regconfig, %(quoted_terms)s))) AS lexeme
@@ -142,7 +142,7 @@ c.chunk_id IN (SELECT chunk_id FROM tagged)
     ) AS failing))
 
 -- name: few
--- Where few chunks pass, their vectors are looked up one by one; else the routes are scanned as
+-- If few chunks pass, their vectors are looked up one by one; otherwise the routes are scanned as
 -- without filters.
 few AS MATERIALIZED (
     SELECT count(*) <= %(few_share)s * (SELECT sum(chunk_count) FROM statistics) + %(few_least)s AS are_few
@@ -177,7 +177,7 @@ near AS MATERIALIZED (
 (SELECT true FROM filtered AS f WHERE f.chunk_id = {chunk})
 
 -- name: vector_route
--- Every vector route: what is nearest by its vectors, best first, apart by granularity.
+-- Every vector route: the nearest chunks by its vectors, best first, separated by granularity.
 {route} AS (
     SELECT
         {lists}
@@ -279,7 +279,7 @@ ORDER BY distance + 0, chunk_id
 LIMIT %(route_limit)s
 
 -- name: terms
--- BM25F: the question's words with their idf, and what a chunk's fields count for.
+-- BM25F: the question's words with their idf, and the weights of a chunk's fields.
 terms AS MATERIALIZED (
     SELECT
         statistics.granularity,
@@ -376,7 +376,7 @@ postings AS (
 
 -- name: frequencies
 -- The word's frequency in the chunk: each field's count by its weight and length. Where b is 1, an
--- empty field has a length of nothing: what it holds, nothing, is divided by next to nothing.
+-- empty field has length 0: the least divisor keeps its count of 0 from being divided by 0.
 frequencies AS (
     SELECT
         chunk_id{and_granularity},
@@ -402,7 +402,7 @@ frequencies AS (
 )
 
 -- name: words
--- What a plan sums first moves the last bits of a sum; rounded, what ties still ties.
+-- The order in which a plan adds moves the last bits of a sum: rounded, ties stay ties.
 words AS (
     SELECT chunk_id{and_granularity}, round(1e9 * (%(k1)s + 1) * sum(idf * tf / (tf + %(k1)s))) / 1e9 AS score
     FROM frequencies
@@ -451,7 +451,7 @@ words AS (
 )
 
 -- name: identifiers
--- Tickets, versions, file names that the question names: a field of their own.
+-- Identifiers in the question (tickets, versions, file names): a field of their own.
 identifiers AS MATERIALIZED (
     SELECT identifier, position, ('''' || replace(replace(identifier, '\', '\\'), '''', '''''') || '''')::tsquery AS query
     FROM unnest(%(identifiers)s::text[]) WITH ORDINALITY AS asked (identifier, position)
@@ -581,7 +581,7 @@ hits AS (
 )
 
 -- name: candidates
--- What ranking needs of the candidates. The one row of the result holds an array per column, in
+-- Everything that ranking needs of the candidates. The one row of the result holds an array per column, in
 -- the candidates' order: decoding one array is far cheaper than decoding a value of every row.
 candidates AS (
     SELECT
@@ -634,7 +634,7 @@ vectors AS (
 )
 
 -- name: tokens
--- The tokens of the best candidates so far: out of line, and read for these alone.
+-- The tokens of the best candidates so far: stored out of line, and read for these alone.
 tokens AS (
     SELECT
         array_agg(chunk_id) AS tokened,
@@ -675,7 +675,7 @@ state AS (
 'lapsed', (SELECT NOT are_all FROM spared)
 
 -- name: fact_lapsed_unasked
--- The same where it was taken for granted that nothing is: if this is wrong, the search is run again.
+-- The same in a statement that assumes that nothing has expired: if it has, the search is run again.
 'lapsed', EXISTS (
     SELECT FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND {in_scope} AND expires_at <= now())
 

@@ -42,7 +42,7 @@ FILTER_REASONS = {
     "user_id": "it belongs to another user",
     "granularity": "the search asks for the other granularity",
     **{name: text for name, text in reasons("filters.sql").items() if name != QUOTED},
-    "exchanges": "it is a session of which some exchanges do not pass: those that do take part",
+    "exchanges": "some exchanges of the session do not pass; those that pass take part themselves",
     QUOTED: reasons("filters.sql")[QUOTED],
 }
 """Reasons why a chunk takes no part in a search, by the filter that it does not pass."""

@@ -23,7 +23,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 """Settings that are no constants of a profile, with their values, the default first."""
 
-KNOWN: tuple[str, ...] = ("profile", *CHOICES, *TUNABLE)
+SETTING_NAMES: tuple[str, ...] = ("profile", *CHOICES, *TUNABLE)
 """The names of all settings."""
 
 TTL = "ttl"
@@ -126,10 +126,10 @@ def plan_settings(namespace: Namespace, changes: Mapping[str, object]) -> list[C
     """
     if TTL in changes:
         raise ConfigurationError("the rules by which memories expire are set by 'memsense ttl set'")
-    if unknown := sorted(changes.keys() - set(KNOWN)):
+    if unknown := sorted(changes.keys() - set(SETTING_NAMES)):
         raise ConfigurationError(
-            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
-            f"{did_you_mean(unknown, KNOWN)}"
+            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(SETTING_NAMES))}"
+            f"{did_you_mean(unknown, SETTING_NAMES)}"
         )
     _check_settings(namespace, changes)
     before = namespace.settings
@@ -167,10 +167,10 @@ def plan_reset(namespace: Namespace, names: Iterable[str]) -> list[Change]:
     ConfigurationError for unknown names.
     """
     requested = list(names)
-    if unknown := sorted(set(requested) - set(KNOWN) - namespace.settings.keys()):
+    if unknown := sorted(set(requested) - set(SETTING_NAMES) - namespace.settings.keys()):
         raise ConfigurationError(
-            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(KNOWN))}"
-            f"{did_you_mean(unknown, KNOWN)}"
+            f"no setting named {', '.join(unknown)}; known: {', '.join(sorted(SETTING_NAMES))}"
+            f"{did_you_mean(unknown, SETTING_NAMES)}"
         )
     return [
         Change(kind="setting", name=name, before=namespace.settings[name], after=None)
