@@ -47,7 +47,7 @@ Memory = Annotated[AsyncUserMemory, Depends(memory_of)]
 
 
 @app.post("/{user}/sessions/{session}")
-async def say(memory: Memory, session: str, messages: list[Message]) -> dict[str, list[int]]:
+async def add(memory: Memory, session: str, messages: list[Message]) -> dict[str, list[int]]:
     """Store the messages of a session."""
     added = await memory.add([one.model_dump() for one in messages], session_id=session)
     return {"chunk_ids": [chunk.chunk_id for chunk in added]}

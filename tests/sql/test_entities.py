@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from memsense import MemSense
 from memsense.cli.app import root
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
-from memsense.graph.extraction import Found, RuleExtractor, find_mentions
+from memsense.graph.extraction import Occurrence, RuleExtractor, find_mentions
 from memsense.types import IngestMode
 
 OpenMemory = Callable[..., MemSense]
@@ -277,8 +277,8 @@ class Colours:
 
     name = "colours"
 
-    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:  # noqa: ARG002
-        return [Found("tag", word) for word in text.split() if word in {"red", "green"}]
+    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Occurrence]:  # noqa: ARG002
+        return [Occurrence("tag", word) for word in text.split() if word in {"red", "green"}]
 
 
 def test_another_extractor_may_be_given(open_memory: OpenMemory) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memsense.graph.extraction import (
-    Found,
+    Occurrence,
     RuleExtractor,
     count_mentions,
     entity_key,
@@ -110,8 +110,8 @@ def test_code_in_fences_yields_identifiers_but_no_names() -> None:
 
 
 def test_spellings_of_one_key_are_one_entity_under_the_most_frequent() -> None:
-    found = [Found("name", "the Alchemist"), *[Found("title", "The Alchemist")] * 2]
-    (mention,) = count_mentions([*found, Found("name", "x")])
+    found = [Occurrence("name", "the Alchemist"), *[Occurrence("title", "The Alchemist")] * 2]
+    (mention,) = count_mentions([*found, Occurrence("name", "x")])
     assert (mention.key, mention.name, mention.kind, mention.count) == (
         "alchemist",
         "The Alchemist",
@@ -121,8 +121,8 @@ def test_spellings_of_one_key_are_one_entity_under_the_most_frequent() -> None:
 
 
 def test_a_chunk_keeps_its_first_entities_only() -> None:
-    found = [Found("identifier", f"ABC-{n}") for n in range(100)]
-    kept = count_mentions([Found("name", "y" * (LONGEST_KEY + 1)), *found])
+    found = [Occurrence("identifier", f"ABC-{n}") for n in range(100)]
+    kept = count_mentions([Occurrence("name", "y" * (LONGEST_KEY + 1)), *found])
     assert [mention.name for mention in kept] == [f"ABC-{n}" for n in range(LARGEST_MENTIONS)]
 
 

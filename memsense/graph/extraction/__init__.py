@@ -3,8 +3,8 @@
 from memsense.graph.extraction.model import (
     EntityExtractor,
     EntityKind,
-    Found,
     Mention,
+    Occurrence,
     count_mentions,
     find_mentions,
 )
@@ -14,8 +14,8 @@ from memsense.graph.extraction.rules import RuleExtractor
 __all__ = [
     "EntityExtractor",
     "EntityKind",
-    "Found",
     "Mention",
+    "Occurrence",
     "RuleExtractor",
     "count_mentions",
     "entity_key",

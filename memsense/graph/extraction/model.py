@@ -28,7 +28,7 @@ class Mention:
     count: int
 
 
-class Found(NamedTuple):
+class Occurrence(NamedTuple):
     """Occurrence of an entity in a text.
 
     Attributes:
@@ -48,7 +48,7 @@ class EntityExtractor(Protocol):
         """Name of the extractor."""
         ...
 
-    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:
+    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Occurrence]:
         """Return every occurrence of an entity in the text, in any order.
 
         Args:
@@ -59,7 +59,7 @@ class EntityExtractor(Protocol):
         ...
 
 
-def count_mentions(occurrences: Iterable[Found]) -> tuple[Mention, ...]:
+def count_mentions(occurrences: Iterable[Occurrence]) -> tuple[Mention, ...]:
     """Return a mention for each entity, in order of first occurrence.
 
     Occurrences of one key are one entity, with the kind of the first and the most frequent
@@ -90,7 +90,7 @@ def find_mentions(
     texts = [(text, labels) for text, labels in sides if text]
     # Logs without names have the labels "user" and "assistant": common words, and no names.
     speakers = [
-        Found("speaker", label)
+        Occurrence("speaker", label)
         for _, labels in texts
         for label in (labels or "").split(", ")
         if entity_key(label) not in COMMON

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from memsense.graph.extraction.model import EntityKind, Found
+from memsense.graph.extraction.model import EntityKind, Occurrence
 from memsense.graph.extraction.naming import entity_key
 from memsense.graph.extraction.words import COMMON, CONNECTORS, OPENING
 from memsense.text.identifiers import FILE, NUMBER, SNAKE, TICKET, VERSION, is_date
@@ -87,7 +87,7 @@ class RuleExtractor:
         """Name of the extractor."""
         return "rules"
 
-    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Found]:
+    def extract(self, text: str, speakers: Sequence[str]) -> Sequence[Occurrence]:
         """Return every occurrence of an entity: first names, then titles and identifiers.
 
         Args:
@@ -115,7 +115,7 @@ class RuleExtractor:
         ]
 
 
-def _find_codes(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
+def _find_codes(text: str) -> Iterator[tuple[tuple[int, int], Occurrence]]:
     for match in _CODES.finditer(text):
         group = match.lastgroup
         assert group is not None
@@ -131,14 +131,14 @@ def _find_codes(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
             name = name.rsplit("/", 1)[-1]
         else:
             name = name.removesuffix("()")
-        yield match.span(), Found(_CODE_KINDS[group], name)
+        yield match.span(), Occurrence(_CODE_KINDS[group], name)
 
 
-def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Found]]:
+def _find_titles(text: str) -> Iterator[tuple[tuple[int, int], Occurrence]]:
     for match in _TITLE.finditer(text):
         title = match[1].strip()
         if _is_title(title):
-            yield match.span(), Found("title", title)
+            yield match.span(), Occurrence("title", title)
 
 
 def _is_title(text: str) -> bool:
@@ -153,7 +153,7 @@ def _is_title(text: str) -> bool:
     return words[0][0].isupper() and all(word[0].isupper() or word[0].isdigit() for word in long)
 
 
-def _find_names(text: str, speakers: Sequence[str]) -> Iterator[Found]:
+def _find_names(text: str, speakers: Sequence[str]) -> Iterator[Occurrence]:
     runs = [(match.start(), match[0]) for match in _CAPITALS.finditer(text)]
     if not runs:
         return
@@ -171,13 +171,13 @@ def _find_names(text: str, speakers: Sequence[str]) -> Iterator[Found]:
     if _has_idle_capitals(text, runs, inner):
         inner = [name for name in inner if entity_key(name) in speaker_keys]
         opening = [name for name in opening if entity_key(name) in speaker_keys]
-    yield from (Found("name", name) for name in inner)
+    yield from (Occurrence("name", name) for name in inner)
     for name in opening:
         words = name.split()
         # Its shape makes it a name by itself: several words, or capitals inside ("TikTok").
         has_shape = len(words) > 1 or (name[1:] != name[1:].lower() and name.isalnum())
         if entity_key(name) in certain or has_shape:
-            yield Found("name", name)
+            yield Occurrence("name", name)
 
 
 def _strip_common(run: str, *, begins: bool) -> tuple[str, bool]:
