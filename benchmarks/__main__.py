@@ -27,7 +27,7 @@ def main() -> None:
         machine = report.describe_machine(server_url)
         corpus = load_corpus(embedder)
         running = run.Run(server_url, corpus)
-        running.tell(f"{len(corpus.messages)} base messages of {corpus.source} embedded")
+        running.print_progress(f"{len(corpus.messages)} base messages of {corpus.source} embedded")
         running.ingest |= searching.time_embedding(embedder, corpus)
         run.measure_ingest(running)
         for chunks in options.chunks:
@@ -42,7 +42,7 @@ def main() -> None:
     plot.plot_latency(results, plot_path)
     if options.results == LATEST:
         page.update_page(results, plot_path, PAGE)
-    running.tell(f"written to {options.results} and {plot_path}")
+    running.print_progress(f"written to {options.results} and {plot_path}")
 
 
 def _results(running: run.Run, machine: dict[str, Any]) -> dict[str, Any]:

@@ -44,12 +44,12 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float
 def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, float]]:
     """Return the medians of the search and of the idle interpreter, run by turns."""
     commands = {"search": ["-c", COMMAND, "search", QUESTION], "python": ["-c", "pass"]}
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for arguments in commands.values():
         run(arguments, environment)  # writes the .pyc files and fills the page cache
     for _ in range(runs):
         for name, arguments in commands.items():
-            taken[name].append(run(arguments, environment))
+            measured[name].append(run(arguments, environment))
     return {
         name: {
             "wall_ms": round(statistics.median(wall for wall, _ in times)),
@@ -57,7 +57,7 @@ def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, fl
             "slowest_wall_ms": round(max(wall for wall, _ in times)),
             "runs": len(times),
         }
-        for name, times in taken.items()
+        for name, times in measured.items()
     }
 
 

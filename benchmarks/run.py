@@ -30,7 +30,7 @@ class Run:
 
     server_url: str
     corpus: Corpus
-    say: Callable[[str], object] = print
+    write: Callable[[str], object] = print
     started: float = field(default_factory=time.perf_counter)
     search: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     add: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -38,9 +38,9 @@ class Run:
     ann: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     ingest: dict[str, Any] = field(default_factory=dict[str, Any])
 
-    def tell(self, text: str) -> None:
+    def print_progress(self, text: str) -> None:
         """Print a line of progress with the minutes since the start."""
-        self.say(f"{(time.perf_counter() - self.started) / 60:5.1f} min  {text}")
+        self.write(f"{(time.perf_counter() - self.started) / 60:5.1f} min  {text}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,17 @@ class _Others:
 def measure_user(run: Run, chunks: int) -> None:
     """Measure one user with `chunks` chunks: search, add and disk of memsense and of the others."""
     with stores.new_database(run.server_url, f"memsense_bench_{chunks}") as url:
-        run.tell(f"{chunks:,} chunks: filling")
+        run.print_progress(f"{chunks:,} chunks: filling")
         filling = stores.fill_user(url, run.corpus, USER, chunks)
         stores.settle(url)
         run.ingest[f"write {chunks:,} chunks, us each"] = 1e6 * filling.seconds / chunks
         memsense_bytes = sum(stores.sizes(url).values())
         exact, _ = _search(run, url)
         if chunks >= INDEX_THRESHOLD:
-            run.tell(f"{chunks:,} chunks: indexing")
+            run.print_progress(f"{chunks:,} chunks: indexing")
             _index(run, url)
             run.ann = approximation.measure_approximation(url, run.corpus, USER)
-        run.tell(f"{chunks:,} chunks: the others")
+        run.print_progress(f"{chunks:,} chunks: the others")
         others = _measure_others(run, url)
         row = searching.SearchRow(
             chunks=chunks,
@@ -134,7 +134,7 @@ def _measure_others(run: Run, url: str) -> _Others:
         for peer in open_peers(Path(directory)):
             started = time.perf_counter()
             peer.fill(documents)
-            run.tell(f"{peer.name}: filled in {time.perf_counter() - started:.0f} s")
+            run.print_progress(f"{peer.name}: filled in {time.perf_counter() - started:.0f} s")
             sizes[peer.name] = size_of(Path(directory) / type(peer).__name__)
             searches[peer.name] = searching.time_peer(peer, run.corpus)
             adds[peer.name] = writing.time_peer_adds(peer, run.corpus)
@@ -142,7 +142,7 @@ def _measure_others(run: Run, url: str) -> _Others:
         original.fill()
         size = original.size()
         stores.settle(url)
-        run.tell("the original: filled")
+        run.print_progress("the original: filled")
         rounds = [_Round.take(run, url, original) for _ in range(ROUNDS)]
         return _Others(
             memsense=join([one.memsense for one in rounds]),
@@ -185,10 +185,10 @@ def measure_users(run: Run, users: int, chunks: int) -> None:
         stores.fill_user(url, run.corpus, USER, chunks)
         stores.settle(url)
         alone, _ = _search(run, url)
-        run.tell(f"{users:,} users: copying")
+        run.print_progress(f"{users:,} users: copying")
         stores.copy_user(url, USER, users - 1)
         stores.settle(url)
-        run.tell(f"{users:,} users: searching")
+        run.print_progress(f"{users:,} users: searching")
         timing, parts = _search(run, url)
         step = max(1, (users - 1) // 100)
         everybody = [USER, *(f"{USER}-{number}" for number in range(1, users, step))]

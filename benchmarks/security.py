@@ -125,8 +125,8 @@ def without_superuser(server_url: str) -> Generator[str]:
         try:
             for role in ("memsense_owner", "memsense_app", "memsense_index"):
                 if connection.execute("SELECT to_regrole(%s)", (role,)).fetchone() != (None,):
-                    give = sql.SQL("GRANT {} TO {} WITH ADMIN OPTION")
-                    connection.execute(give.format(sql.Identifier(role), sql.Identifier(BOSS)))
+                    grant = sql.SQL("GRANT {} TO {} WITH ADMIN OPTION")
+                    connection.execute(grant.format(sql.Identifier(role), sql.Identifier(BOSS)))
             yield BOSS
         finally:
             connection.execute(f"DROP OWNED BY {BOSS} CASCADE")

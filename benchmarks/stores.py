@@ -50,7 +50,7 @@ def new_database(server_url: str, name: str, owner: str | None = None) -> Genera
             if owner is None:
                 migrate.upgrade(url)
             else:
-                _give(url, owner)
+                _grant_rights(url, owner)
                 migrate.make_roles(acting_as(url, owner))
             yield url
         finally:
@@ -64,13 +64,13 @@ def acting_as(url: str, role: str) -> str:
     return urlunsplit(parts._replace(query=query))
 
 
-def _give(url: str, owner: str) -> None:
-    """Let a role that is no superuser prepare the database, and do so."""
+def _grant_rights(url: str, owner: str) -> None:
+    """Make a role that is no superuser the owner of the database, and migrate it as this role."""
     name = urlsplit(url).path.removeprefix("/")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        give = sql.SQL("ALTER DATABASE {} OWNER TO {}")
-        connection.execute(give.format(sql.Identifier(name), sql.Identifier(owner)))
+        grant = sql.SQL("ALTER DATABASE {} OWNER TO {}")
+        connection.execute(grant.format(sql.Identifier(name), sql.Identifier(owner)))
     migrate.upgrade(acting_as(url, owner))
 
 
