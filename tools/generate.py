@@ -630,8 +630,8 @@ def _cli_type(kind: Any) -> str | None:
         for name in ("datetime", "timedelta", "str"):
             if name in members:
                 return name
-        known = [member for member in members if member is not None]
-        return known[0] if len(known) == 1 else None
+        usable = [member for member in members if member is not None]
+        return usable[0] if len(usable) == 1 else None
     if kind in (str, int, float, bool, datetime, timedelta):
         return kind.__name__
     if origin is Literal:

@@ -108,7 +108,7 @@ def print_result(
     to: Console, result: "SearchResult", *, explained: int = 0, neighbors: bool = True
 ) -> None:
     """Print the hits, the first `explained` ones with their arithmetic, and the notes."""
-    # Not at the top: it imports numpy and psycopg, of which `search --help` needs neither.
+    # Not at the top: it imports numpy and psycopg, which `search --help` does not need.
     from memsense.search.explanation import arithmetic_table, score_text
 
     ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(result.hits, 1)}
