@@ -1,6 +1,6 @@
 """Recall before a prompt: the memories that answer it and that the session has not seen yet."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 
 from memsense.client.user_memory import UserMemory
@@ -10,7 +10,6 @@ TOP_K = 8
 LONGEST_PROMPT = 4_000
 """Characters of a prompt that are searched for; the rest is pasted text most of the time."""
 
-_ROUNDS = 3
 _COMMAND_PREFIX = "/"
 
 
@@ -48,18 +47,13 @@ class Recaller:
         with self._lock:
             session = self._sessions.setdefault(session_id, _SessionContext())
             seen = set(session.chunk_ids)
-        result = memory.search(question, top_k=TOP_K, exclude=sorted(seen))
         # A session's own turns are in its context already, but they answer its prompts best: they
-        # would fill the list. Search again without those that were found, a few times at most.
-        for _ in range(_ROUNDS if session.has_own_turns else 0):
-            own = {hit.chunk_id for hit in result if hit.chunk.session_id == session_id}
-            if not own:
-                break
-            seen |= own
-            result = memory.search(question, top_k=TOP_K, exclude=sorted(seen))
-        own_sessions = {session_id} if session.has_own_turns else set[str]()
-        hits = [hit for hit in result if hit.chunk.session_id not in own_sessions]
-        text = replace(result, hits=hits).to_prompt(max_tokens=max_tokens)
+        # would fill the list.
+        own_sessions = [session_id] if session.has_own_turns and session_id else []
+        result = memory.search(
+            question, top_k=TOP_K, exclude=sorted(seen), exclude_sessions=own_sessions
+        )
+        text = result.to_prompt(max_tokens=max_tokens)
         return str(text), set(text.chunk_ids)
 
     def mark_seen(self, session_id: str, chunk_ids: set[int]) -> None:
