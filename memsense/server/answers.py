@@ -1,149 +1,183 @@
-"""What answers hold, typed."""
+"""Answers of the API, made from the dataclasses that the Python methods return.
 
-from collections.abc import Mapping, Sequence
+An answer has the fields of its dataclass with their types, or a named part of them. Only the frames
+around them are written out here: pages, lists, and results that Python returns as plain values.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self, get_type_hints
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from memsense.types import Granularity, MemoryKind, Status
+from memsense.store.erasing import Receipt
+from memsense.store.jobs import Job
+from memsense.store.traces import Trace, TraceSummary
+from memsense.store.versions import Version
+from memsense.types import Chunk, Event, ScopeStatistics, SessionSummary
 
-CURSOR = "hand it back as `cursor` for the next page; null on the last one"
+NextCursor = Annotated[
+    str | None, Field(description="Pass it as `cursor` to get the next page; null on the last one.")
+]
 
 
 class Answer(BaseModel):
-    """Read from what the Python API returns."""
+    """An answer that is read from the attributes of a Python object."""
 
     model_config = ConfigDict(from_attributes=True)
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """The answer that tells a value of the Python API."""
+        """Return the answer for an object of the Python API."""
         return cls.model_validate(value)
 
 
-class Memory(Answer):
+EXAMPLES: Mapping[str, Any] = {"chunk_id": 42, "user_id": "ada", "session_id": "monday"}
+
+
+def answer_of(dataclass: type, *names: str, **notes: Any) -> type[Answer]:
+    """Return an answer with the fields of a dataclass: those that are named, or all of them.
+
+    Args:
+        dataclass: The class of the Python API.
+        names: Fields; by default all.
+        notes: A `Field` for OpenAPI by the name of its field.
+    """
+    hints = get_type_hints(dataclass)
+    known = [item.name for item in fields(dataclass)]
+    chosen: dict[str, Any] = {}
+    for name in names or known:
+        if name not in known:
+            raise TypeError(f"{dataclass.__name__} has no field {name}")
+        kind = _json_type(hints[name])
+        examples = [EXAMPLES[name]] if name in EXAMPLES else None
+        chosen[name] = (Annotated[kind, notes.get(name, Field(examples=examples))], ...)
+    return create_model(dataclass.__name__, __base__=Answer, **chosen)
+
+
+def _json_type(kind: Any) -> Any:
+    """Return the type that OpenAPI shows: any JSON object, and hashes as hexadecimal texts."""
+    if kind is bytes:
+        return str
+    # The recursive JsonValue would be a schema of its own for "anything".
+    return Mapping[str, Any] if "JsonValue" in str(kind) or "object" in str(kind) else kind
+
+
+# Memories ----------------------------------------------------------------------------------------
+
+
+class Memory(
+    answer_of(
+        Chunk,
+        *("chunk_id", "user_id", "agent_id", "session_id", "granularity", "ordinal", "part"),
+        *("part_count", "status", "user_text", "assistant_text", "tags", "task_tag"),
+        *("memory_kind", "personal_info", "preferences", "events", "memory_score"),
+        *("confidence", "occurred_at", "recorded_at", "expires_at", "message_ids", "source"),
+        "metadata",
+        ordinal=Field(description="Position of its first exchange in the session, from 0."),
+        expires_at=Field(description="From this time on no search finds it."),
+    )
+):
     """A stored chunk: an exchange, a part of a long one, or a session."""
 
-    chunk_id: int = Field(examples=[42])
-    user_id: str = Field(examples=["ada"])
-    agent_id: str | None
-    session_id: str = Field(examples=["monday"])
-    granularity: Granularity
-    ordinal: int = Field(description="place of its first exchange in the session, from 0")
-    part: int
-    part_count: int
-    status: Status
-    content: str = Field(
-        description="both sides under their names; empty if it is forgotten",
-        examples=["user: I moved to Lisbon in March."],
-    )
-    user_text: str
-    assistant_text: str
-    tags: Sequence[str]
-    task_tag: str | None
-    memory_kind: MemoryKind
-    personal_info: str | None
-    preferences: str | None
-    events: str | None
-    memory_score: float
-    confidence: float
-    occurred_at: datetime | None
-    recorded_at: datetime
-    expires_at: datetime | None = Field(description="from when on no search finds it")
-    message_ids: Sequence[str]
-    source: str | None
-    metadata: Mapping[str, Any]
+    content: Annotated[
+        str,
+        Field(
+            description="Both sides under the speakers' names; empty if it is forgotten.",
+            examples=["user: I moved to Lisbon in March."],
+        ),
+    ]
 
 
 class MemoryPage(BaseModel):
-    """A page of memories, the latest first."""
+    """A page of memories, latest first."""
 
     memories: list[Memory]
-    next_cursor: str | None = Field(description=CURSOR)
+    next_cursor: NextCursor
 
 
 class AddedMemories(BaseModel):
-    """What was stored, or was there already."""
+    """Memories that were stored, or were stored already."""
 
     memories: list[Memory]
-    notes: list[str] = Field(description="what is to be said of it")
-    deferred: int = Field(description="how many still wait for their vectors; words find them")
+    notes: list[str] = Field(description="Remarks, such as vectors that are computed later.")
+    deferred: int = Field(
+        description="Number of memories without vectors yet; full text finds them already."
+    )
 
 
-class Session(Answer):
-    """A session: when it was, how much of it is stored, how it begins."""
-
-    user_id: str
-    session_id: str
-    agent_id: str | None
-    first_at: datetime | None
-    last_at: datetime | None
-    exchanges: int
-    opening: str
+class Session(answer_of(SessionSummary)):
+    """A session: its times, its number of exchanges, and its opening words."""
 
 
 class SessionPage(BaseModel):
-    """A page of sessions, the latest first."""
+    """A page of sessions, latest first."""
 
     sessions: list[Session]
-    next_cursor: str | None = Field(description=CURSOR)
+    next_cursor: NextCursor
 
 
-class User(Answer):
-    """What a user's memory holds."""
-
-    user_id: str
-    language: str
-    model: str | None
-    turns: int
-    session_chunks: int
-    sessions: int
-    inactive: int
-    first_at: datetime | None
-    last_at: datetime | None
+class User(
+    answer_of(
+        ScopeStatistics,
+        *("user_id", "language", "model", "turns", "session_chunks", "sessions", "inactive"),
+        *("first_at", "last_at"),
+    )
+):
+    """A user, with the size of the memory."""
 
 
 class UserPage(BaseModel):
     """A page of users, by their ids."""
 
     users: list[User]
-    next_cursor: str | None = Field(description=CURSOR)
+    next_cursor: NextCursor
 
 
-class KeptVersion(Answer):
-    """What a memory said until it was changed."""
-
-    version: int
-    content: Mapping[str, Any] = Field(description="its fields by name")
-    superseded_at: datetime
+class KeptVersion(answer_of(Version, content=Field(description="Its fields by name."))):
+    """A memory's content before a change."""
 
 
 class Versions(BaseModel):
-    """What a memory said before, oldest first, where the setting `history` keeps it."""
+    """A memory's former contents, oldest first, as far as the setting `history` keeps them."""
 
     versions: list[KeptVersion]
 
 
-class HistoryEntry(Answer):
-    """Something that happened to a memory."""
-
-    event_id: int
-    chunk_id: int
-    kind: str = Field(examples=["added"])
-    detail: Mapping[str, Any]
-    recorded_at: datetime
+class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):
+    """An event in a memory's history."""
 
 
 class History(BaseModel):
-    """Everything that happened to a memory, oldest first."""
+    """A memory's history, oldest event first."""
 
     events: list[HistoryEntry]
 
 
+class Changed(BaseModel):
+    """The memories that changed: a session with its exchanges, a part with its other parts."""
+
+    chunk_ids: list[int]
+
+
+class Scored(BaseModel):
+    """A memory's score after it was raised or lowered."""
+
+    chunk_id: int
+    memory_score: float
+
+
+class ErasureReceipt(answer_of(Receipt)):
+    """Proof of an erasure: salted hashes and counts, without texts or ids."""
+
+
+# Searches ----------------------------------------------------------------------------------------
+
+
 class RouteShare(BaseModel):
-    """What a route adds to a score."""
+    """The contribution of a route to a score."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -155,7 +189,7 @@ class RouteShare(BaseModel):
 
 
 class Arithmetic(BaseModel):
-    """Why a hit has its score: `parts` add up to `final_score`."""
+    """The computation of a score: `parts` add up to `final_score`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -165,23 +199,21 @@ class Arithmetic(BaseModel):
     routes: list[RouteShare]
 
 
-class FoundMemory(BaseModel):
-    """A hit, with the arithmetic of its score."""
+class FoundMemory(
+    answer_of(
+        Chunk,
+        *("chunk_id", "user_id", "agent_id", "session_id", "granularity", "occurred_at"),
+        *("message_ids", "memory_kind", "tags", "personal_info", "preferences", "events"),
+        *("metadata", "source", "expires_at"),
+    )
+):
+    """A hit, with the computation of its score."""
 
     model_config = ConfigDict(extra="allow")
 
-    chunk_id: int
     score: float
     content: str
-    content_cut: bool
-    session_id: str
-    user_id: str
-    agent_id: str | None
-    granularity: Granularity
-    occurred_at: datetime | None
-    message_ids: list[str]
-    memory_kind: MemoryKind
-    tags: list[str]
+    content_cut: Annotated[bool, Field(description="Whether a part of the text is left out.")]
     explain: Arithmetic
 
 
@@ -190,14 +222,14 @@ class SearchAnswer(BaseModel):
 
     profile: str
     question: dict[str, Any]
-    notes: list[str] = Field(description="what is to be said of the answer as a whole")
+    notes: list[str] = Field(description="Remarks on the answer, such as why it is empty.")
     timings_ms: dict[str, float]
-    trace_id: UUID | None = Field(description="of a recorded search")
+    trace_id: UUID | None = Field(description="Id of the recorded search.")
     hits: list[FoundMemory]
 
 
 class Verdict(BaseModel):
-    """Why a memory is or is not among the hits: the first step that lost it."""
+    """Why a memory is not among the hits, or its rank: the first step that lost it."""
 
     chunk_id: int
     step: str = Field(examples=["outranked"])
@@ -205,30 +237,25 @@ class Verdict(BaseModel):
     numbers: dict[str, Any]
 
 
-class TraceLine(Answer):
+class TraceLine(
+    answer_of(
+        TraceSummary,
+        *("trace_id", "user_id", "question", "top_k", "returned", "profile_name"),
+        *("candidate_count", "hit_count", "total_ms", "recorded_at"),
+    )
+):
     """A recorded search."""
-
-    trace_id: UUID
-    user_id: str | None
-    question: str
-    top_k: int
-    returned: str
-    profile_name: str
-    candidate_count: int
-    hit_count: int
-    total_ms: float
-    recorded_at: datetime
 
 
 class TracePage(BaseModel):
-    """A page of recorded searches, the latest first."""
+    """A page of recorded searches, latest first."""
 
     traces: list[TraceLine]
-    next_cursor: str | None = Field(description=CURSOR)
+    next_cursor: NextCursor
 
 
 class Candidate(BaseModel):
-    """What became of a candidate; `parts` add up to `final_score`."""
+    """A candidate of a recorded search; `parts` add up to `final_score`."""
 
     chunk_id: int
     granularity: str
@@ -258,9 +285,27 @@ class RecordedSearch(BaseModel):
     recorded_at: datetime | None
     candidates: list[Candidate]
 
+    @classmethod
+    def of(cls, trace: Trace) -> Self:
+        """Return the answer for a trace."""
+        candidates = [
+            Candidate(
+                chunk_id=item.chunk_id,
+                granularity=item.granularity,
+                position=item.position,
+                final_score=item.final_score,
+                parts=item.parts(),
+                hit_rank=item.hit_rank,
+                dropped_by=item.dropped_by,
+            )
+            for item in trace.candidates
+        ]
+        values = {name: getattr(trace, name) for name in cls.model_fields if name != "candidates"}
+        return cls(**values, candidates=candidates)
+
 
 class ReplayAnswer(BaseModel):
-    """Two lists side by side, and what moved."""
+    """The recorded list and the new one, and what moved."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -276,50 +321,21 @@ class ReplayAnswer(BaseModel):
     notes: list[str]
 
 
-class Changed(BaseModel):
-    """Which memories changed: a session takes its exchanges along, a part the other parts."""
-
-    chunk_ids: list[int]
+# Operation ---------------------------------------------------------------------------------------
 
 
-class Scored(BaseModel):
-    """A memory's score after it was moved."""
-
-    chunk_id: int
-    memory_score: float
-
-
-class ErasureReceipt(BaseModel):
-    """What proves an erasure: salted hashes and counts, no text and no id."""
-
-    erasure_id: UUID
-    namespace: str
-    kind: str
-    salt: str
-    user_hash: str
-    subject_hash: str
-    counts: dict[str, int]
-    erased_by: str
-    erased_at: datetime
-
-
-class JobLine(Answer):
-    """Work that was left for later."""
-
-    job_id: int
-    kind: str
-    status: str
-    user_id: str | None
-    session_id: str | None
-    chunk_id: int | None
-    attempts: int
-    run_at: datetime
-    dead_at: datetime | None
-    last_error: str | None
+class JobLine(
+    answer_of(
+        Job,
+        *("job_id", "kind", "status", "user_id", "session_id", "chunk_id", "attempts", "run_at"),
+        *("dead_at", "last_error"),
+    )
+):
+    """A background job."""
 
 
 class Jobs(BaseModel):
-    """What was left for later, those that are due next first, and how many there are."""
+    """Background jobs, next due first, and their numbers by status."""
 
     waiting: int
     running: int
@@ -335,6 +351,6 @@ class JobIds(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the server answers."""
+    """State of the server."""
 
     status: str = Field(examples=["ready"])

@@ -29,7 +29,7 @@ try:
         sign_in_path,
     )
     from memsense.server.problems import Problem, ProblemError, add_handlers, problem_response
-    from memsense.server.routes import health, memories, operating, searches
+    from memsense.server.routes import memories, operating, searches
     from memsense.server.state import ServerState
 except ImportError as error:
     raise ConfigurationError(
@@ -84,8 +84,8 @@ def create_app(
         SignInNeededError,
         lambda request, _: RedirectResponse(sign_in_path(request), status_code=303),
     )
-    for module in (memories, searches, operating, health):
-        app.include_router(module.router, dependencies=[Depends(check_query)])
+    for router in (memories.router, searches.router, operating.router, operating.health_router):
+        app.include_router(router, dependencies=[Depends(check_query)])
     for module in (sign_in, ask, memories_page, traces, health_page):
         app.include_router(module.router)
     for path, mounted in (mounts or {}).items():

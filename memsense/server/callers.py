@@ -64,6 +64,15 @@ class Caller:
         # The memory of such a key is a UserMemory already, whose methods take no user.
         return {}
 
+    def with_user(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return a body's arguments with those of `whose` in place of its user.
+
+        Raises ProblemError as `whose` does.
+        """
+        user_id = arguments.pop("user_id")
+        all_users = arguments.pop("all_users", False)
+        return arguments | self.whose(user_id, all_users=all_users)
+
     def narrowed(self, user_id: str | None) -> AsyncMemSense | AsyncUserMemory:
         """Return the key's memory, or that of one user in it; raises ProblemError."""
         self.whose(user_id)

@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 
-from memsense.inputs import shorten
+from memsense.declaration import unknown_argument
 from memsense.server.options import ServerOptions, is_loopback
 from memsense.server.problems import BodyTooLargeError, ProblemError
-from memsense.text.nearest import did_you_mean
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Any]
@@ -102,15 +101,13 @@ def check_host(request: Request, options: ServerOptions) -> None:
 
 
 def check_query(request: Request) -> None:
-    """Raise ProblemError for a query parameter that the route doesn't have."""
+    """Raise UnknownArgumentError for a query parameter that the route doesn't have."""
     # A mistyped filter would otherwise be ignored, and the list be longer than it should be.
     route, method = request.scope["route"], request.method.lower()
     operation = request.app.openapi()["paths"][route.path_format][method]
     names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
     if unknown := sorted(request.query_params.keys() - names):
-        values = ", ".join(map(shorten, unknown))
-        hint = did_you_mean(unknown, sorted(names))
-        raise ProblemError(422, f"query: this path has no parameter {values}{hint}")
+        raise unknown_argument(unknown[0], sorted(names))
 
 
 def check_origin(request: Request) -> None:

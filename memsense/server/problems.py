@@ -94,7 +94,7 @@ def respond(status: int, detail: str, headers: Mapping[str, str] | None = None) 
     )
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problems of a route for OpenAPI: these, and those that every route has."""
     every = sorted({400, 401, 403, 413, 422, 429, 500, 503, *statuses})
     return {
@@ -137,10 +137,12 @@ def describe_validation(error: RequestValidationError) -> str:
     fault = error.errors()[0]
     place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
     message = describe_fault(fault["msg"])
-    # A missing argument has no value, and the message of a value error names it already.
-    has_value = fault["type"] not in {"missing", "value_error"}
-    value = f", not {shorten(fault.get('input'))}" if has_value else ""
-    return f"{place}: {message}{value}"
+    # In the words of the Python API, whose checks continue the argument's name.
+    if fault["type"] == "value_error":
+        return f"{place} {message}"
+    if fault["type"] == "missing":
+        return f"{place} is missing"
+    return f"{place}: {message}, not {shorten(fault.get('input'))}"
 
 
 def problem_response(error: Exception) -> Response:

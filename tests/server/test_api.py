@@ -123,7 +123,7 @@ def test_a_recorded_search_is_listed_shown_and_replayed(client: TestClient) -> N
     changed = client.post(f"/v1/traces/{trace_id}/replay", json=body).json()
     assert changed["unchanged"] is False
     body = {"overrides": {"trace_id": trace_id}}
-    assert "is no constant" in problem(client.post(f"/v1/traces/{trace_id}/replay", json=body), 422)
+    assert "no constant" in problem(client.post(f"/v1/traces/{trace_id}/replay", json=body), 422)
     assert client.get("/v1/traces", params={"empty": True}).json()["traces"] == []
 
 
@@ -237,7 +237,9 @@ def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
     assert "user_id is missing" in problem(client.post("/v1/search", json={"query": "x"}), 422)
     assert "query" in problem(client.post("/v1/search", json={}), 422)
     wrong = {"query": "x", "user_id": "ada", "top": 1}
-    assert problem(client.post("/v1/search", json=wrong), 422).startswith("top: ")
+    assert problem(client.post("/v1/search", json=wrong), 422) == (
+        "top is unknown; did you mean 'top_k'?"
+    )
     as_json = {"Content-Type": "application/json"}
     problem(client.post("/v1/search", content="{", headers=as_json), 422)
     problem(client.get("/v1/nothing"), 404)
@@ -414,3 +416,30 @@ def test_a_memory_expires_when_its_body_says(client: TestClient) -> None:
     time.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.1)
     found = client.post("/v1/search", json={"query": "tea", "user_id": "ada"}).json()["hits"]
     assert [hit["session_id"] for hit in found] == ["long"]
+
+
+def test_a_hit_has_the_attributes_that_a_search_filters_by(client: TestClient) -> None:
+    add(client, metadata={"room": 7}, ttl="30d", facets={"preferences": "green tea"})
+    [hit] = client.post(
+        "/v1/search",
+        json={"query": "Where is tea from?", "user_id": "ada", "metadata": {"room": 7}},
+    ).json()["hits"]
+    assert hit["metadata"] == {"room": 7}
+    assert hit["preferences"] == "green tea"
+    assert hit["expires_at"] is not None
+    assert {"source", "personal_info", "events"} <= hit.keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "extra"),
+    [
+        ("POST", "/v1/search", {"json": {"query": "tea", "user_id": "ada", "tagz": ["home"]}}),
+        ("POST", "/v1/why-not", {"json": {"query": "tea", "chunk_id": 1, "tagz": ["home"]}}),
+        ("POST", "/v1/memories", {"json": {"session_id": "a", "messages": SAID, "tagz": []}}),
+    ],
+)
+def test_an_unknown_argument_is_named_with_the_nearest_one(
+    client: TestClient, method: str, path: str, extra: dict[str, Any]
+) -> None:
+    answer = client.request(method, path, **extra)
+    assert problem(answer, 422) == "tagz is unknown; did you mean 'tags'?"

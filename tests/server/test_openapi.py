@@ -6,6 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from serving import Served, add
 
+from memsense.client.traces import TracesResource
+from memsense.client.verbs import Memory
+from memsense.declaration import parameters_of
+
 
 @pytest.mark.parametrize("name", ["positive", "negative"])
 def test_every_operation_does_what_the_text_says(
@@ -85,3 +89,28 @@ def test_errors_are_documented_as_problems(served: Served) -> None:
             for status, answer in operation["responses"].items():
                 if not status.startswith("2"):
                     assert list(answer["content"]) == ["application/problem+json"], path
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "elsewhere"),
+    [
+        ("/v1/search", Memory.search, set[str]()),
+        ("/v1/why-not", Memory.why_not, set[str]()),
+        ("/v1/memories", Memory.add, {"key", "connection"}),
+        ("/v1/memories/{chunk_id}/forget", Memory.forget, {"chunk_id", "key"}),
+        ("/v1/memories/{chunk_id}/feedback", Memory.feedback, {"chunk_id", "key"}),
+        ("/v1/traces/{trace_id}/replay", TracesResource.replay, {"trace_id"}),
+        ("/v1/users/{user_id}/erase", Memory.erase, {"user_id", "by"}),
+    ],
+)
+def test_a_body_has_the_parameters_and_texts_of_python(
+    served: Served, path: str, method: Any, elsewhere: set[str]
+) -> None:
+    document = served.app.openapi()
+    schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    model = schema.get("anyOf", [schema])[0]["$ref"].rpartition("/")[2]
+    fields = document["components"]["schemas"][model]["properties"]
+    parameters = parameters_of(method)
+    texts = {name: parameters[name].text for name in parameters if name not in elsewhere}
+    assert {name: field["description"] for name, field in fields.items()} == texts
+    assert all(texts.values())

@@ -117,6 +117,7 @@ class Stored:
             "trace_id": self.trace_id,
             "session_id": f"{self.user_id}-session",
             "session_ids": [f"{self.user_id}-session"],
+            "exclude_sessions": [f"{self.user_id}-session"],
             "message_id": f"{self.user_id}-message",
             "session": f"{self.user_id}-session",
             "project": f"{self.user_id}-project",

@@ -9,7 +9,6 @@ from fastapi import Path as PathParameter
 from fastapi.responses import Response
 
 from memsense.inputs import LARGEST_BIGINT, shorten
-from memsense.server.cursors import check_cursor
 from memsense.server.page.visitors import (
     ReadingVisitor,
     Visitor,
@@ -18,6 +17,7 @@ from memsense.server.page.visitors import (
     redirect_after_post,
 )
 from memsense.server.problems import ProblemError
+from memsense.server.requests import check_cursor
 from memsense.store.access import KeyScope
 from memsense.types import MemoryKind, ScopeStatistics
 

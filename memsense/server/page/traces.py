@@ -7,12 +7,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from memsense.inputs import shorten
-from memsense.server.cursors import check_cursor
 from memsense.server.page.ask import SLIDERS, slider_values
 from memsense.server.page.bars import draw_bars, named_parts
 from memsense.server.page.memories import next_page_path
 from memsense.server.page.visitors import ReadingVisitor
 from memsense.server.problems import ProblemError
+from memsense.server.requests import check_cursor
 from memsense.store.traces import Trace
 
 router = APIRouter(prefix="/ui/traces", include_in_schema=False)

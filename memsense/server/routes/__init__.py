@@ -1,1 +1,1 @@
-"""The routes of the HTTP API: each hands its arguments to the Python API, and tells its answer."""
+"""Routes of the HTTP API: each calls a method of the Python API and returns its answer."""

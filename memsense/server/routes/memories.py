@@ -1,5 +1,6 @@
-"""`/v1/memories` and `/v1/sessions`: what is stored, and what becomes of it."""
+"""Routes `/v1/memories`, `/v1/sessions` and `/v1/users`: store, list, change and erase memories."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -22,58 +23,68 @@ from memsense.server.answers import (
     Versions,
 )
 from memsense.server.callers import Admin, Forgetter, Reader, Writer
-from memsense.server.cursors import ChunkCursor, Limit, SessionCursor, UserCursor
-from memsense.server.problems import documented
+from memsense.server.problems import problem_responses as problems
 from memsense.server.requests import (
-    MOST_ITEMS,
+    LARGEST_LIST,
     AllUsers,
-    ChunkId,
+    ChunkCursor,
     FeedbackBody,
     Id,
     IdempotencyKey,
+    Limit,
+    MemoryPath,
     NewMemories,
-    OfUser,
     ReasonBody,
+    SessionCursor,
     UpdateBody,
+    UserCursor,
+    UserId,
+    text_of,
 )
 from memsense.types import Granularity, MemoryKind, Status
 
 router = APIRouter(prefix="/v1", tags=["memories"])
 
 
-@router.post("/memories", status_code=201, responses=documented(409))
+@router.post("/memories", status_code=201, responses=problems(409))
 async def add_memories(
     body: NewMemories, caller: Writer, idempotency_key: IdempotencyKey = None
 ) -> AddedMemories:
-    """Store messages as exchanges: all or nothing, and each exchange once."""
-    options = body.options() | caller.whose(body.user_id)
-    added = await caller.memory.add(**options, key=idempotency_key)
+    """Store messages as exchanges: all of them or none, and each exchange once."""
+    arguments = caller.with_user(body.arguments())
+    added = await caller.memory.add(**arguments, key=idempotency_key)
     memories = [Memory.of(chunk) for chunk in added]
     return AddedMemories(memories=memories, notes=added.notes, deferred=added.deferred)
 
 
-@router.get("/memories", responses=documented())
+@router.get("/memories", responses=problems())
 async def list_memories(
     caller: Reader,
     *,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     all_users: AllUsers = False,
-    agent_id: Annotated[Id | None, Query()] = None,
-    session_id: Annotated[list[Id] | None, Query(max_length=MOST_ITEMS)] = None,
-    project: Annotated[Id | None, Query()] = None,
-    since: Annotated[datetime | None, Query(description="from this time on")] = None,
-    until: Annotated[datetime | None, Query(description="before this time")] = None,
-    tag: Annotated[
-        list[Id] | None, Query(max_length=MOST_ITEMS, description="one in common")
+    agent_id: Annotated[Id | None, Query(description=text_of("agent_id"))] = None,
+    session_id: Annotated[
+        list[Id] | None, Query(max_length=LARGEST_LIST, description=text_of("session_ids"))
     ] = None,
-    kind: Annotated[list[MemoryKind] | None, Query(max_length=MOST_ITEMS)] = None,
-    granularity: Granularity = "turn",
-    status: Annotated[list[Status], Query(max_length=3)] = ["active"],  # noqa: B006 (read only)
+    project: Annotated[Id | None, Query(description=text_of("project"))] = None,
+    since: Annotated[datetime | None, Query(description=text_of("since"))] = None,
+    until: Annotated[datetime | None, Query(description=text_of("until"))] = None,
+    tag: Annotated[
+        list[Id] | None, Query(max_length=LARGEST_LIST, description=text_of("tags"))
+    ] = None,
+    kind: Annotated[
+        list[MemoryKind] | None, Query(max_length=LARGEST_LIST, description=text_of("kinds"))
+    ] = None,
+    granularity: Annotated[Granularity, Query(description=text_of("granularity"))] = "turn",
+    status: Annotated[Sequence[Status], Query(max_length=3, description=text_of("statuses"))] = (
+        "active",
+    ),
     limit: Limit = 50,
     cursor: ChunkCursor = None,
 ) -> MemoryPage:
-    """Memories by event time, the latest first."""
-    found = await caller.memory.list(
+    """List memories by event time, latest first."""
+    page = await caller.memory.list(
         **caller.whose(user_id, all_users=all_users),
         agent_id=agent_id,
         session_ids=session_id,
@@ -87,117 +98,119 @@ async def list_memories(
         limit=limit,
         cursor=cursor,
     )
-    memories = [Memory.of(chunk) for chunk in found]
-    return MemoryPage(memories=memories, next_cursor=found.next_cursor)
+    memories = [Memory.of(chunk) for chunk in page]
+    return MemoryPage(memories=memories, next_cursor=page.next_cursor)
 
 
-@router.get("/sessions", responses=documented())
+@router.get("/sessions", responses=problems())
 async def list_sessions(
     caller: Reader,
     *,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     all_users: AllUsers = False,
     limit: Limit = 50,
     cursor: SessionCursor = None,
 ) -> SessionPage:
-    """Sessions by the time of their last exchange, the latest first."""
+    """List sessions by the time of their last exchange, latest first."""
     whose = caller.whose(user_id, all_users=all_users)
-    found = await caller.memory.sessions(**whose, limit=limit, cursor=cursor)
-    sessions = [Session.of(item) for item in found]
-    return SessionPage(sessions=sessions, next_cursor=found.next_cursor)
+    page = await caller.memory.sessions(**whose, limit=limit, cursor=cursor)
+    sessions = [Session.of(item) for item in page]
+    return SessionPage(sessions=sessions, next_cursor=page.next_cursor)
 
 
-@router.get("/users", responses=documented())
+@router.get("/users", responses=problems())
 async def list_users(caller: Reader, *, limit: Limit = 50, cursor: UserCursor = None) -> UserPage:
-    """The tenant's users by their ids, with what each memory holds."""
-    found = await caller.whole().users(limit=limit, cursor=cursor)
-    return UserPage(users=[User.of(item) for item in found], next_cursor=found.next_cursor)
+    """List the tenant's users by their ids, with the size of each memory."""
+    page = await caller.whole().users(limit=limit, cursor=cursor)
+    return UserPage(users=[User.of(item) for item in page], next_cursor=page.next_cursor)
 
 
-@router.get("/memories/{chunk_id}", responses=documented(404))
-async def get_memory(chunk_id: ChunkId, caller: Reader, user_id: OfUser = None) -> Memory:
-    """One memory, whatever its status, a forgotten one without its texts."""
+@router.get("/memories/{chunk_id}", responses=problems(404))
+async def get_memory(chunk_id: MemoryPath, caller: Reader, user_id: UserId = None) -> Memory:
+    """Return one memory, whatever its status; a forgotten one has no texts."""
     return Memory.of(await caller.narrowed(user_id).get(chunk_id))
 
 
-@router.get("/memories/{chunk_id}/history", responses=documented(404))
-async def get_history(chunk_id: ChunkId, caller: Reader, user_id: OfUser = None) -> History:
-    """Everything that happened to a memory, oldest first."""
+@router.get("/memories/{chunk_id}/history", responses=problems(404))
+async def get_history(chunk_id: MemoryPath, caller: Reader, user_id: UserId = None) -> History:
+    """Return a memory's history, oldest event first."""
     events = await caller.narrowed(user_id).history(chunk_id)
     return History(events=[HistoryEntry.of(event) for event in events])
 
 
-@router.get("/memories/{chunk_id}/versions", responses=documented(404))
-async def get_versions(chunk_id: ChunkId, caller: Reader, user_id: OfUser = None) -> Versions:
-    """What a memory said before it was changed, oldest first."""
+@router.get("/memories/{chunk_id}/versions", responses=problems(404))
+async def get_versions(chunk_id: MemoryPath, caller: Reader, user_id: UserId = None) -> Versions:
+    """Return a memory's former contents, oldest first."""
     versions = await caller.narrowed(user_id).versions(chunk_id)
     return Versions(versions=[KeptVersion.of(version) for version in versions])
 
 
-@router.patch("/memories/{chunk_id}", responses=documented(404, 409))
+@router.patch("/memories/{chunk_id}", responses=problems(404, 409))
 async def update_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     body: UpdateBody,
     caller: Writer,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Memory:
-    """Change what a memory says, or what is known of it."""
+    """Change a memory's texts or its attributes."""
     memory = caller.narrowed(user_id)
-    return Memory.of(await memory.update(chunk_id, **body.options(), key=idempotency_key))
+    return Memory.of(await memory.update(chunk_id, **body.arguments(), key=idempotency_key))
 
 
-@router.delete("/memories/{chunk_id}", responses=documented(404))
-async def delete_memory(chunk_id: ChunkId, caller: Admin, user_id: OfUser = None) -> ErasureReceipt:
-    """Erase a memory for good, with everything made of it; the receipt proves it."""
+@router.delete("/memories/{chunk_id}", responses=problems(404))
+async def delete_memory(
+    chunk_id: MemoryPath, caller: Admin, user_id: UserId = None
+) -> ErasureReceipt:
+    """Erase a memory for good, with everything that was derived from it, and return the receipt."""
     receipt = await caller.narrowed(user_id).delete(chunk_id, by=caller.name)
-    return ErasureReceipt.model_validate(receipt.as_dict())
+    return ErasureReceipt.of(receipt.as_dict())
 
 
-@router.post("/memories/{chunk_id}/archive", responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/archive", responses=problems(404, 409))
 async def archive_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     caller: Forgetter,
     body: ReasonBody | None = None,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Changed:
-    """Take an outdated memory out of every search; restoring undoes it."""
-    memory, reason = caller.narrowed(user_id), body.reason if body else None
-    return Changed(chunk_ids=await memory.archive(chunk_id, reason=reason, key=idempotency_key))
+    """Remove an outdated memory from all searches; restoring undoes it."""
+    memory, arguments = caller.narrowed(user_id), (body or ReasonBody()).arguments()
+    return Changed(chunk_ids=await memory.archive(chunk_id, **arguments, key=idempotency_key))
 
 
-@router.post("/memories/{chunk_id}/forget", responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/forget", responses=problems(404, 409))
 async def forget_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     caller: Forgetter,
     body: ReasonBody | None = None,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Changed:
-    """Take a memory out of every search; restoring undoes it."""
-    memory, reason = caller.narrowed(user_id), body.reason if body else None
-    return Changed(chunk_ids=await memory.forget(chunk_id, reason=reason, key=idempotency_key))
+    """Remove a memory from all searches; restoring undoes it."""
+    memory, arguments = caller.narrowed(user_id), (body or ReasonBody()).arguments()
+    return Changed(chunk_ids=await memory.forget(chunk_id, **arguments, key=idempotency_key))
 
 
-@router.post("/memories/{chunk_id}/restore", responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/restore", responses=problems(404, 409))
 async def restore_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     caller: Forgetter,
     body: ReasonBody | None = None,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Changed:
     """Bring a forgotten or archived memory back."""
-    memory, reason = caller.narrowed(user_id), body.reason if body else None
-    return Changed(chunk_ids=await memory.restore(chunk_id, reason=reason, key=idempotency_key))
+    memory, arguments = caller.narrowed(user_id), (body or ReasonBody()).arguments()
+    return Changed(chunk_ids=await memory.restore(chunk_id, **arguments, key=idempotency_key))
 
 
-@router.post("/memories/{chunk_id}/promote", responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/promote", responses=problems(404, 409))
 async def promote_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     caller: Writer,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Scored:
     """Raise a memory's score by 0.15, at most to 1."""
@@ -205,11 +218,11 @@ async def promote_memory(
     return Scored(chunk_id=chunk_id, memory_score=score)
 
 
-@router.post("/memories/{chunk_id}/demote", responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/demote", responses=problems(404, 409))
 async def demote_memory(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     caller: Writer,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Scored:
     """Lower a memory's score by 0.15, at least to 0."""
@@ -217,13 +230,13 @@ async def demote_memory(
     return Scored(chunk_id=chunk_id, memory_score=score)
 
 
-@router.post("/memories/{chunk_id}/feedback", status_code=204, responses=documented(404, 409))
+@router.post("/memories/{chunk_id}/feedback", status_code=204, responses=problems(404, 409))
 async def give_feedback(
-    chunk_id: ChunkId,
+    chunk_id: MemoryPath,
     body: FeedbackBody,
     caller: Writer,
-    user_id: OfUser = None,
+    user_id: UserId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
     """Record whether a memory helped; it changes no score."""
-    await caller.narrowed(user_id).feedback(chunk_id, **body.model_dump(), key=idempotency_key)
+    await caller.narrowed(user_id).feedback(chunk_id, **body.arguments(), key=idempotency_key)

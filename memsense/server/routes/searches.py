@@ -1,12 +1,13 @@
-"""`/v1/search`, `/v1/why-not` and `/v1/traces`: questions, and why they were answered so."""
+"""Routes `/v1/search`, `/v1/why-not` and `/v1/traces`: questions, and explanations of answers."""
 
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Query
 
+from memsense.client.traces import TracesResource
+from memsense.declaration import parameters_of
 from memsense.server.answers import (
-    Candidate,
     RecordedSearch,
     ReplayAnswer,
     SearchAnswer,
@@ -15,84 +16,76 @@ from memsense.server.answers import (
     Verdict,
 )
 from memsense.server.callers import Reader
-from memsense.server.cursors import Limit, TraceCursor
-from memsense.server.problems import documented
-from memsense.server.requests import OfUser, ReplayBody, SearchBody, WhyNotBody
-from memsense.store.traces import Trace
+from memsense.server.problems import problem_responses
+from memsense.server.requests import (
+    Limit,
+    ReplayBody,
+    SearchBody,
+    TraceCursor,
+    UserId,
+    WhyNotBody,
+    text_of,
+)
 
 router = APIRouter(prefix="/v1", tags=["searches"])
 
+_TRACES = parameters_of(TracesResource.list)
 
-@router.post("/search", responses=documented(404, 504))
+
+@router.post("/search", responses=problem_responses(404, 504))
 async def search(body: SearchBody, caller: Reader) -> SearchAnswer:
-    """The memories that answer the question best, each with the arithmetic of its score."""
-    options = body.options() | caller.whose(body.user_id, all_users=body.all_users)
-    result = await caller.memory.search(**options)
+    """Return the memories that best answer a question, each with the computation of its score."""
+    result = await caller.memory.search(**caller.with_user(body.arguments()))
     return SearchAnswer.model_validate(result.as_dict())
 
 
-@router.post("/why-not", responses=documented(404, 504))
+@router.post("/why-not", responses=problem_responses(404, 504))
 async def why_not(body: WhyNotBody, caller: Reader) -> Verdict:
-    """Why a search does not return a memory, or as which hit it does."""
-    options = body.options() | caller.whose(body.user_id, all_users=body.all_users)
-    verdict = await caller.narrowed(body.user_id).why_not(**options)
+    """Explain why a search does not return a memory, or as which hit it does."""
+    arguments = body.arguments()
+    user_id = arguments["user_id"]
+    arguments = caller.with_user(arguments)
+    # In the user's own memory the id of another user's memory does not exist.
+    memory = caller.narrowed(user_id)
+    if user_id is not None:
+        arguments.pop("user_id", None)
+    verdict = await memory.why_not(**arguments)
     return Verdict.model_validate(verdict.as_dict())
 
 
-@router.get("/traces", responses=documented())
+@router.get("/traces", responses=problem_responses())
 async def list_traces(
     caller: Reader,
     *,
-    user_id: OfUser = None,
-    empty: Annotated[bool, Query(description="only those without hits")] = False,
-    slower_than: Annotated[float | None, Query(ge=0, le=1e9, description="milliseconds")] = None,
+    user_id: UserId = None,
+    empty: Annotated[bool, Query(description=text_of("empty", _TRACES))] = False,
+    slower_than: Annotated[
+        float | None, Query(ge=0, le=1e9, description=text_of("slower_than", _TRACES))
+    ] = None,
     limit: Limit = 50,
     cursor: TraceCursor = None,
 ) -> TracePage:
-    """Recorded searches, the latest first."""
-    found = await caller.narrowed(user_id).traces.list(
+    """List recorded searches, latest first."""
+    page = await caller.narrowed(user_id).traces.list(
         limit=limit,
         empty=empty,
         slower_than=slower_than,
         cursor=cursor,
     )
-    traces = [TraceLine.of(item) for item in found]
-    return TracePage(traces=traces, next_cursor=found.next_cursor)
+    return TracePage(traces=[TraceLine.of(item) for item in page], next_cursor=page.next_cursor)
 
 
-@router.get("/traces/{trace_id}", responses=documented(404))
-async def get_trace(trace_id: UUID, caller: Reader, user_id: OfUser = None) -> RecordedSearch:
-    """A recorded search with what became of all its candidates."""
-    return _describe(await caller.narrowed(user_id).traces.get(trace_id))
+@router.get("/traces/{trace_id}", responses=problem_responses(404))
+async def get_trace(trace_id: UUID, caller: Reader, user_id: UserId = None) -> RecordedSearch:
+    """Return a recorded search with all of its candidates."""
+    return RecordedSearch.of(await caller.narrowed(user_id).traces.get(trace_id))
 
 
-def _describe(trace: Trace) -> RecordedSearch:
-    candidates = [
-        Candidate(
-            chunk_id=item.chunk_id,
-            granularity=item.granularity,
-            position=item.position,
-            final_score=item.final_score,
-            parts=item.parts(),
-            hit_rank=item.hit_rank,
-            dropped_by=item.dropped_by,
-        )
-        for item in trace.candidates
-    ]
-    given = {
-        name: getattr(trace, name) for name in RecordedSearch.model_fields if name != "candidates"
-    }
-    return RecordedSearch(**given, candidates=candidates)
-
-
-@router.post("/traces/{trace_id}/replay", responses=documented(404, 504))
+@router.post("/traces/{trace_id}/replay", responses=problem_responses(404, 504))
 async def replay_trace(
-    trace_id: UUID, caller: Reader, body: ReplayBody | None = None, user_id: OfUser = None
+    trace_id: UUID, caller: Reader, body: ReplayBody | None = None, user_id: UserId = None
 ) -> ReplayAnswer:
-    """Run a recorded search again, as it was or with other constants, and see what moved."""
-    given = body or ReplayBody()
-    traces = caller.narrowed(user_id).traces
-    replay = await traces.replay(
-        trace_id, profile=given.profile, as_of_then=given.as_of_then, overrides=given.overrides
-    )
+    """Run a recorded search again, as it was or with other constants, and show what moved."""
+    arguments = (body or ReplayBody()).arguments()
+    replay = await caller.narrowed(user_id).traces.replay(trace_id, **arguments)
     return ReplayAnswer.model_validate(replay.as_dict())
