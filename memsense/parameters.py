@@ -12,6 +12,7 @@ from memsense.inputs import (
     AnyTime,
     Check,
     ChunkId,
+    ChunksAndMessages,
     Id,
     Limit,
     Metadata,
@@ -113,6 +114,27 @@ WhenToEmbed = Annotated[
         'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always'
         ' a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored);'
         " default: the setting `embed`."
+    ),
+]
+
+# Options of searches that MCP has too. They stand here, because its server must start quickly
+# and does not import the memory.
+
+Since = Annotated[AnyTime, about("Only memories of events from this time on, ISO 8601.")]
+Until = Annotated[AnyTime, about("Only memories of events before this time, ISO 8601.")]
+TagFilter = Annotated[Names, about("Only memories with at least one of these tags.")]
+Exclusions = Annotated[
+    ChunksAndMessages,
+    about(
+        "Chunk ids (int) and message ids (str) to leave out, for example what the prompt has"
+        " already. A session leaves with its exchanges, a part of an exchange with the other parts."
+    ),
+]
+AsOf = Annotated[
+    AnyTime,
+    about(
+        "Search memory as it stood at this moment; needs the setting `history` to have been on."
+        " What was erased or has expired since is gone from the past too."
     ),
 ]
 

@@ -22,10 +22,8 @@ from memsense.db import run_read
 from memsense.declaration import parameters_of, takes
 from memsense.inputs import (
     AnyLocalTime,
-    AnyTime,
     AsList,
     Checker,
-    ChunksAndMessages,
     FiniteNumber,
     Id,
     Ids,
@@ -41,9 +39,11 @@ from memsense.parameters import (
     Actor,
     AgentLabel,
     AllUsers,
+    AsOf,
     Confidence,
     Cursor,
     EventTime,
+    Exclusions,
     ExpiresAt,
     FacetTexts,
     KindLabel,
@@ -55,9 +55,12 @@ from memsense.parameters import (
     PageSize,
     Reason,
     SessionId,
+    Since,
+    TagFilter,
     TagLabels,
     TaskTag,
     TimeToLive,
+    Until,
     UserId,
     WhenToEmbed,
     WriteKey,
@@ -113,9 +116,6 @@ TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
 AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
 SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]
 ProjectFilter = Annotated[Name, about("Only memories of this project's sessions.")]
-Since = Annotated[AnyTime, about("Only memories of events from this time on, ISO 8601.")]
-Until = Annotated[AnyTime, about("Only memories of events before this time, ISO 8601.")]
-TagFilter = Annotated[Names, about("Only memories with at least one of these tags.")]
 KindFilter = Annotated[
     Sequence[MemoryKind],
     AsList,
@@ -123,13 +123,6 @@ KindFilter = Annotated[
 ]
 MetadataFilter = Annotated[
     Metadata, about("Only memories whose metadata contains this JSON object.")
-]
-Exclusions = Annotated[
-    ChunksAndMessages,
-    about(
-        "Chunk ids (int) and message ids (str) to leave out, for example what the prompt has"
-        " already. A session leaves with its exchanges, a part of an exchange with the other parts."
-    ),
 ]
 ExcludedSessions = Annotated[
     Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
@@ -146,13 +139,6 @@ MinScore = Annotated[
 ]
 AskedAt = Annotated[
     AnyLocalTime, about('Moment that "last week" in the question counts from; default: now.')
-]
-AsOf = Annotated[
-    AnyTime,
-    about(
-        "Search memory as it stood at this moment; needs the setting `history` to have been on."
-        " What was erased or has expired since is gone from the past too."
-    ),
 ]
 ContentBudget = Annotated[
     ContentLength,

@@ -1,4 +1,4 @@
-"""What the tools answer, as data: whose memory it was, and the arithmetic of each score."""
+"""Answers of the tools as data: the user and namespace, and the arithmetic of each score."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,83 +9,92 @@ from pydantic import BaseModel, ConfigDict, Field
 from memsense.mcp.scope import Access
 from memsense.types import Added, Chunk, ScopeStatistics
 
-if TYPE_CHECKING:  # what it takes to search is imported once something was found
+# A search's modules are imported with the first answer: a host gets the list of tools first.
+if TYPE_CHECKING:
     from memsense.explain.why_not import Verdict
     from memsense.search.hits import Hit, SearchResult
 
 DIGITS = 6
-"""Decimals of a score and of its parts, which add up to it exactly as they are sent."""
+"""Decimals of scores and parts. As they are sent, the parts add up to the score exactly."""
 
 LISTED_CHARACTERS = 600
-"""Of a memory's text in a list; `memsense://chunk/{id}` has all of it."""
+"""Largest length of a memory's text in a list; `memsense://chunk/{id}` has all of it."""
 
 
 class Answer(BaseModel):
-    """What every answer tells: whose memory it is about."""
+    """Base of all answers: whose memory it was."""
 
     model_config = ConfigDict(frozen=True)
 
-    user: str = Field(description="whose memory it is")
-    namespace: str = Field(description="the part of the tenant's memory that was looked at")
+    user: str = Field(description="Whose memory it is.")
+    namespace: str = Field(description="The namespace that was searched.")
 
 
 def whose(access: Access) -> dict[str, str]:
-    """The fields of `Answer`."""
+    """Return the fields of `Answer`."""
     return {"user": access.scope.user_id, "namespace": access.namespace}
 
 
 class Memory(BaseModel):
     """A stored memory."""
 
-    chunk_id: int = Field(description="for why_not, forget, restore and feedback")
-    occurred_at: datetime | None = Field(default=None, description="when it was said")
-    expires_at: datetime | None = Field(default=None, description="when it is kept no more")
+    chunk_id: int = Field(description="Id for why_not, forget, restore and feedback.")
+    occurred_at: datetime | None = Field(default=None, description="When it was said.")
+    expires_at: datetime | None = Field(default=None, description="When it expires.")
     session_id: str
     content: str
-    content_cut: bool = Field(description="whether a part of the text is left out here")
+    content_cut: bool = Field(description="Whether a part of the text is left out.")
 
     @classmethod
     def of(cls, chunk: Chunk) -> Self:
-        """The chunk as a list shows it."""
+        """Return a chunk as a list shows it."""
         from memsense.search.show import fit_text
 
-        shown = fit_text(chunk.content, LISTED_CHARACTERS, ())
+        excerpt = fit_text(chunk.content, LISTED_CHARACTERS, ())
         return cls(
             chunk_id=chunk.chunk_id,
             occurred_at=chunk.occurred_at,
             expires_at=chunk.expires_at,
             session_id=chunk.session_id,
-            content=shown.text,
-            content_cut=shown.cut,
+            content=excerpt.text,
+            content_cut=excerpt.cut,
         )
 
 
 class RecalledMemory(Memory):
     """A memory that answers a question, with the arithmetic of its score.
 
-    Short by default: hosts give this to the model, some of them in place of the text.
+    Attributes that are not set are left out: some hosts give this to the model, which pays for
+    every token.
     """
 
     score: float
-    parts: dict[str, float] = Field(description="what adds up to the score")
+    parts: dict[str, float] = Field(description="The terms that add up to the score.")
     how: dict[str, str] | None = Field(
-        default=None, description="with explain: rank, raw score and weight of each part"
+        default=None, description="With `explain`: rank, raw score and weight of each part."
     )
     chosen: str | None = Field(
-        default=None, description="with explain: the step of diversity (MMR) that chose it"
+        default=None, description="With `explain`: the step of diversity (MMR) that chose it."
     )
+
+    personal_info: str | None = Field(default=None, description="Facts about the user.")
+    preferences: str | None = Field(default=None, description="The user's preferences.")
+    events: str | None = Field(default=None, description="Events in the user's life.")
+    metadata: dict[str, Any] | None = Field(default=None, description="The application's data.")
+    source: str | None = Field(default=None, description="The log that it was ingested from.")
 
     @classmethod
     def of_hit(cls, hit: "Hit", ranks: dict[int, int], *, explain: bool) -> Self:
-        """The hit; `ranks` gives the place of each by the chunk that stands for it."""
+        """Return the answer for a hit; `ranks` has the rank of each hit by its chunk."""
         from memsense.search.explanation import arithmetic_parts, round_to_total, selection_line
 
-        told = hit.explain
-        parts = arithmetic_parts(told)
-        adds = [part.contribution for part in parts]
-        rounded = round_to_total(adds, told.final_score, digits=DIGITS)
+        explanation = hit.explain
+        parts = arithmetic_parts(explanation)
+        contributions = [part.contribution for part in parts]
+        # Rounding each part alone would leave a sum that differs from the score.
+        rounded = round_to_total(contributions, explanation.final_score, digits=DIGITS)
         how = {part.name: part.describe().removeprefix(f"{part.name}: ") for part in parts}
-        step = told.selection
+        step = explanation.selection
         return cls(
             chunk_id=hit.chunk_id,
             occurred_at=hit.chunk.occurred_at,
@@ -93,10 +102,15 @@ class RecalledMemory(Memory):
             session_id=hit.session_id,
             content=hit.content,
             content_cut=hit.content_cut,
-            score=round(told.final_score, DIGITS),
+            score=round(explanation.final_score, DIGITS),
             parts={part.name: value for part, value in zip(parts, rounded, strict=True)},
             how=how if explain else None,
             chosen=selection_line(step, ranks) if explain and step is not None else None,
+            personal_info=hit.chunk.personal_info,
+            preferences=hit.chunk.preferences,
+            events=hit.chunk.events,
+            metadata=dict(hit.chunk.metadata) or None,
+            source=hit.chunk.source,
         )
 
 
@@ -104,11 +118,11 @@ class RecallAnswer(Answer):
     """The memories that answer a question, best first."""
 
     question: str
-    profile: str = Field(description="the constants that ranked them")
+    profile: str = Field(description="The profile that ranked them.")
     memories: Sequence[RecalledMemory]
-    notes: Sequence[str] = Field(description="what is to be said of the answer, or why it is empty")
+    notes: Sequence[str] = Field(description="Remarks on the answer, such as why it is empty.")
     trace_id: str | None = Field(
-        default=None, description="of the recorded search, for memsense://trace/{id}"
+        default=None, description="Id of the recorded search, for memsense://trace/{id}."
     )
 
     @classmethod
@@ -121,7 +135,7 @@ class RecallAnswer(Answer):
         notes: Sequence[str],
         explain: bool,
     ) -> Self:
-        """The answer of a search, and what else is to be said of it."""
+        """Return the answer for a search, with more notes."""
         ranks = {hit.explain.chunk_id: rank for rank, hit in enumerate(result, start=1)}
         return cls(
             **whose(access),
@@ -134,15 +148,15 @@ class RecallAnswer(Answer):
 
 
 class RememberAnswer(Answer):
-    """What was stored."""
+    """The memories that were stored."""
 
     session_id: str
-    chunk_ids: Sequence[int] = Field(description="the memories that hold it now")
+    chunk_ids: Sequence[int] = Field(description="The memories that were stored.")
     notes: Sequence[str]
 
     @classmethod
     def of(cls, access: Access, session_id: str, added: Added) -> Self:
-        """The answer of an `add`."""
+        """Return the answer for an `add`."""
         return cls(
             **whose(access),
             session_id=session_id,
@@ -156,13 +170,13 @@ class WhyNotAnswer(Answer):
 
     question: str
     chunk_id: int
-    step: str = Field(description="the step of the search that decided; hit: it is returned")
-    text: str = Field(description="the reason, about the memory: 'it is ...'")
-    numbers: dict[str, Any] = Field(description="the numbers that the step compared")
+    step: str = Field(description='The step of the search that decided; "hit" if it is returned.')
+    text: str = Field(description="The reason.")
+    numbers: dict[str, Any] = Field(description="The numbers that the step compared.")
 
     @classmethod
     def of(cls, access: Access, question: str, verdict: "Verdict") -> Self:
-        """The answer of a `why_not`."""
+        """Return the answer for a `why_not`."""
         return cls(**whose(access), question=question, **verdict.as_dict())
 
 
@@ -174,31 +188,31 @@ class RecentAnswer(Answer):
 
     @classmethod
     def of(cls, access: Access, chunks: Sequence[Chunk], notes: Sequence[str]) -> Self:
-        """The answer of a `recent`."""
-        found = [Memory.of(chunk) for chunk in chunks]
-        return cls(**whose(access), memories=found, notes=notes)
+        """Return the answer for a `recent`."""
+        memories = [Memory.of(chunk) for chunk in chunks]
+        return cls(**whose(access), memories=memories, notes=notes)
 
 
 class ChangeAnswer(Answer):
-    """Which memories a change has reached."""
+    """The memories that were forgotten or restored."""
 
     chunk_id: int
-    changed: Sequence[int] = Field(description="the memories that are different now; may be none")
+    changed: Sequence[int] = Field(description="The memories that changed; may be none.")
 
 
 class FeedbackAnswer(Answer):
-    """What was recorded of a memory."""
+    """The feedback that was recorded."""
 
     chunk_id: int
     helpful: bool
 
 
-def tell_contents(access: Access, found: Sequence[ScopeStatistics]) -> str:
-    """What the memory holds, to be said where nothing was found in it."""
-    where = f"the memory of {access.scope.user_id!r} in namespace {access.namespace!r}"
-    if not found or not found[0].turns:
-        return f"{where} holds nothing yet"
-    held = found[0]
-    days = [f"{at:%Y-%m-%d}" for at in (held.first_at, held.last_at) if at is not None]
-    told = f"{where} holds {held.turns} exchanges of {held.sessions} sessions"
-    return f"{told}, from {' to '.join(days)}" if days else told
+def describe_contents(access: Access, statistics: Sequence[ScopeStatistics]) -> str:
+    """Return the size of a user's memory, for an answer without memories."""
+    memory = f"the memory of {access.scope.user_id!r} in namespace {access.namespace!r}"
+    if not statistics or not statistics[0].turns:
+        return f"{memory} is empty"
+    scope = statistics[0]
+    days = [f"{at:%Y-%m-%d}" for at in (scope.first_at, scope.last_at) if at is not None]
+    text = f"{memory} holds {scope.turns} exchanges of {scope.sessions} sessions"
+    return f"{text}, from {' to '.join(days)}" if days else text

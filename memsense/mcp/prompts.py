@@ -6,7 +6,7 @@ from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
 from memsense.errors import MemSenseError
-from memsense.mcp.answers import tell_contents
+from memsense.mcp.answers import describe_contents
 from memsense.mcp.scope import FindAccess, Request
 
 MAX_TOKENS = 2_000
@@ -42,7 +42,7 @@ class Prompts:
             access = (await self._find(request)).require("read")
             result = await access.memory.search(question, trace=access.scope.trace)
             text = str(result.to_prompt(max_tokens=MAX_TOKENS))
-            text = text or tell_contents(access, await access.memory.stats())
+            text = text or describe_contents(access, await access.memory.stats())
         except MemSenseError as error:
             raise ValueError(str(error)) from error
         return f"{text}\n\nAnswer from these memories, or say that they hold no answer: {question}"

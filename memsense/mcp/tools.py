@@ -1,5 +1,6 @@
-"""The seven tools, with what a model is told of each."""
+"""The seven tools, with the descriptions that a model reads."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from inspect import cleandoc
@@ -8,9 +9,12 @@ from typing import Annotated, Any, ParamSpec, TypeVar, cast
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
+from memsense.config import describe_fault
+from memsense.declaration import parameters_of, unknown_argument
 from memsense.errors import MemSenseError
+from memsense.inputs import LONGEST_NOTE, about, shorten, whole_number
 from memsense.mcp.answers import (
     ChangeAnswer,
     FeedbackAnswer,
@@ -18,67 +22,133 @@ from memsense.mcp.answers import (
     RecentAnswer,
     RememberAnswer,
     WhyNotAnswer,
-    tell_contents,
+    describe_contents,
     whose,
 )
-from memsense.mcp.scope import Access, FindAccess, Request
-from memsense.mcp.telling import tell_change, tell_recall, tell_recent, tell_remembered
+from memsense.mcp.scope import FindAccess, Request
+from memsense.mcp.text import format_change, format_recall, format_recent, format_remembered
+from memsense.parameters import AsOf, Exclusions, Since, TagFilter, Until
 from memsense.types import MemoryKind
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 CONTENT_BUDGET = 2_000
-"""Characters of a recalled memory, those around what the question asks for."""
+"""Largest length of a recalled memory, cut around the words of the question."""
 
-MOST_RECALLED = 20
-MOST_LISTED = 50
+DEFAULT_TOP_K = 5
+LARGEST_TOP_K = 20
+LARGEST_LIMIT = 50
 
-ChunkId = Annotated[int, Field(ge=1, description="a memory's chunk, as recall and recent show it")]
-Question = Annotated[str, Field(min_length=1, max_length=8_000, description="in plain words")]
-Time = Annotated[str | None, Field(description="ISO 8601, such as 2026-03-01")]
-Tags = Annotated[list[str] | None, Field(max_length=20, description="short labels")]
-Reason = Annotated[str | None, Field(max_length=10_000, description="why, for the history")]
+ChunkId = Annotated[int, Field(ge=1, description="Id of a memory, as recall and recent show it.")]
+Question = Annotated[
+    str, Field(min_length=1, max_length=8_000, description="One question in plain words.")
+]
+Time = Annotated[str | None, Field(description="ISO 8601, such as 2026-03-01.")]
+Tags = Annotated[list[str] | None, Field(max_length=20, description="Short labels.")]
+Reason = Annotated[
+    str | None, Field(max_length=LONGEST_NOTE, description="Reason for the memory's history.")
+]
+TopK = Annotated[
+    int, whole_number(1, LARGEST_TOP_K), about("Maximum number of memories, up to 20.")
+]
 
 
-def tell_errors(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Let the model read what memsense says of a failure: it names the remedy."""
+def search_options(
+    *,
+    top_k: TopK = DEFAULT_TOP_K,
+    since: Since | None = None,
+    until: Until | None = None,
+    tags: TagFilter | None = None,
+    exclude: Exclusions | None = None,
+    as_of: AsOf | None = None,
+) -> None:
+    """Declare the options that recall and why_not share.
+
+    They are part of the parameters of `MemSense.search`. If why_not had others than recall, it
+    would explain another search: "it is hit number 6" of a memory that recall did not return.
+    """
+
+
+def takes_search_options(function: Callable[P, R]) -> Callable[P, R]:
+    """Put the search options in the place of a tool's `**options`."""
+    options = {name: parameter.field() for name, parameter in parameters_of(search_options).items()}
+    signature = inspect.signature(function)
+    own = [it for it in signature.parameters.values() if it.kind is not it.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+        for name, (kind, default) in options.items()
+    ]
+    cast("Any", function).__signature__ = signature.replace(parameters=[*own, *shared])
+    return function
+
+
+def _set_only(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are set. Models often send null for those that they don't use."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def pass_errors_on(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """Pass the text of a MemSenseError on to the model: it says what to do."""
 
     @wraps(function)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return await function(*args, **kwargs)
         except MemSenseError as error:
             raise ToolError(str(error)) from error
 
-    return told
+    return wrapper
+
+
+class CheckedTool(Tool):
+    """Tool that names a wrong or unknown argument in the words of the Python API.
+
+    The SDK ignores unknown arguments: a filter that a model has misspelt would be lost silently.
+    """
+
+    async def run(
+        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
+    ) -> Any:
+        """Run the tool; raises ToolError for an argument that it can't take."""
+        prefix = f"Error executing tool {self.name}"  # as the SDK words its own errors
+        names = self.parameters["properties"]
+        for name in arguments:
+            if name not in names:
+                raise ToolError(f"{prefix}: {unknown_argument(name, names)}")
+        try:
+            self.fn_metadata.validate_arguments(arguments)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in fault["loc"][:1])
+            message = describe_fault(fault["msg"])
+            if fault["type"] == "missing":
+                text = f"{place} is missing"
+            elif fault["type"] == "value_error":
+                text = f"{place} {message}"
+            else:
+                text = f"{place}: {message}, not {shorten(fault['input'])}"
+            raise ToolError(f"{prefix}: {text}") from error
+        return await super().run(arguments, context, convert_result)
 
 
 class Tools:
-    """The tools over what `find` says that a call may work on."""
+    """Tools over the memory that `find` returns for a call."""
 
     def __init__(self, find: FindAccess) -> None:
         self._find = find
 
-    @tell_errors
+    @pass_errors_on
+    @takes_search_options
     async def recall(
         self,
         request: Request,
         *,
         question: Question,
-        top_k: Annotated[int, Field(ge=1, le=MOST_RECALLED, description="how many at most")] = 5,
-        since: Annotated[Time, Field(description="from this time on, ISO 8601")] = None,
-        until: Annotated[Time, Field(description="before this time, ISO 8601")] = None,
-        tags: Annotated[Tags, Field(description="with one of these tags only")] = None,
-        exclude: Annotated[
-            list[int] | None, Field(description="chunks that you have seen already")
-        ] = None,
-        as_of: Annotated[
-            Time, Field(description="what memory held at this time, ISO 8601, if history is kept")
-        ] = None,
         explain: Annotated[
-            bool, Field(description="also how each part of a score came about")
+            bool, Field(description="Also return how each part of a score was computed.")
         ] = False,
+        **options: Any,
     ) -> Annotated[CallToolResult, RecallAnswer]:
         """Find what was said in earlier conversations.
 
@@ -88,55 +158,47 @@ class Tools:
         """
         access = (await self._find(request)).require("read")
         result = await access.memory.search(
-            question,
-            top_k=top_k,
-            since=since,
-            until=until,
-            tags=tags,
-            exclude=exclude or (),
-            as_of=as_of,
-            content_budget=CONTENT_BUDGET,
-            trace=access.scope.trace,
+            question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
         )
-        notes = [] if result else [await _contents(access)]
+        notes = [] if result else [describe_contents(access, await access.memory.stats())]
         answer = RecallAnswer.of(access, question, result, notes=notes, explain=explain)
-        return _result(tell_recall(answer), answer)
+        return _result(format_recall(answer), answer)
 
-    @tell_errors
+    @pass_errors_on
     async def remember(
         self,
         request: Request,
         *,
         text: Annotated[
-            str, Field(min_length=1, max_length=100_000, description="what the user said or wants")
+            str, Field(min_length=1, max_length=100_000, description="What the user said or wants.")
         ],
         answer: Annotated[
-            str | None, Field(max_length=100_000, description="what was answered, decided or done")
+            str | None, Field(max_length=100_000, description="What you answered, decided or did.")
         ] = None,
         kind: Annotated[
             MemoryKind | None,
-            Field(description="how lasting it is; left out, it is found by rules"),
+            Field(description="How lasting it is; default: by rules."),
         ] = None,
         tags: Tags = None,
-        occurred_at: Annotated[Time, Field(description="when, ISO 8601; default: now")] = None,
+        occurred_at: Annotated[Time, Field(description="When, ISO 8601; default: now.")] = None,
         ttl: Annotated[
             str | None,
-            Field(max_length=50, description="how long to keep it, such as 12h or 30d; or never"),
+            Field(max_length=50, description="How long to keep it, such as 12h or 30d; or never."),
         ] = None,
-        expires_at: Annotated[Time, Field(description="or until when, ISO 8601")] = None,
+        expires_at: Annotated[Time, Field(description="Or until when, ISO 8601.")] = None,
     ) -> Annotated[CallToolResult, RememberAnswer]:
-        """Keep something for later conversations.
+        """Store something for later conversations.
 
         Use it when the user states a lasting fact, a preference or a decision, corrects what you
-        recalled, or asks you to remember. One matter a call, in the user's words, so that it is
+        recalled, or asks you to remember. One fact a call, in the user's words, so that it can be
         understood without this conversation: names and dates, not "he" and "tomorrow". Never
         passwords or keys. The same text within ten minutes is stored once.
         """
         access = (await self._find(request)).require("write")
         session_id = access.scope.session_now()
-        said = [("user", text), *([("assistant", answer)] if answer else [])]
+        messages = [("user", text), *([("assistant", answer)] if answer else [])]
         added = await access.memory.add(
-            [{"role": role, "content": content, "at": occurred_at} for role, content in said],
+            [{"role": role, "content": content, "at": occurred_at} for role, content in messages],
             session_id=session_id,
             agent_id=access.scope.agent_id,
             memory_kind=kind,
@@ -144,57 +206,61 @@ class Tools:
             ttl=ttl,
             expires_at=expires_at,
         )
-        told = RememberAnswer.of(access, session_id, added)
-        return _result(tell_remembered(told), told)
+        remembered = RememberAnswer.of(access, session_id, added)
+        return _result(format_remembered(remembered), remembered)
 
-    @tell_errors
+    @pass_errors_on
+    @takes_search_options
     async def why_not(
-        self, request: Request, *, question: Question, chunk_id: ChunkId
+        self, request: Request, *, question: Question, chunk_id: ChunkId, **options: Any
     ) -> Annotated[CallToolResult, WhyNotAnswer]:
-        """Say why recall does not return a memory for a question, or as which hit it does.
+        """Explain why recall does not return a memory for a question, or as which hit it does.
 
-        Use it when a memory that should have been found was not. The first step of the search
-        that lost it is named, with its numbers.
+        Use it when recall missed a memory that it should have found. Pass the same options as to
+        recall. The answer names the first step of the search that lost the memory, with its
+        numbers.
         """
         access = (await self._find(request)).require("read")
-        verdict = await access.memory.why_not(question, chunk_id)
+        verdict = await access.memory.why_not(question, chunk_id, **_set_only(options))
         answer = WhyNotAnswer.of(access, question, verdict)
         where = f"searched: user {answer.user}, namespace {answer.namespace}"
         return _result(f"Chunk {chunk_id}: {answer.text}.\n{where}", answer)
 
-    @tell_errors
+    @pass_errors_on
     async def recent(
         self,
         request: Request,
         *,
-        limit: Annotated[int, Field(ge=1, le=MOST_LISTED, description="how many at most")] = 10,
+        limit: Annotated[
+            int, Field(ge=1, le=LARGEST_LIMIT, description="Maximum number of memories.")
+        ] = 10,
     ) -> Annotated[CallToolResult, RecentAnswer]:
         """List the latest memories, newest first.
 
-        Use it to see where things were left off, or what has just been stored. To answer a
+        Use it to see where a conversation was left off, or what has just been stored. To answer a
         question, use recall.
         """
         access = (await self._find(request)).require("read")
-        found = await access.memory.recent(limit=limit)
-        notes = [] if found else [await _contents(access)]
-        answer = RecentAnswer.of(access, found, notes)
-        return _result(tell_recent(answer), answer)
+        chunks = await access.memory.recent(limit=limit)
+        notes = [] if chunks else [describe_contents(access, await access.memory.stats())]
+        answer = RecentAnswer.of(access, chunks, notes)
+        return _result(format_recent(answer), answer)
 
-    @tell_errors
+    @pass_errors_on
     async def forget(
         self, request: Request, *, chunk_id: ChunkId, reason: Reason = None
     ) -> Annotated[CallToolResult, ChangeAnswer]:
-        """Take a memory out of every recall; restore brings it back.
+        """Remove a memory from all recalls; restore brings it back.
 
-        Use it when the user asks to forget something, or says that a memory is wrong or no longer
-        so: then remember what is right, too.
+        Use it when the user asks to forget something, or says that a memory is wrong or out of
+        date: then also remember what is right.
         """
         access = (await self._find(request)).require("forget")
         changed = await access.memory.forget(chunk_id, reason=reason)
         answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
-        return _result(tell_change(answer, "forgotten"), answer)
+        return _result(format_change(answer, "forgotten"), answer)
 
-    @tell_errors
+    @pass_errors_on
     async def restore(
         self, request: Request, *, chunk_id: ChunkId, reason: Reason = None
     ) -> Annotated[CallToolResult, ChangeAnswer]:
@@ -205,19 +271,20 @@ class Tools:
         access = (await self._find(request)).require("forget")
         changed = await access.memory.restore(chunk_id, reason=reason)
         answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
-        return _result(tell_change(answer, "restored"), answer)
+        return _result(format_change(answer, "restored"), answer)
 
-    @tell_errors
+    @pass_errors_on
     async def feedback(
         self,
         request: Request,
         *,
         chunk_id: ChunkId,
-        helpful: Annotated[bool, Field(description="whether the memory helped to answer")],
+        helpful: Annotated[bool, Field(description="Whether the memory helped to answer.")],
         question: Annotated[
-            str | None, Field(max_length=10_000, description="that it was recalled for")
+            str | None,
+            Field(max_length=10_000, description="The question that it answered."),
         ] = None,
-        note: Annotated[str | None, Field(max_length=10_000, description="what was wrong")] = None,
+        note: Annotated[str | None, Field(max_length=10_000, description="What was wrong.")] = None,
     ) -> Annotated[CallToolResult, FeedbackAnswer]:
         """Record whether a recalled memory helped.
 
@@ -227,12 +294,8 @@ class Tools:
         access = (await self._find(request)).require("write")
         await access.memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
         answer = FeedbackAnswer(**whose(access), chunk_id=chunk_id, helpful=helpful)
-        told = "helpful" if helpful else "not helpful"
-        return _result(f"Recorded: chunk {chunk_id} of {answer.user} was {told}.", answer)
-
-
-async def _contents(access: Access) -> str:
-    return tell_contents(access, await access.memory.stats())
+        verdict = "helpful" if helpful else "not helpful"
+        return _result(f"Recorded: chunk {chunk_id} of {answer.user} was {verdict}.", answer)
 
 
 def _result(text: str, answer: BaseModel) -> CallToolResult:
@@ -243,25 +306,25 @@ def _result(text: str, answer: BaseModel) -> CallToolResult:
 
 
 def make_tools(find: FindAccess, *, read_only: bool) -> list[Tool]:
-    """The tools that only read, or all of them."""
+    """Return all tools; with `read_only`, those that only read."""
     tools = Tools(find)
-    found = [
-        _make(tools.recall, "Recall", reads=True, repeatable=True),
-        _make(tools.why_not, "Why not recalled", reads=True, repeatable=True),
-        _make(tools.recent, "Recent memories", reads=True, repeatable=True),
+    reading = [
+        _make_tool(tools.recall, "Recall", reads=True, repeatable=True),
+        _make_tool(tools.why_not, "Why not recalled", reads=True, repeatable=True),
+        _make_tool(tools.recent, "Recent memories", reads=True, repeatable=True),
     ]
     if read_only:
-        return found
+        return reading
     return [
-        *found,
-        _make(tools.remember, "Remember"),
-        _make(tools.forget, "Forget", destructive=True, repeatable=True),
-        _make(tools.restore, "Restore", repeatable=True),
-        _make(tools.feedback, "Feedback"),
+        *reading,
+        _make_tool(tools.remember, "Remember"),
+        _make_tool(tools.forget, "Forget", destructive=True, repeatable=True),
+        _make_tool(tools.restore, "Restore", repeatable=True),
+        _make_tool(tools.feedback, "Feedback"),
     ]
 
 
-def _make(
+def _make_tool(
     function: Callable[..., object],
     title: str,
     *,
@@ -269,7 +332,7 @@ def _make(
     destructive: bool = False,
     repeatable: bool = False,
 ) -> Tool:
-    made = Tool.from_function(
+    tool = CheckedTool.from_function(
         function,
         title=title,
         description=cleandoc(function.__doc__ or ""),
@@ -281,17 +344,19 @@ def _make(
             open_world_hint=False,
         ),
     )
-    made.parameters = _without_titles(made.parameters)
-    made.fn_metadata.output_schema = _without_titles(made.fn_metadata.output_schema)
-    return made
+    tool.parameters = _without_titles(tool.parameters)
+    tool.fn_metadata.output_schema = _without_titles(tool.fn_metadata.output_schema)
+    return tool
 
 
 def _without_titles(schema: Any) -> Any:
-    """The schema without the titles that pydantic makes of each name: a third of its length."""
+    """Return the schema without the titles that pydantic derives from names.
+
+    They are a third of its length, and models pay for it.
+    """
     if isinstance(schema, Mapping):
-        found = cast("Mapping[str, Any]", schema)
-        kept = {name: value for name, value in found.items() if name != "title"}
-        return {name: _without_titles(value) for name, value in kept.items()}
+        fields = cast("Mapping[str, Any]", schema)
+        return {name: _without_titles(item) for name, item in fields.items() if name != "title"}
     if isinstance(schema, list):
         return [_without_titles(item) for item in cast("list[Any]", schema)]
     return schema

@@ -18,7 +18,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from memsense import AsyncMemSense, MemSense, load_settings
+from memsense.client.verbs import Memory
 from memsense.db.migrate import upgrade
+from memsense.declaration import parameters_of
 from memsense.mcp.scope import Access, OneScope, Request, Scope
 from memsense.mcp.server import build_server
 from memsense.mcp.transports import build_app
@@ -143,13 +145,89 @@ def test_the_parts_of_each_score_add_up_and_are_those_of_a_search(database_url: 
     serve(database_url, work)
 
 
+def test_recall_and_why_not_take_the_same_options_and_agree(database_url: str) -> None:
+    options: dict[str, Any] = {"top_k": 2, "tags": ["tea"], "since": "2026-01-01"}
+
+    async def work(client: Client) -> None:
+        ids: list[int] = []
+        for number in range(7):
+            text = f"I drink tea number {number}."
+            tags = ["tea"] if number else ["coffee"]
+            at = "2026-05-01T10:00:00Z" if number != 1 else "2025-05-01T10:00:00Z"
+            ids += (await ask(client, "remember", text=text, tags=tags, occurred_at=at))[
+                "chunk_ids"
+            ]
+        question = {"question": "Which tea do I drink?"}
+        for chosen in ({}, options, {**options, "exclude": ids[3:5]}):
+            answer = await ask(client, "recall", **question, **chosen)
+            ranks = {one["chunk_id"]: n for n, one in enumerate(answer["memories"], start=1)}
+            assert ranks
+            for chunk_id in ids:
+                verdict = await ask(client, "why_not", **question, chunk_id=chunk_id, **chosen)
+                assert (verdict["step"] == "hit") == (chunk_id in ranks)
+                if chunk_id in ranks:
+                    assert f"hit number {ranks[chunk_id]}" in verdict["text"]
+        tools = {
+            tool.name: tool.input_schema["properties"] for tool in (await client.list_tools()).tools
+        }
+        own = {"question", "explain", "chunk_id"}
+        shared = {name: it for name, it in tools["recall"].items() if name not in own}
+        assert shared == {name: it for name, it in tools["why_not"].items() if name not in own}
+        declared = parameters_of(Memory.search)
+        for name in shared.keys() - {"top_k"}:
+            assert shared[name]["description"] == declared[name].text
+
+    serve(database_url, work)
+
+
+def test_an_argument_that_a_tool_does_not_take_is_named(database_url: str) -> None:
+    async def work(client: Client) -> None:
+        wrong = {
+            "recall: tagz is unknown; did you mean 'tags'?": {"tagz": ["tea"]},
+            "recall: user_id is unknown": {"user_id": "bob"},
+            "recall: top_k must be a whole number from 1 to 20, not 21": {"top_k": 21},
+            "recall: since must be an ISO 8601 time, not 'soon'": {"since": "soon"},
+        }
+        for text, arguments in wrong.items():
+            answer = await call(client, "recall", question="tea", **arguments)
+            assert answer.is_error
+            assert text_of(answer).endswith(text)
+        missing = await call(client, "recall")
+        assert text_of(missing).endswith("recall: question is missing")
+
+    serve(database_url, work)
+
+
+def test_a_hit_has_its_attributes_where_they_are_set(database_url: str) -> None:
+    with open_memory(database_url) as memory:
+        memory.add(
+            [{"role": "user", "content": "I drink tea."}],
+            user_id="ada",
+            session_id="s",
+            metadata={"room": 7},
+            facets={"preferences": "tea"},
+            ttl="30d",
+        )
+        memory.add([{"role": "user", "content": "Tea is green."}], user_id="ada", session_id="t")
+
+    async def work(client: Client) -> None:
+        memories = (await ask(client, "recall", question="tea"))["memories"]
+        [full] = [one for one in memories if one["session_id"] == "s"]
+        assert (full["metadata"], full["preferences"]) == ({"room": 7}, "tea")
+        assert "expires_at" in full
+        [plain] = [one for one in memories if one["session_id"] == "t"]
+        assert not {"metadata", "personal_info", "events", "expires_at"} & plain.keys()
+
+    serve(database_url, work)
+
+
 def test_an_empty_answer_says_what_was_searched_and_what_it_holds(database_url: str) -> None:
     async def work(client: Client) -> None:
         for tool in ("recall", "recent"):
             arguments = {"question": "tea"} if tool == "recall" else {}
             told = text_of(await call(client, tool, **arguments))
             assert "user ada, namespace default" in told
-            assert "the memory of 'ada' in namespace 'default' holds nothing yet" in told
+            assert "the memory of 'ada' in namespace 'default' is empty" in told
         await ask(client, "remember", text="I drink tea.", occurred_at="2026-03-01")
         found = await call(client, "recall", question="tea", until="2020-01-01")
         assert found.structured_content is not None
@@ -303,15 +381,20 @@ def test_no_call_reaches_another_users_memory(database_url: str) -> None:
             if "chunk_id" in it["properties"]
         }
         for tool, arguments in calls.items():
-            for told in ({}, {"user_id": "bob"}, {"user": "bob"}):
-                found = await call(client, tool, **arguments, **told)
+            found = await call(client, tool, **arguments)
+            assert found.is_error
+            assert text_of(found) == (
+                f"Error executing tool {tool}: no chunk {bobs.chunk_id} in this namespace"
+            )
+            for user in ({"user_id": "bob"}, {"user": "bob"}):
+                found = await call(client, tool, **arguments, **user)
                 assert found.is_error
-                assert text_of(found) == (
-                    f"Error executing tool {tool}: no chunk {bobs.chunk_id} in this namespace"
-                )
-        for told in ({}, {"user_id": "bob"}, {"all_users": True}):
-            assert (await ask(client, "recall", question="safe", **told))["memories"] == []
-            assert (await ask(client, "recent", **told))["memories"] == []
+                assert "is unknown" in text_of(found)
+        assert (await ask(client, "recall", question="safe"))["memories"] == []
+        assert (await ask(client, "recent"))["memories"] == []
+        for user in ({"user_id": "bob"}, {"all_users": True}):
+            assert (await call(client, "recall", question="safe", **user)).is_error
+            assert (await call(client, "recent", **user)).is_error
         templates = (await client.list_resource_templates()).resource_templates
         addresses = [
             item.uri_template.format(chunk_id=bobs.chunk_id, trace_id=trace) for item in templates
