@@ -29,20 +29,20 @@ def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> Non
       memsense show 42
     """
     with target_of(ctx).open() as memory:
-        stored = memory.get(chunk)
+        item = memory.get(chunk)
     if output != "table":
-        print_data(output, stored.as_dict())
+        print_data(output, item.as_dict())
         return
     fields = table("field", "value")
-    for name, value in _shown_fields(stored).items():
+    for name, value in _shown_fields(item).items():
         add_row(fields, name, plain(str(value)))
     console().print(fields)
-    if has_expired(stored.expires_at):
-        text = f"Expired at {when(stored.expires_at)}: its text is not shown."
-    elif stored.status == "deleted":
-        text = f"Forgotten: its text is not shown. To undo: memsense restore {stored.chunk_id}"
+    if has_expired(item.expires_at):
+        text = f"Expired at {when(item.expires_at)}: its text is not shown."
+    elif item.status == "deleted":
+        text = f"Forgotten: its text is not shown. To undo: memsense restore {item.chunk_id}"
     else:
-        text = plain(stored.content)
+        text = plain(item.content)
     console().print(Text(text))
 
 

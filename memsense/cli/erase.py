@@ -108,6 +108,7 @@ def erasures(
 
 
 def _confirm(question: str, *, yes: bool) -> None:
+    # The question goes to stderr, so that --json has the receipt alone.
     if not yes:
         typer.confirm(f"{question} It can't be undone.", abort=True, err=True)
 

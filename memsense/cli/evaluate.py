@@ -138,6 +138,7 @@ def locomo(
     )
     gold = read_locomo(file).only(split)
     with target.open() as memory:
+        # An unknown profile is reported before a long ingest.
         profile_set = choose(memory)
         if ingest_first:
             options = ReadOptions(format="locomo")
@@ -300,6 +301,7 @@ def _study_conversations(
     """Store a file's conversations, and measure the profiles on them."""
     gold = gold_set(conversations, file.stem).only(split)
     with gold_target(target, file).open() as memory:
+        # An unknown profile is reported before the conversations are stored.
         profile_set = choose(memory)
         store_gold(memory, conversations)
         return study_profiles(memory, gold, profile_set, study)
@@ -312,6 +314,7 @@ def _read_choice(
     read_choices(parts or (), tuple(PARTS), "route or signal", option="--without")
     overrides = read_overrides(changes or (), ())
 
+    # Stored profiles are only known once the memory is open; all else is checked before that.
     def choose(memory: MemSense) -> list[Profile]:
         profiles: list[Profile] = []
         for name in names or [None]:

@@ -183,7 +183,10 @@ def ingest(
     if report is not None:
         # A watch ends with 0 although a log failed meanwhile: Ctrl-C is how it is meant to end.
         has_failed = not watch and (not report.usable or bool(report.failed))
-        if has_failed or (strict and _has_skipped(report)):
+        # The unit "file" counts side files of an export, such as images: they hold no conversation.
+        tallies = (tally for tally in report.read.skipped.values() if tally.unit != "file")
+        has_skipped = bool(report.failed) or any(tally.count for tally in tallies)
+        if has_failed or (strict and has_skipped):
             raise typer.Exit(FAILED)
 
 
@@ -236,13 +239,6 @@ def _follow(
         raise
     except KeyboardInterrupt:
         typer.echo("memsense: stopped watching", err=True)
-
-
-def _has_skipped(report: IngestReport) -> bool:
-    """Return whether a record or conversation was skipped, or a log could not be read."""
-    # The unit "file" counts side files of an export, such as images, which hold no conversation.
-    tallies = (tally for tally in report.read.skipped.values() if tally.unit != "file")
-    return bool(report.failed) or any(tally.count for tally in tallies)
 
 
 def _check_paths(paths: Sequence[str], *, find: bool, yes: bool) -> None:

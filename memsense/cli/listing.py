@@ -100,6 +100,7 @@ def _print_chunks(chunks: Sequence[Chunk]) -> None:
 
 
 def _print_page(output: OutputForm, page: Page[Any], items: list[Mapping[str, Any]]) -> None:
+    # JSON lines and CSV have the items alone, without a place for the cursor.
     print_data(output, {"items": items, "next_cursor": page.next_cursor}, items)
 
 

@@ -33,7 +33,16 @@ def formats(*, output: Output = "table") -> None:
       memsense ingest --find     looks in these places
     """
     if output != "table":
-        print_data(output, [_format_fields(name) for name in READERS])
+        items: list[dict[str, Any]] = []
+        for name in READERS:
+            paths = {
+                # Formats of one program share places, and some systems agree on them.
+                system: list(dict.fromkeys(place.display(system) for place in places_of(name)))
+                for system in SYSTEMS
+            }
+            fields = {"format": name, "what": _describe_format(name), **paths}
+            items.append({**fields, "by_hand": BY_HAND.get(name)})
+        print_data(output, items)
         return
     rows = table("format", "what it is", "where it is kept")
     for name in READERS:
@@ -41,14 +50,6 @@ def formats(*, output: Output = "table") -> None:
         lines = [*dict.fromkeys(places), *([BY_HAND[name]] if name in BY_HAND else [])]
         add_row(rows, name, _describe_format(name), "\n".join(lines))
     console().print(rows)
-
-
-def _format_fields(name: str) -> dict[str, Any]:
-    places = {
-        system: list(dict.fromkeys(place.display(system) for place in places_of(name)))
-        for system in SYSTEMS
-    }
-    return {"format": name, "what": _describe_format(name), **places, "by_hand": BY_HAND.get(name)}
 
 
 def _place_lines(place: Place) -> list[str]:

@@ -164,7 +164,17 @@ def study_profiles(
             write_results(path.with_name(name) if len(all_runs) > 1 else path, run.results)
     if study.figure:
         draw_recall(study.figure, {run.profile.name: run.results for run in all_runs})
-    return [_as_family(family, gold, study) for family in runs]
+    families: list[Family] = []
+    for base, *variants in runs:
+        clustered = study.by_conversation
+        # Bootstrapping takes seconds, so that only --ci asks for it.
+        intervals = (
+            intervals_by_split(base.results, by_conversation=clustered) if study.intervals else {}
+        )
+        rows = tabulate([base, *variants], by_conversation=clustered) if variants else ()
+        summary = summarise(base.results, gold, base.profile.name)
+        families.append(Family(summary=summary, intervals=intervals, rows=rows))
+    return families
 
 
 def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
@@ -172,18 +182,6 @@ def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
     with question_progress(profile.name, len(gold.questions)) as on_question:
         results = evaluate(memory, gold, profile=profile, on_question=on_question)
     return ProfileRun(profile=profile, results=results)
-
-
-def _as_family(runs: Sequence[ProfileRun], gold: GoldSet, study: Study) -> Family:
-    # The first run is the profile's own, the others its variants'.
-    base, clustered = runs[0], study.by_conversation
-    return Family(
-        summary=summarise(base.results, gold, base.profile.name),
-        intervals=intervals_by_split(base.results, by_conversation=clustered)
-        if study.intervals
-        else {},
-        rows=tabulate(runs, by_conversation=clustered) if len(runs) > 1 else (),
-    )
 
 
 def print_measures(summary: Mapping[str, Any]) -> None:

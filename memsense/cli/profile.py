@@ -1,6 +1,6 @@
 """`memsense profile`: the shipped recall profiles, and those stored in a namespace."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -13,9 +13,6 @@ from memsense.cli.settings import value_text
 from memsense.cli.target import check_profile, target_of
 from memsense.cli.values import read_overrides
 from memsense.search.profiles import BALANCED, Profile
-
-if TYPE_CHECKING:
-    from memsense.client.profiles import KnownProfile
 
 app = new_app(
     no_args_is_help=True,
@@ -36,7 +33,20 @@ def list_profiles(ctx: typer.Context, *, output: Output = "table") -> None:
         profiles = memory.profiles.list()
         in_use = memory.settings.show()["profile"].value
     if output != "table":
-        print_data(output, [_fields(item, in_use) for item in profiles])
+        print_data(
+            output,
+            [
+                {
+                    "name": item.profile.name,
+                    "origin": item.origin,
+                    "in_use": item.profile.name == in_use,
+                    "created_by": item.created_by,
+                    "created_at": item.created_at,
+                    "constants": item.profile.constants(),
+                }
+                for item in profiles
+            ],
+        )
         return
     rows = table("profile", "", "differs from balanced in", "stored by", "when")
     default = BALANCED.constants()
@@ -55,17 +65,6 @@ def list_profiles(ctx: typer.Context, *, output: Output = "table") -> None:
             when(item.created_at),
         )
     console().print(rows)
-
-
-def _fields(item: "KnownProfile", in_use: str) -> dict[str, Any]:
-    return {
-        "name": item.profile.name,
-        "origin": item.origin,
-        "in_use": item.profile.name == in_use,
-        "created_by": item.created_by,
-        "created_at": item.created_at,
-        "constants": item.profile.constants(),
-    }
 
 
 @app.command("show")
