@@ -1,0 +1,204 @@
+"""A new filter and a new verb, added as CONTRIBUTING says, are found in every face.
+
+The test adds both to a copy of the checkout, runs `tools/generate.py` there, and asks Python, the
+asynchronous class, the view of one user, HTTP, the command line and MCP for them.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+Edits = Mapping[str, Sequence[tuple[str, str]]]
+
+FILTER: Edits = {
+    "sql/filters.sql": [
+        (
+            "-- name: quoted\n",
+            "-- name: min_ordinal\n"
+            "-- because: it stands too early in its session\n"
+            "c.ordinal >= %(min_ordinal)s\n\n"
+            "-- name: quoted\n",
+        )
+    ],
+    "memsense/client/verbs.py": [
+        (
+            "        exclude_sessions: ExcludedSessions = (),\n",
+            "        exclude_sessions: ExcludedSessions = (),\n"
+            "        min_ordinal: Annotated[Limit, about('Only from this exchange on.')]"
+            " | None = None,\n",
+        )
+    ],
+}
+"""Two files; the third of a real filter is its test. MCP has a subset of the filters: one line."""
+
+MCP_FILTER: Edits = {
+    "memsense/mcp/tools.py": [
+        (
+            "    exclude: Exclusions | None = None,\n",
+            "    exclude: Exclusions | None = None,\n"
+            "    min_ordinal: Annotated[int, whole_number(1, 9), about('Only from it on.')]"
+            " | None = None,\n",
+        )
+    ],
+}
+
+VERB: Edits = {
+    "memsense/client/verbs.py": [
+        (
+            "    @takes\n    def demote(",
+            "    @takes\n"
+            "    def pin(self, chunk_id: MemoryId, *, reason: Reason | None = None) -> float:\n"
+            '        """Pin a memory to the highest score."""\n'
+            "        assert reason is None\n"
+            "        return self._changes.move_score(chunk_id, 1.0, None)\n\n"
+            "    @takes\n    def demote(",
+        )
+    ],
+    "memsense/server/routes/memories.py": [
+        (
+            '@router.post("/memories/{chunk_id}/demote"',
+            '@router.post("/memories/{chunk_id}/pin")\n'
+            "async def pin_memory(\n"
+            "    chunk_id: MemoryPath, caller: Writer, body: ReasonBody | None = None\n"
+            ") -> float:\n"
+            '    """Pin a memory."""\n'
+            "    arguments = (body or ReasonBody()).arguments()\n"
+            "    return await caller.memory.pin(chunk_id, **arguments)\n\n\n"
+            '@router.post("/memories/{chunk_id}/demote"',
+        )
+    ],
+    "memsense/mcp/tools.py": [
+        (
+            "    @pass_errors_on\n    async def restore(",
+            "    @pass_errors_on\n"
+            "    async def pin(self, request: Request, *, chunk_id: ChunkId) -> float:\n"
+            '        """Pin a memory."""\n'
+            '        access = (await self._find(request)).require("write")\n'
+            "        return await access.memory.pin(chunk_id)\n\n"
+            "    @pass_errors_on\n    async def restore(",
+        ),
+        (
+            '        _make_tool(tools.restore, "Restore", repeatable=True),\n',
+            '        _make_tool(tools.restore, "Restore", repeatable=True),\n'
+            '        _make_tool(tools.pin, "Pin"),\n',
+        ),
+    ],
+    "memsense/cli/chunks.py": [
+        (
+            "def demote(",
+            "def pin(ctx: typer.Context, chunks: ChunkIds, *, output: Output = 'table') -> None:\n"
+            '    """Pin memories."""\n'
+            "    _change(ctx, chunks, lambda it, chunk: {'score': it.pin(chunk)}, output)\n\n\n"
+            "def demote(",
+        )
+    ],
+    "memsense/cli/app.py": [
+        (
+            '    "demote": (',
+            '    "pin": ("memsense.cli.chunks:pin", "Pin memories."),\n    "demote": (',
+        )
+    ],
+}
+
+FIND = """
+import inspect, json, sys
+from memsense import AsyncMemSense, MemSense
+from memsense.client.user_memory import UserMemory
+from memsense.client.aio import AsyncUserMemory
+from memsense.explain.why_not import FILTER_REASONS
+from memsense.mcp.tools import make_tools
+from memsense.server import requests
+from memsense.server.routes.memories import router
+
+classes = (MemSense, AsyncMemSense, UserMemory, AsyncUserMemory)
+tools = make_tools(None, read_only=False)
+print(json.dumps({
+    "search": [sorted(inspect.signature(it.search).parameters) for it in classes],
+    "why_not": [sorted(inspect.signature(it.why_not).parameters) for it in classes],
+    "verbs": [sorted(dir(it)) for it in classes],
+    "pin": [str(inspect.signature(it.pin)) for it in classes if hasattr(it, "pin")],
+    "documented": "min_ordinal: Only from" in UserMemory.search.__doc__,
+    "reasons": sorted(FILTER_REASONS),
+    "bodies": {
+        name: getattr(requests, name).model_json_schema()["properties"]
+        for name in ("SearchBody", "WhyNotBody")
+    },
+    "paths": sorted(route.path for route in router.routes),
+    "tools": {tool.name: sorted(tool.parameters["properties"]) for tool in tools},
+}))
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a copy of the checkout's sources."""
+    skipped = shutil.ignore_patterns("__pycache__", "*.onnx")
+    for name in ("memsense", "sql", "alembic", "tools"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def run(checkout: Path, *command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def add(checkout: Path, edits: Edits) -> None:
+    for name, changes in edits.items():
+        path = checkout / name
+        text = path.read_text(encoding="utf-8")
+        for before, after in changes:
+            assert before in text, (name, before)
+            text = text.replace(before, after)
+        path.write_text(text, encoding="utf-8")
+
+
+def faces(checkout: Path) -> dict[str, Any]:
+    """Return what every face of the copy knows, once its sources are generated."""
+    run(checkout, "tools/generate.py")
+    return json.loads(run(checkout, "-c", FIND))
+
+
+def test_a_new_filter_is_in_every_face(checkout: Path) -> None:
+    add(checkout, FILTER)
+    add(checkout, MCP_FILTER)
+    found = faces(checkout)
+    for names in [*found["search"], *found["why_not"], *map(list, found["bodies"].values())]:
+        assert "min_ordinal" in names
+    assert found["bodies"]["SearchBody"]["min_ordinal"]["description"].startswith("Only from")
+    assert "min_ordinal" in found["reasons"]
+    assert found["documented"]
+    for tool in ("recall", "why_not"):
+        assert "min_ordinal" in found["tools"][tool]
+    for command in ("search", "why-not"):
+        assert "--min-ordinal" in run(checkout, "-m", "memsense", command, "--help")
+
+
+def test_a_new_verb_is_in_every_face(checkout: Path) -> None:
+    add(checkout, VERB)
+    found = faces(checkout)
+    assert all("pin" in names for names in found["verbs"])
+    assert len(found["pin"]) == 4
+    assert all("chunk_id" in text and "reason" in text for text in found["pin"])
+    assert "/v1/memories/{chunk_id}/pin" in found["paths"]
+    assert found["tools"]["pin"] == ["chunk_id"]
+    assert "Pin memories." in run(checkout, "-m", "memsense", "pin", "--help")
