@@ -166,7 +166,7 @@ class RememberAnswer(Answer):
 
 
 class WhyNotAnswer(Answer):
-    """Why a question does not return a memory, or as which hit it does."""
+    """Reason why a question does not return a memory, or its rank among the hits."""
 
     question: str
     chunk_id: int

@@ -38,7 +38,7 @@ class Resources:
 
     @pass_errors_on
     async def chunk(self, chunk_id: str, request: Request) -> str:
-        """One memory in full: its text, time, session, tags, facets and status."""
+        """Return one memory in full: its text, time, session, tags, facets and status."""
         access = (await self._find(request)).require("read")
         if not chunk_id.isdecimal():
             raise InvalidInputError(f"the id of a chunk must be a whole number, not {chunk_id!r}")
@@ -46,7 +46,7 @@ class Resources:
 
     @pass_errors_on
     async def trace(self, trace_id: str, request: Request) -> str:
-        """A recorded recall: every candidate with its ranks, scores and outcome."""
+        """Return a recorded recall: every candidate with its ranks, scores and outcome."""
         access = (await self._find(request)).require("read")
         return _as_json((await access.memory.traces.get(trace_id)).as_dict())
 

@@ -71,7 +71,7 @@ def serve_http(
     listener: socket.socket,
     on_ready: Callable[[], object],
 ) -> None:
-    """Serve at `/mcp` of a listening socket, until the process is told to end.
+    """Serve at `/mcp` of a listening socket, until the process gets a signal to end.
 
     `on_ready` is called once the memory is open. Raises the errors of `AsyncMemSense.open`.
     """

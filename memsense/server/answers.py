@@ -46,10 +46,10 @@ def answer_of(dataclass: type, *names: str, **notes: Any) -> type[Answer]:
         notes: A `Field` for OpenAPI by the name of its field.
     """
     hints = get_type_hints(dataclass)
-    known = [item.name for item in fields(dataclass)]
+    field_names = [item.name for item in fields(dataclass)]
     chosen: dict[str, Any] = {}
-    for name in names or known:
-        if name not in known:
+    for name in names or field_names:
+        if name not in field_names:
             raise TypeError(f"{dataclass.__name__} has no field {name}")
         kind = _json_type(hints[name])
         examples = [EXAMPLES[name]] if name in EXAMPLES else None
@@ -229,7 +229,7 @@ class SearchAnswer(BaseModel):
 
 
 class Verdict(BaseModel):
-    """Why a memory is not among the hits, or its rank: the first step that lost it."""
+    """Reason why a memory is not among the hits, or its rank: the first step that lost it."""
 
     chunk_id: int
     step: str = Field(examples=["outranked"])

@@ -51,7 +51,7 @@ class Buckets:
             return (1 - tokens) / self._rate
         self._buckets.pop(caller, None)
         self._buckets[caller] = tokens - 1, now
-        # Whoever sends made-up keys or addresses must not fill the memory.
+        # A client that sends made-up keys or addresses must not fill the memory.
         if len(self._buckets) > LARGEST_BUCKET_COUNT:
             del self._buckets[next(iter(self._buckets))]
         return 0.0

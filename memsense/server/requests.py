@@ -42,7 +42,7 @@ from memsense.server.problems import ProblemError
 
 LARGEST_MESSAGE_COUNT = 10_000
 LARGEST_LIST = 1_000
-"""Items of a list in a request. Python has no such limit: nobody else pays for its caller."""
+"""Items of a list in a request. Python has no such limit: there the caller pays for its lists."""
 
 
 class Body(BaseModel):

@@ -78,7 +78,7 @@ async def sign_in(
         values = {"next_path": local_path(next_path), "problem": problem}
         return render("sign_in.html", error.status, **values)
     sessions = sessions_of(request)
-    # A new cookie at each sign-in, so that nobody can plant one in advance (session fixation).
+    # A new cookie at each sign-in, so that no one else can plant one in advance (session fixation).
     sessions.end(request.cookies.get(COOKIE))
     cookie, _ = sessions.start(key)
     response = redirect_after_post(next_path)
