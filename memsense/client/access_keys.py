@@ -1,4 +1,4 @@
-"""`memory.access_keys`: the keys by which programs reach the tenant's memory on a server."""
+"""`memory.access_keys`: keys with which programs use the tenant's memory on a server."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ _Scopes = Annotated[Sequence[KeyScope], AsList, Field(min_length=1)]
 
 
 class AccessKeysResource:
-    """Makes, lists and revokes the tenant's keys."""
+    """Store of the tenant's keys: creates, lists and revokes them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -105,10 +105,10 @@ class AccessKeysResource:
 
         def revoke(connection: Connection) -> AccessKey:
             tenant_id = self._find_tenant(connection)
-            found = tenant_id and access.revoke_key(connection, tenant_id, key_id)
-            if not found:
+            key = tenant_id and access.revoke_key(connection, tenant_id, key_id)
+            if not key:
                 raise NotFoundError(f"no key {key_id!r}; 'memsense key list' shows their ids")
-            return found
+            return key
 
         return run_transaction(self._context.pool, revoke)
 

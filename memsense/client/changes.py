@@ -1,7 +1,7 @@
-"""Changes of stored chunks: each in a transaction that holds the chunk's memory, done once.
+"""Changes of stored chunks: each runs in one transaction that locks the chunk's memory.
 
-Each has a key, its caller's or one of its own, so that it is known whether it was committed,
-whatever became of the server.
+Each has an idempotency key, the caller's or a new one, so that a repetition after a lost
+connection is applied only once.
 """
 
 from collections.abc import Callable, Generator
@@ -19,13 +19,13 @@ from memsense.store.keys import WriteKey, write_once
 from memsense.types import Status
 
 SCORE_STEP = 0.15
-"""How much promote and demote change a memory score."""
+"""Amount by which promote and demote change a memory score."""
 
 Change = Callable[[Connection, store.Namespace, store.ChunkPlace], Any]
 
 
 class Changes:
-    """Retires, restores and rates chunks within one context."""
+    """Writer that retires, restores and rates chunks within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -34,14 +34,15 @@ class Changes:
     def retire(
         self, chunk_id: int, status: Status, reason: str | None, key: str | None
     ) -> list[int]:
-        """Forget or archive a chunk; goes on without the embedder."""
+        """Forget or archive a chunk; if the embedder is down, leave its work to a job."""
         vectors, key = self._context.batch_vectors(), key or _make_key()
 
         def change(connection: Connection, _: store.Namespace, place: store.ChunkPlace) -> Any:
             return store.retire(connection, place, status, reason, vectors)
 
-        asked = status, chunk_id, reason
-        return vectors.retry_or_defer(lambda: self._change(change, key, *asked))
+        arguments = status, chunk_id, reason
+        # Forgetting must not wait for an embedding server that is down.
+        return vectors.retry_or_defer(lambda: self._change(change, key, *arguments))
 
     def restore(self, chunk_id: int, reason: str | None, key: str | None) -> list[int]:
         """Bring a retired chunk back."""
@@ -52,11 +53,11 @@ class Changes:
         ) -> Any:
             return store.restore(connection, namespace, place, reason, vectors)
 
-        asked = "restore", chunk_id, reason
-        return vectors.retry_until_embedded(lambda: self._change(change, key, *asked))
+        arguments = "restore", chunk_id, reason
+        return vectors.retry_until_embedded(lambda: self._change(change, key, *arguments))
 
     def move_score(self, chunk_id: int, change: float, key: str | None) -> float:
-        """Raise or lower a chunk's memory score; returns the new one."""
+        """Raise or lower a chunk's memory score, and return the new score."""
         return self._change(
             lambda it, _, place: store.change_memory_score(it, place, change),
             key or _make_key(),
@@ -74,7 +75,7 @@ class Changes:
         note: str | None,
         key: str | None,
     ) -> None:
-        """Keep what a user of a hit said about it."""
+        """Store a user's feedback about a hit."""
         self._change(
             lambda it, _, place: store.record_feedback(it, place, helpful, question, note),
             key or _make_key(),
@@ -85,9 +86,9 @@ class Changes:
             note,
         )
 
-    def _change(self, change: Change, key: str, what: str, chunk_id: int, *asked: Any) -> Any:
+    def _change(self, change: Change, key: str, verb: str, chunk_id: int, *arguments: Any) -> Any:
         followers = self._context.followers()
-        given = WriteKey.of(key, what, chunk_id, *asked)
+        write_key = WriteKey.of(key, verb, chunk_id, *arguments)
 
         def work(connection: Connection) -> Any:
             namespace = self._context.require_namespace(connection)
@@ -96,10 +97,11 @@ class Changes:
                 connection,
                 namespace,
                 [place.user_id],
-                given,
+                write_key,
                 lambda: change(connection, namespace, place),
             )
 
+        # The key makes a retry safe even after a commit whose answer was lost.
         with naming_key(key):
             return run_transaction(self._context.pool, work, is_idempotent=True)
 
@@ -110,11 +112,11 @@ def _make_key() -> str:
 
 @contextmanager
 def naming_key(key: str | None) -> Generator[None]:
-    """Let an error of which nobody knows what became of the write say its key."""
+    """Add the idempotency key to errors whose outcome is unknown."""
     try:
         yield
     except OutcomeUnknownError as error:
         if key is None:
             raise
-        told = f"{error}; run again with key={key!r}, it is done once"
-        raise OutcomeUnknownError(told, key=key) from error
+        message = f"{error}; run again with key={key!r}, it is done once"
+        raise OutcomeUnknownError(message, key=key) from error

@@ -1,6 +1,6 @@
-"""Cursors of lists: where a page begins, as a text that callers hand back as they got it.
+"""Cursors of lists: where a page begins, as a text that callers pass back unchanged.
 
-A cursor holds no rights: whose memory is listed is said by the call that takes it.
+A cursor grants no rights: the call that takes it says whose memory to list.
 """
 
 import base64
@@ -24,37 +24,38 @@ PLACES: dict[str, Any] = {
     "users": tuple[Id],
     "traces": tuple[Time, UUID],
 }
-"""What stands in a cursor of each kind of list."""
+"""Types of the values in a cursor, by kind of list."""
 
 _gates = {kind: Checker(types, "cursor") for kind, types in PLACES.items()}
 
 
 def write_cursor(kind: str, *place: str | int | datetime | None) -> str:
-    """The cursor of a list of this kind that goes on behind this place."""
-    told = [value.isoformat() if isinstance(value, datetime) else value for value in place]
-    text = json.dumps([kind, *told], separators=(",", ":"))
+    """Return the cursor that continues a list of this kind behind this place."""
+    values = [value.isoformat() if isinstance(value, datetime) else value for value in place]
+    text = json.dumps([kind, *values], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def read_cursor(kind: str, cursor: str) -> tuple[Any, ...]:
-    """The place that `write_cursor` wrote; raises InvalidInputError for anything else."""
-    found = _decode(cursor)
-    if found and found[0] == kind:
+    """Return the place that `write_cursor` wrote; raise InvalidInputError for anything else."""
+    values = _decode(cursor)
+    if values and values[0] == kind:
         try:
-            return _gates[kind](found[1:])
+            return _gates[kind](values[1:])
         except InvalidInputError:
-            pass  # told as any other text that is none
+            pass  # a cursor with wrong values gets the same message as a text that is no cursor
     raise InvalidInputError(
         "cursor must be the next_cursor of a page of the same list, asked for in the same order"
     )
 
 
 def _decode(cursor: str) -> Sequence[Any]:
+    # Cursors come from outside, so the length is checked before anything is decoded.
     if len(cursor) > LONGEST or not cursor.isascii():
         return ()
     try:
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        found: object = json.loads(text)
-    except (binascii.Error, ValueError, RecursionError):
+        values: object = json.loads(text)
+    except (binascii.Error, ValueError, RecursionError):  # deeply nested JSON overflows the stack
         return ()
-    return cast("list[Any]", found) if isinstance(found, list) else ()
+    return cast("list[Any]", values) if isinstance(values, list) else ()

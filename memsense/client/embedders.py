@@ -1,4 +1,4 @@
-"""The embedders of an open store: its own, others it was given, and those that a model names."""
+"""Embedders of an open store: its own, others passed to it, and those that a model names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -22,73 +22,74 @@ from memsense.store import Namespace
 from memsense.types import EmbeddingModel, JsonValue
 
 DESCRIBED = ("model", "base_url", "dimension")
-"""The arguments of an embedder that the database keeps: no secret, and nothing of one process."""
+"""Arguments of an embedder that the database stores: no secret, nothing of a single process."""
 
 
 class Embedders:
-    """Finds the embedder of any model that a namespace has vectors of, and keeps it open."""
+    """Registry that finds, and leaves open, the embedder of each model that a namespace has."""
 
     def __init__(
-        self, settings: Settings, given: Embedder | None, others: Sequence[Embedder] = ()
+        self, settings: Settings, embedder: Embedder | None, others: Sequence[Embedder] = ()
     ) -> None:
         self._settings = settings
-        self._given = given
+        self._passed_in = embedder
         self._others = [self.wrap(other) for other in others]
         self._opened: dict[tuple[str, int], Embedder] = {}
         self._lock = Lock()
-        self._open_own: Callable[[], Embedder] = lambda: given or open_named_embedder(settings)
+        self._open_own: Callable[[], Embedder] = lambda: embedder or open_named_embedder(settings)
 
     def apart(self) -> "Embedders":
-        """The same models, loaded once, with a cache of questions apart."""
-        other = Embedders(self._settings, self._given, [_uncached(one) for one in self._others])
+        """Return embedders with the same loaded models and a query cache of their own."""
+        # Tenants share the models, which take much memory. They don't share the cached questions.
+        other = Embedders(self._settings, self._passed_in, [_uncached(one) for one in self._others])
         other._open_own = lambda: _uncached(self.own)
         return other
 
     @cached_property
     def own(self) -> Embedder:
-        """What the store was opened with, or the settings name; with a cache of questions."""
+        """Return the embedder passed to `open`, or that of the settings, with a query cache."""
         return self.wrap(self._open_own())
 
     def find(self, model: EmbeddingModel) -> Embedder | None:
-        """The model's embedder; None if nobody has given it and the database doesn't say how to
-        open it."""
+        """Return the model's embedder; None if it was not passed in and the database doesn't say
+        how to open it."""
         for embedder in (self.own, *self._others):
             if is_embedder_of(embedder, model):
                 return embedder
         with self._lock:
             key = model.name, model.dimension
-            if key not in self._opened and (made := self._open(model)):
-                self._opened[key] = made
+            if key not in self._opened and (opened := self._open(model)):
+                self._opened[key] = opened
             return self._opened.get(key)
 
     def of(self, namespace: Namespace) -> Embedder:
-        """The embedder of the model that the namespace is searched with, or will be.
+        """Return the embedder of the model that the namespace is searched with, or will be.
 
-        Raises ModelMismatchError where it is not to be had.
+        Raise ModelMismatchError if this process has no such embedder.
         """
         return self.own if namespace.in_use is None else self.require(namespace.in_use)
 
     def require(self, model: EmbeddingModel) -> Embedder:
-        """As `find`, but raises ModelMismatchError in place of giving None."""
-        found = self.find(model)
-        if found is None:
+        """Return the model's embedder; raise ModelMismatchError where `find` returns None."""
+        embedder = self.find(model)
+        if embedder is None:
             raise ModelMismatchError(
                 f"the namespace holds vectors of {model}, the embedder is {self.own.model}"
                 "; use the same embedder, another namespace, or 'memsense model add' to go over to"
                 " this one"
             )
-        return found
+        return embedder
 
     def forget(self) -> None:
-        """Let no question stay in this process."""
+        """Delete the cached questions of this process."""
         own = self.__dict__.get("own")
         for embedder in (own, *self._others, *self._opened.values()):
             if isinstance(embedder, CachedQueries):
                 embedder.forget()
 
     def describe(self, embedder: Embedder) -> Mapping[str, JsonValue]:
-        """How another process opens this embedder; empty if it was brought along by this one."""
-        if embedder is not self.own or self._given is not None:
+        """Return how another process opens this embedder; empty if it was passed in."""
+        if embedder is not self.own or self._passed_in is not None:
             return {}
         return describe_settings(self._settings)
 
@@ -106,17 +107,17 @@ class Embedders:
         return self.wrap(open_named_embedder(self._settings.model_copy(update=changes)))
 
     def key_of(self, url: str | None) -> str | None:
-        """The key for the embedding server at that URL, which goes nowhere else."""
+        """Return the key for the embedding server at that URL; no other server gets it."""
         if url == self._settings.embedding_url:
             return self._settings.embedding_api_key
         return self._settings.embedding_api_keys.get(url) if url else None
 
-    def give(self, embedder: Embedder) -> None:
-        """Let `find` know one more embedder, which `wrap` gave."""
+    def add(self, embedder: Embedder) -> None:
+        """Add an embedder, which `wrap` returned, to those that `find` looks through."""
         self._others.append(embedder)
 
     def wrap(self, embedder: Embedder) -> Embedder:
-        """The embedder with its answers checked, and a cache of questions."""
+        """Return the embedder with checked answers and a query cache."""
         is_checked = isinstance(embedder, CheckedEmbedder)
         checked = embedder if is_checked else check_embedder(embedder)
         size = self._settings.query_cache_size
@@ -128,7 +129,7 @@ def _uncached(embedder: Embedder) -> Embedder:
 
 
 def describe_settings(settings: Settings) -> Mapping[str, JsonValue]:
-    """How to open the embedder that the settings name, without its key."""
-    given = embedder_arguments(settings)
-    kept = {name: given[name] for name in DESCRIBED if name in given}
-    return {"embedder": settings.embedder, **kept}
+    """Return how to open the embedder that the settings name, without its key."""
+    arguments = embedder_arguments(settings)
+    public = {name: arguments[name] for name in DESCRIBED if name in arguments}
+    return {"embedder": settings.embedder, **public}

@@ -1,4 +1,4 @@
-"""`memory.models`: the embedding models, of which another one may be taken while all goes on."""
+"""`memory.models`: the embedding models of a namespace, and the move from one to another."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ _ModelDimension = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """A model of the namespace: how much of what is stored has its vectors.
+    """Model of the namespace, and how much of what is stored has its vectors.
 
-    `lacking` texts have none yet, `unindexed` large memories no HNSW index of them. A model is
-    ready to be searched with when both are 0. `left_at`: when searches went over to another one.
+    `lacking` counts texts without its vectors, `unindexed` large memories without an HNSW index of
+    them. Searches can use a model when both are 0. `left_at` is when they changed to another one.
     """
 
     name: str
@@ -56,13 +56,13 @@ class ModelStatus:
 
     @property
     def done_share(self) -> float:
-        """How much of what is stored has its vectors, from 0 to 1."""
+        """Return the share of the stored texts that has its vectors, from 0 to 1."""
         return self.vectors / (self.vectors + self.lacking) if self.lacking else 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedTrace:
-    """A recorded search, run again with each of two models."""
+    """Recorded search, run again with each of two models."""
 
     question: str
     one: "Replay"
@@ -70,20 +70,20 @@ class ComparedTrace:
 
     @property
     def overlap(self) -> float:
-        """The share of the first model's hits that are hits of the other too; 1 without any."""
+        """Return the share of the first model's hits that the other finds too; 1 without any."""
         first = {hit.chunk_id for hit in self.one.new}
         second = {hit.chunk_id for hit in self.other.new}
         return len(first & second) / len(first) if first else float(not second)
 
     @property
     def same_first(self) -> bool:
-        """Whether both lists begin with the same hit."""
+        """Return whether both lists begin with the same hit."""
         return [hit.chunk_id for hit in self.one.new[:1]] == [
             hit.chunk_id for hit in self.other.new[:1]
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {
             "trace_id": str(self.one.trace_id),
             "question": self.question,
@@ -104,17 +104,17 @@ class ModelComparison:
 
     @property
     def mean_overlap(self) -> float:
-        """The mean share of hits in common; 1 without traces."""
+        """Return the mean share of hits in common; 1 without traces."""
         shares = [item.overlap for item in self.traces]
         return sum(shares) / len(shares) if shares else 1.0
 
     @property
     def same_first(self) -> int:
-        """How many lists begin with the same hit."""
+        """Return how many searches have the same first hit with both models."""
         return sum(item.same_first for item in self.traces)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {
             "one": self.one,
             "other": self.other,
@@ -126,7 +126,7 @@ class ModelComparison:
 
 
 class ModelsResource:
-    """Takes another embedding model while searches and writes go on.
+    """Store of embedding models: changes to another one while searches and writes go on.
 
         memory.models.add("openai", model="nomic-embed-text", url="http://localhost:11434/v1")
         memory.models.compare("nomic-embed-text").mean_overlap
@@ -197,16 +197,16 @@ class ModelsResource:
             NotFoundError: Before anything is stored.
             EmbeddingError: If the model fails.
         """
-        found, described = self._open(embedder, model, url, dimension)
+        opened, described = self._open(embedder, model, url, dimension)
         self._renew_indexes()
         namespace = run_read(self._context.pool, self._require)
-        added = self._keep(namespace, found, described, later=later)
-        self._context.embedders.give(found)
+        added = self._insert(namespace, opened, described, later=later)
+        self._context.embedders.add(opened)
         if later:
             self._renew_indexes()
             self._context.wake_worker()
         else:
-            self._fill(added, found, on_texts)
+            self._fill(added, opened, on_texts)
         return self._status_of(added)
 
     def _open(
@@ -235,10 +235,10 @@ class ModelsResource:
             described.pop("dimension")
         return context.embedders.wrap(opened), described
 
-    def _keep(
+    def _insert(
         self,
         namespace: store.Namespace,
-        found: Embedder,
+        embedder: Embedder,
         described: Mapping[str, JsonValue],
         *,
         later: bool,
@@ -251,20 +251,20 @@ class ModelsResource:
         )
         in_use_described: Mapping[str, JsonValue] = embedders.describe(own) if uses_own else {}
 
-        def keep(connection: Connection) -> EmbeddingModel:
-            kept = models.keep_model(
+        def insert(connection: Connection) -> EmbeddingModel:
+            added = models.keep_model(
                 connection,
                 namespace,
-                name=found.model,
-                dimension=found.dimension,
+                name=embedder.model,
+                dimension=embedder.dimension,
                 embedder=described,
                 embedder_in_use=in_use_described,
             )
             if later:
-                models.enqueue_memories(connection, namespace, kept)
-            return kept
+                models.enqueue_memories(connection, namespace, added)
+            return added
 
-        return run_transaction(self._context.pool, keep)
+        return run_transaction(self._context.pool, insert)
 
     def _fill(
         self, model: EmbeddingModel, embedder: Embedder, on_texts: Callable[[int], object]
@@ -303,16 +303,16 @@ class ModelsResource:
             InvalidInputError: If vectors or indexes are missing and `incomplete` is false.
             NotFoundError: For a model that was never added.
         """
-        found = self._find(name, dimension)
+        known_model = self._find(name, dimension)
         if not incomplete:
-            status = self._status_of(found.model)
+            status = self._status_of(known_model.model)
             if status.lacking or status.unindexed:
                 raise InvalidInputError(
-                    f"{found.model} is not ready: {status.lacking} texts lack its vectors,"
+                    f"{known_model.model} is not ready: {status.lacking} texts lack its vectors,"
                     f" {status.unindexed} large memories its indexes; add it again, which"
                     " completes it"
                 )
-        return self._use(found.model)
+        return self._use(known_model.model)
 
     def back(self) -> ModelStatus:
         """Let searches use the model that they used before; its vectors are there.
@@ -320,11 +320,14 @@ class ModelsResource:
         Raises:
             NotFoundError: If there is none, or it was dropped.
         """
-        known = [item for item in self._list() if item.left_at and not item.in_use]
-        left = [(item.left_at, item) for item in known if item.left_at and not item.dropping]
-        if not left:
+        earlier = [
+            (item.left_at, item)
+            for item in self._list()
+            if item.left_at and not item.in_use and not item.dropping
+        ]
+        if not earlier:
             raise NotFoundError("there is no model to go back to: none was left, or it was dropped")
-        return self._use(max(left, key=lambda pair: pair[0])[1].model)
+        return self._use(max(earlier, key=lambda pair: pair[0])[1].model)
 
     def _use(self, model: EmbeddingModel) -> ModelStatus:
         self._context.embedders.require(model)
@@ -415,16 +418,16 @@ class ModelsResource:
         return run_read(self._context.pool, lambda it: models.list_models(it, self._require(it)))
 
     def _find(self, name: str, dimension: int | None) -> KnownModel:
-        known = self._list()
-        found = [
-            item for item in known if item.name == name and dimension in (None, item.dimension)
+        all_models = self._list()
+        matches = [
+            item for item in all_models if item.name == name and dimension in (None, item.dimension)
         ]
-        if not found:
-            names = ", ".join(str(item.model) for item in known)
+        if not matches:
+            names = ", ".join(str(item.model) for item in all_models)
             raise NotFoundError(f"the namespace has no vectors of a model {name!r}, but of {names}")
-        if len(found) > 1:
+        if len(matches) > 1:
             raise InvalidInputError(f"there are several models {name!r}: give its dimension too")
-        return found[0]
+        return matches[0]
 
     def _status_of(self, model: EmbeddingModel) -> ModelStatus:
         key = model.name, model.dimension
@@ -432,22 +435,20 @@ class ModelsResource:
 
 
 def _read_status(namespace: store.Namespace, connection: Connection) -> list[ModelStatus]:
-    return [
-        _status(connection, namespace, known) for known in models.list_models(connection, namespace)
-    ]
-
-
-def _status(connection: Connection, namespace: store.Namespace, known: KnownModel) -> ModelStatus:
-    lacking = models.count_lacking(connection, namespace, known.model)
-    unindexed = models.count_unindexed(connection, namespace, known.model)
-    ready: State = "adding" if lacking or unindexed else "ready"
-    return ModelStatus(
-        name=known.name,
-        dimension=known.dimension,
-        state="in use" if known.in_use else "dropping" if known.dropping else ready,
-        vectors=models.count_vectors(connection, namespace, known.model),
-        lacking=lacking,
-        unindexed=unindexed,
-        added_at=known.added_at,
-        left_at=known.left_at,
-    )
+    statuses: list[ModelStatus] = []
+    for model in models.list_models(connection, namespace):
+        lacking = models.count_lacking(connection, namespace, model.model)
+        unindexed = models.count_unindexed(connection, namespace, model.model)
+        ready: State = "adding" if lacking or unindexed else "ready"
+        status = ModelStatus(
+            name=model.name,
+            dimension=model.dimension,
+            state="in use" if model.in_use else "dropping" if model.dropping else ready,
+            vectors=models.count_vectors(connection, namespace, model.model),
+            lacking=lacking,
+            unindexed=unindexed,
+            added_at=model.added_at,
+            left_at=model.left_at,
+        )
+        statuses.append(status)
+    return statuses

@@ -1,4 +1,4 @@
-"""What `erase` and `delete` do, and `memory.erasures`: the receipts that they leave."""
+"""Erasure by `erase` and `delete`, and `memory.erasures`: the receipts that they leave."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ logger = logging.getLogger("memsense.erasing")
 
 
 class ErasuresResource:
-    """Lists the receipts of what was erased."""
+    """Reader of the receipts of what was erased."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -55,12 +55,15 @@ class ErasuresResource:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []
-        found = run_read(self._context.pool, lambda it: erasing.list_receipts(it, namespace, limit))
-        return [receipt for receipt in found if about is None or receipt.is_about(about)]
+        receipts = run_read(
+            self._context.pool, lambda it: erasing.list_receipts(it, namespace, limit)
+        )
+        # A receipt stores no id, only a salted scrypt hash of it: the database can't filter by id.
+        return [receipt for receipt in receipts if about is None or receipt.is_about(about)]
 
 
 class Erasing:
-    """Erases within one context."""
+    """Writer that erases users, sessions, messages and chunks within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -68,24 +71,24 @@ class Erasing:
     def erase(
         self, user_id: str | None, session_id: str | None, message_id: str | None, by: str | None
     ) -> Receipt:
-        """Erase a user, or what the other ids name of it; without a user, of whoever has it."""
+        """Erase a user, a session or a message; without `user_id`, look up whose it is."""
         if user_id is None and session_id is None and message_id is None:
             raise InvalidInputError("say what to erase: a user_id, a session_id or a message_id")
 
         def find(connection: Connection, namespace: store.Namespace) -> Target:
-            whose = user_id or _find_user(connection, namespace, session_id, message_id)
-            return Target(user_id=whose, session_id=session_id, message_id=message_id)
+            owner_id = user_id or _find_user(connection, namespace, session_id, message_id)
+            return Target(user_id=owner_id, session_id=session_id, message_id=message_id)
 
         return self._erase(find, by)
 
     def delete(self, chunk_id: int, by: str | None) -> Receipt:
-        """Erase a chunk and what says the same."""
+        """Erase a chunk, and the other chunks that hold the same text."""
 
         def find(connection: Connection, namespace: store.Namespace) -> Target:
-            found = store.fetch_chunks(connection, namespace, [chunk_id])
-            if not found:
+            chunks = store.fetch_chunks(connection, namespace, [chunk_id])
+            if not chunks:
                 raise no_chunk(chunk_id)
-            return Target(user_id=found[0].user_id, chunk_id=chunk_id)
+            return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
 
         return self._erase(find, by)
 
@@ -93,25 +96,28 @@ class Erasing:
     def _erase(
         self, find: Callable[[Connection, store.Namespace], Target], by: str | None
     ) -> Receipt:
-        """One transaction; a search that is recorded just now is written before, not afterwards."""
+        """Find and erase the target in one transaction, and return the receipt."""
         context, erasure_id = self._context, uuid4()
+        # Traces hold questions and texts. One that is still queued must be written first, so that
+        # it is erased too instead of being stored afterwards.
         context.recorder.flush()
         vectors, followers = context.batch_vectors(), context.followers()
-        seen: list[tuple[store.Namespace, Target, store.KnownScope | None]] = []
+        erased: list[tuple[store.Namespace, Target, store.KnownScope | None]] = []
 
         def work(connection: Connection) -> Receipt:
             namespace = context.require_namespace(connection)
-            if done := erasing.find_receipt(connection, namespace, erasure_id):
-                return done
-            wanted = find(connection, namespace)
-            known = store.find_scope(
-                connection, namespace.tenant_id, namespace.name, wanted.user_id
+            # The transaction is run again after a lost connection: it may have been committed.
+            if receipt := erasing.find_receipt(connection, namespace, erasure_id):
+                return receipt
+            target = find(connection, namespace)
+            scope = store.find_scope(
+                connection, namespace.tenant_id, namespace.name, target.user_id
             )
-            seen[:] = [(namespace, wanted, known)]
+            erased[:] = [(namespace, target, scope)]
             return erasing.erase(
                 connection,
                 namespace,
-                wanted,
+                target,
                 erasure_id=erasure_id,
                 by=by or user_name(),
                 embed=vectors,
@@ -119,14 +125,15 @@ class Erasing:
             )
 
         receipt = context.run_write(work, vectors, if_possible=True)
-        for namespace, wanted, known in seen:
-            context.forget_user(wanted.user_id)
-            if known is not None and known.indexed and wanted.kind == "user":
-                self._drop_indexes(namespace, known.scope_id)
+        for namespace, target, scope in erased:
+            context.forget_user(target.user_id)
+            if scope is not None and scope.indexed and target.kind == "user":
+                self._drop_indexes(namespace, scope.scope_id)
         return receipt
 
     def _drop_indexes(self, namespace: store.Namespace, scope_id: int) -> None:
-        """Take away the indexes of a memory that is gone; they are empty, and do no harm."""
+        """Drop the indexes of an erased memory; a failure is only logged."""
+        # The indexes are empty by now and do no harm if they stay.
         try:
             run_autocommit(self._context.pool, lambda it: drop_indexes(it, namespace, scope_id))
         except DatabaseError as error:
@@ -139,11 +146,13 @@ def _find_user(
     session_id: str | None,
     message_id: str | None,
 ) -> str:
-    """Whose session or message it is; refuses where several users have one of this id."""
-    found = erasing.find_users(connection, namespace, session_id=session_id, message_id=message_id)
+    """Return the user of a session or message; raise InvalidInputError if several have one."""
+    user_ids = erasing.find_users(
+        connection, namespace, session_id=session_id, message_id=message_id
+    )
     what = f"message {message_id!r}" if message_id is not None else f"session {session_id!r}"
-    if not found:
+    if not user_ids:
         raise NotFoundError(f"nothing of {what} in namespace {namespace.name!r}")
-    if len(found) > 1:
-        raise InvalidInputError(f"{len(found)} users have a {what}: say whose by user_id")
-    return found[0]
+    if len(user_ids) > 1:
+        raise InvalidInputError(f"{len(user_ids)} users have a {what}: say whose by user_id")
+    return user_ids[0]

@@ -1,4 +1,4 @@
-"""What the asynchronous classes share: threads of their own, and calls that can be cancelled."""
+"""Base of the asynchronous classes: threads of their own, and calls that can be cancelled."""
 
 import math
 from collections.abc import Callable, Generator
@@ -17,10 +17,10 @@ R = TypeVar("R")
 
 
 class Threads:
-    """Runs calls in threads, so many at once, each of which can be cancelled.
+    """Runner of calls in a limited number of threads; each call can be cancelled.
 
-    Not asyncio's own threads: these are as many as the pool has connections, and nobody else's
-    work takes them.
+    It does not use asyncio's own threads: these are as many as the pool has connections, and other
+    work of the program can't take them.
     """
 
     def __init__(self, count: int) -> None:
@@ -28,10 +28,10 @@ class Threads:
         self._unlimited = CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function gives. When the task is cancelled, its statement is, too.
+        """Return the function's result. When the task is cancelled, its statement is, too.
 
         The cancelled task goes on once the call has ended and its connection is free. An
-        asynchronous `connection` is lent to the thread meanwhile.
+        asynchronous `connection` is used by the thread meanwhile.
         """
         owner = kwargs.get("connection")
         if isinstance(owner, psycopg.AsyncConnection):
@@ -47,37 +47,39 @@ class Threads:
                     call.run, work, abandon_on_cancel=True, limiter=self._unlimited
                 )
             except get_cancelled_exc_class():
+                # Shielded, or the wait for the cancelled statement would itself be cancelled and
+                # leave the connection busy.
                 with CancelScope(shield=True):
                     await to_thread.run_sync(call.cancel, limiter=self._unlimited)
                 raise
 
 
 class Facade:
-    """An object whose methods run in threads."""
+    """Object whose methods run in threads."""
 
     def __init__(self, threads: Threads, sync: Any) -> None:
-        """Use `AsyncMemSense`; this is what its resources are made from."""
+        """Store the threads and the synchronous object. Use `AsyncMemSense`, which calls this."""
         self._threads = threads
         self._sync = sync
 
 
 class OpenFacade:
-    """What is opened, by `async with` or `await`, before its methods run in threads."""
+    """Object that `async with` or `await` opens, and whose methods run in threads."""
 
     def __init__(self, open_sync: Callable[[], Any]) -> None:
-        """Use `AsyncMemSense.open`."""
+        """Store the function that opens it. Use `AsyncMemSense.open`."""
         self._open_sync = open_sync
         self._opened: tuple[Threads, Any] | None = None
 
     @classmethod
     def over(cls, sync: Any, threads: Threads | None = None) -> Self:
-        """What is open already, awaited too: whichever of the two is closed, both are.
+        """Return an asynchronous view of an open object; closing either of them closes both.
 
-        Its methods run in these threads, which others may share, else in threads of its own.
+        Its methods run in `threads`, which others may share, or in threads of its own.
         """
-        made = cls(lambda: sync)
-        made._opened = threads or Threads(sync.pool_size), sync
-        return made
+        facade = cls(lambda: sync)
+        facade._opened = threads or Threads(sync.pool_size), sync
+        return facade
 
     @property
     def _threads(self) -> Threads:
@@ -96,7 +98,7 @@ class OpenFacade:
         return self._opened
 
     async def _start(self) -> Self:
-        """Open it, once. It is opened even if the task is cancelled meanwhile: closing follows."""
+        """Open it once. A cancelled task opens it too, so that it can be closed afterwards."""
         if self._opened is None:
             sync = await to_thread.run_sync(self._open_sync, limiter=CapacityLimiter(1))
             self._opened = Threads(sync.pool_size), sync

@@ -1,4 +1,4 @@
-"""`memory.histories`: frameworks' sessions, kept to the letter, whose words are remembered."""
+"""`memory.histories`: sessions of frameworks, stored unchanged, with their words as memories."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,11 +24,11 @@ from memsense.types import Conversation, Message
 from memsense.write.messages import read_form
 
 LATEST = 100
-"""How many items back the exchange that is still open is looked for."""
+"""Number of latest items in which the last exchange is looked for."""
 
 
 class SessionPlace(TypedDict):
-    """Whose session it is, and which."""
+    """User and id of a session."""
 
     user_id: str
     session_id: str
@@ -36,11 +36,12 @@ class SessionPlace(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """An item of a session as its framework wants it back, and what was said by it, if anything.
+    """Item of a session as its framework stores it, and the words that it holds, if any.
 
     Said.of({"role": "user", "content": "Hi"})
 
-    With a `key`, which names it within its session, it is added once, however often it comes.
+    An item with a `key`, which is unique within its session, is added once, even if it is passed
+    several times.
     """
 
     value: Mapping[str, Any]
@@ -51,30 +52,30 @@ class Said:
 
     @classmethod
     def of(cls, value: Mapping[str, Any], message: object = None) -> "Said":
-        """The item, with what a `message` of any library says; else what the item itself does.
+        """Return the item with the words of a `message` of any library, by default of itself.
 
-        A call of a tool, a result or thinking says nothing.
+        A tool call, a tool's result and thinking have no words.
         """
         try:
-            told = read_form(value if message is None else message)
+            fields = read_form(value if message is None else message)
         except ValueError:
             return cls(value=value)
-        role, text = told.get("role"), told.get("content")
+        role, text = fields.get("role"), fields.get("content")
         if role not in ("user", "assistant") or not isinstance(text, str) or not text.strip():
             return cls(value=value)
         return cls(value=value, role=role, text=text)
 
 
-_Said = Annotated[Sequence[InstanceOf[Said]], AsList]
+_Items = Annotated[Sequence[InstanceOf[Said]], AsList]
 
 
 class HistoriesResource:
-    """Keeps each session's items in order, and what is said in them as memories.
+    """Store of each session's items in order, and of their words as memories.
 
         memory.histories.append("app", [Said.of({"role": "user", "content": "I moved to Lisbon."})],
                                 user_id="ada", session_id="monday")
 
-    An exchange grows until the user speaks again. What is erased of a session is gone from both.
+    An exchange grows until the user speaks again. What is erased of a session is deleted from both.
     """
 
     def __init__(self, context: Context) -> None:
@@ -85,7 +86,7 @@ class HistoriesResource:
     def append(
         self,
         collection: CollectionName,
-        said: Annotated[_Said, about("Items to append, made by `Said.of`.")],
+        said: Annotated[_Items, about("Items to append, made by `Said.of`.")],
         *,
         user_id: OwnerId,
         session_id: SessionId,
@@ -101,19 +102,24 @@ class HistoriesResource:
             agent_id: The agent that the conversation was with.
         """
         session = _Session(collection, user_id, session_id, agent_id)
+        # An item with a key may repeat any earlier one, so all keys of the session are read then.
         has_keys = any(item.key for item in said)
         before = self._read(session, None if has_keys else LATEST)
-        known = {item.key for item in before}
-        given = [session.put(item) for item in said if item.key is None or item.key not in known]
-        messages = [_message(item.key, item.value) for item in given if item.value["role"]]
+        stored_keys = {item.key for item in before}
+        new_items = [
+            session.put(item) for item in said if item.key is None or item.key not in stored_keys
+        ]
+        messages = [_message(item.key, item.value) for item in new_items if item.value["role"]]
 
         def put(connection: Connection, place: Collection) -> None:
-            items.put_items(connection, place, given)
+            items.put_items(connection, place, new_items)
 
         if messages:
+            # An exchange grows until the user speaks again: the last one is drafted anew with the
+            # messages that it has already.
             opened = [_message(item.key, item.value) for item in _last_exchange(before)]
             self._remember(session, [*opened, *messages], put)
-        elif given:
+        elif new_items:
             self._change(session, put)
 
     @takes
@@ -134,8 +140,8 @@ class HistoriesResource:
             session_id: The conversation that it belongs to: an id of your own.
             limit: Only the latest so many items; default: all.
         """
-        found = self._read(_Session(collection, user_id, session_id), limit)
-        return [item.value["value"] for item in found]
+        rows = self._read(_Session(collection, user_id, session_id), limit)
+        return [item.value["value"] for item in rows]
 
     @takes
     def pop(
@@ -155,11 +161,12 @@ class HistoriesResource:
         last = before[-1]
 
         def take(connection: Connection, place: Collection) -> None:
-            gone = PutItem(path=session.path, key=last.key, value=None)
-            items.put_items(connection, place, [gone])
+            removal = PutItem(path=session.path, key=last.key, value=None)
+            items.put_items(connection, place, [removal])
 
         rest = [_message(item.key, item.value) for item in _last_exchange(before)[:-1]]
         if last.value["role"] and rest:
+            # The other messages of the exchange stay; without text, this one leaves their chunk.
             silent = _message(last.key, {**last.value, "text": ""})
             self._remember(session, [*rest, silent], take)
         else:
@@ -201,7 +208,7 @@ class HistoriesResource:
     def _remember(
         self, session: "_Session", messages: Sequence[Message], change: "_Change"
     ) -> None:
-        """Store what is said, by the messages' ids, in one transaction with the change."""
+        """Store messages as memories, by their ids, in one transaction with the change."""
         from memsense.write.drafting import Annotations, Drafter
         from memsense.write.vectors import list_texts
 
@@ -229,7 +236,7 @@ _Change = Callable[[Connection, Collection], object]
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """Where a session's items are, and whose they are."""
+    """Place of a session's items, and their user."""
 
     collection: str
     user_id: str
@@ -243,15 +250,15 @@ class _Session:
     def place(self, namespace: Namespace) -> Collection:
         return Collection(namespace=namespace, name=self.collection)
 
-    def put(self, said: Said) -> PutItem:
-        at = said.at or datetime.now(UTC)
+    def put(self, item: Said) -> PutItem:
+        at = item.at or datetime.now(UTC)
         return PutItem(
             path=self.path,
-            key=said.key or uuid4().hex,
+            key=item.key or uuid4().hex,
             value={
-                "value": said.value,
-                "role": said.role,
-                "text": said.text,
+                "value": item.value,
+                "role": item.role,
+                "text": item.text,
                 "at": at.isoformat(),
             },
             user_id=self.user_id,
@@ -259,19 +266,19 @@ class _Session:
         )
 
 
-def _message(key: str, told: Mapping[str, Any]) -> Message:
+def _message(key: str, fields: Mapping[str, Any]) -> Message:
     return Message(
-        role=told["role"],
-        text=told["text"],
+        role=fields["role"],
+        text=fields["text"],
         external_id=key,
-        at=datetime.fromisoformat(told["at"]),
+        at=datetime.fromisoformat(fields["at"]),
     )
 
 
-def _last_exchange(found: Iterable[Item]) -> list[Item]:
-    """What was said last: the user's messages in a row, and the answer to them."""
+def _last_exchange(rows: Iterable[Item]) -> list[Item]:
+    """Return the last exchange: the user's messages in a row, and the answer to them."""
     exchange: list[Item] = []
-    for item in found:
+    for item in rows:
         role = item.value["role"]
         if role == "user" and exchange and exchange[-1].value["role"] == "assistant":
             exchange = []

@@ -1,4 +1,4 @@
-"""`memory.items`: values under a path and a key, which frameworks keep beside conversations."""
+"""`memory.items`: values under a path and a key, which frameworks store beside conversations."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -11,12 +11,11 @@ from memsense.db.connection import Connection
 from memsense.declaration import takes
 from memsense.inputs import AsList, Limit, Name, about
 from memsense.parameters import CollectionName
-from memsense.store import Namespace, items
+from memsense.store import items
 from memsense.store.items import (
     Collection,
     GetItem,
     Item,
-    ItemOperation,
     ListPaths,
     PutItem,
     SearchItems,
@@ -31,9 +30,9 @@ ItemPath = Annotated[
 
 
 class ItemsResource:
-    """Values under a path, a list of labels, and a key: what the adapters of frameworks stand on.
+    """Store of values under a path (a list of labels) and a key, for adapters of frameworks.
 
-    Each belongs to a `collection`, such as langgraph, and no other one sees it.
+    Each value belongs to a `collection`, such as langgraph; other collections don't see it.
     """
 
     def __init__(self, context: Context) -> None:
@@ -70,27 +69,35 @@ class ItemsResource:
         writes = [item for item in operations if isinstance(item, PutItem)]
 
         def work(connection: Connection) -> tuple[list[Any], list[Item], Collection | None]:
-            namespace = self._namespace(connection, is_written=bool(writes))
+            # Only a write creates the namespace: reading an empty store leaves no row behind.
+            context = self._context
+            namespace = (
+                context.claim_namespace(connection)
+                if writes
+                else context.find_namespace(connection)
+            )
             if namespace is None:
-                return [_nothing(item) for item in operations], [], None
+                lists = SearchItems | ListPaths
+                return [[] if isinstance(item, lists) else None for item in operations], [], None
             place = Collection(
                 namespace=namespace, name=collection, model=model, omit_expired=omit_expired
             )
-            found, refreshed = items.run_reads(connection, place, operations)
+            results, refreshed = items.run_reads(connection, place, operations)
             if writes:
                 self._refresh(connection, place, refreshed)
                 items.put_items(connection, place, writes)
-            return found, refreshed, place
+            return results, refreshed, place
 
         pool = self._context.pool
         if writes:
             return run_transaction(pool, work, is_idempotent=True)[0]
-        found, refreshed, place = run_read(pool, work)
+        results, refreshed, place = run_read(pool, work)
+        # Most reads renew no item's time to live: only those that do pay for a transaction.
         if place is not None and refreshed:
             run_transaction(
                 pool, lambda it: self._refresh(it, place, refreshed), is_idempotent=True
             )
-        return found
+        return results
 
     @takes
     def tail(
@@ -159,11 +166,6 @@ class ItemsResource:
 
         return run_transaction(self._context.pool, work, is_idempotent=True)
 
-    def _namespace(self, connection: Connection, *, is_written: bool) -> Namespace | None:
-        if is_written:
-            return self._context.claim_namespace(connection)
-        return self._context.find_namespace(connection)
-
     def _place(self, connection: Connection, name: str) -> Collection | None:
         namespace = self._context.find_namespace(connection)
         return Collection(namespace=namespace, name=name) if namespace else None
@@ -173,8 +175,3 @@ class ItemsResource:
     ) -> None:
         if refreshed:
             items.refresh_items(connection, place, refreshed)
-
-
-def _nothing(operation: ItemOperation) -> Any:
-    """What an operation finds where nothing is stored."""
-    return [] if isinstance(operation, SearchItems | ListPaths) else None

@@ -1,4 +1,4 @@
-"""`memory.jobs`: what writes have left for later: to look at, to retry, to drop, to do."""
+"""`memory.jobs`: work that writes leave for later; list, retry, drop and run it here."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -98,10 +98,11 @@ class JobsResource:
         namespace = self._context.look_up_namespace()
 
         def work(connection: Connection) -> "list[int]":
-            found = change(connection, namespace, job_ids) if namespace else []
-            if missing := sorted(set(job_ids or ()).difference(found)):
+            changed_ids = change(connection, namespace, job_ids) if namespace else []
+            # Raised inside the transaction, so that one unknown id leaves the other jobs unchanged.
+            if missing := sorted(set(job_ids or ()).difference(changed_ids)):
                 raise NotFoundError(f"no job {missing[0]} in this namespace")
-            return found
+            return changed_ids
 
         return run_transaction(self._context.pool, work)
 

@@ -1,4 +1,4 @@
-"""Lists what is stored, page by page: chunks, sessions, users."""
+"""Pages of what is stored: chunks, sessions, users."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -25,11 +25,11 @@ from memsense.types import (
 T = TypeVar("T")
 
 LONGEST_GROWTH = 36_500
-"""Days that `growth` looks back at most."""
+"""Maximum number of days that `growth` looks back."""
 
 
 class Listing:
-    """Lists within one context."""
+    """Reader of pages within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -45,9 +45,10 @@ class Listing:
         limit: int,
         cursor: str | None,
     ) -> Page[Chunk]:
-        """A page of chunks by event time; None is everybody's."""
+        """Return a page of chunks by event time; of all users if `user_id` is None."""
         behind = listing.AfterChunk(*read_cursor(order, cursor)) if cursor is not None else None
-        found = self._read(
+        # One row more than the page says whether there is another page, without a count.
+        rows = self._read(
             lambda it, namespace: listing.list_chunks(
                 it,
                 _select(namespace, user_id, filters),
@@ -58,41 +59,38 @@ class Listing:
                 limit=limit + 1,
             )
         )
-        shown = found[:limit]
-        return _page(shown, found, lambda it: write_cursor(order, *listing.after_chunk(it)))
+        return _page(rows, limit, lambda it: write_cursor(order, *listing.after_chunk(it)))
 
     def sessions(
         self, user_id: str | None, filters: Filters, *, limit: int, cursor: str | None
     ) -> Page[SessionSummary]:
-        """A page of sessions, the one that was last talked in first."""
+        """Return a page of sessions, the one with the latest message first."""
         place = read_cursor("sessions", cursor) if cursor is not None else None
         behind = listing.AfterSession(*place) if place else None
-        found = self._read(
+        rows = self._read(
             lambda it, namespace: listing.list_sessions(
                 it, _select(namespace, user_id, filters), behind=behind, limit=limit + 1
             )
         )
-        return _page(
-            found[:limit], found, lambda it: write_cursor("sessions", *listing.after_session(it))
-        )
+        return _page(rows, limit, lambda it: write_cursor("sessions", *listing.after_session(it)))
 
     def users(self, *, limit: int, cursor: str | None) -> Page[ScopeStatistics]:
-        """A page of users, in the order of their ids."""
+        """Return a page of users, in the order of their ids."""
         after: str | None = read_cursor("users", cursor)[0] if cursor is not None else None
-        found = self._read(
+        rows = self._read(
             lambda it, namespace: store.fetch_statistics(
                 it, namespace, None, after=after, limit=limit + 1
             )
         )
-        return _page(found[:limit], found, lambda it: write_cursor("users", it.user_id))
+        return _page(rows, limit, lambda it: write_cursor("users", it.user_id))
 
     def growth(self, days: int) -> list[DayCount]:
-        """How many exchanges were stored on each of the last days that has any."""
+        """Return the number of exchanges stored on each of the last days that has any."""
         since = datetime.now(UTC) - timedelta(days=min(days, LONGEST_GROWTH))
         return self._read(lambda it, namespace: listing.count_by_day(it, namespace, since))
 
     def matching_words(self, words: Sequence[str], lexemes: Sequence[str]) -> set[str]:
-        """Those of the words that have one of the lexemes."""
+        """Return the words that have one of the lexemes."""
         return set(
             self._read(
                 lambda it, namespace: list(
@@ -114,7 +112,8 @@ def _select(namespace: store.Namespace, user_id: str | None, filters: Filters) -
     )
 
 
-def _page(shown: Sequence[T], found: Sequence[T], cursor: Callable[[T], str]) -> Page[T]:
-    """What is shown, with a cursor if more was found."""
-    more = len(found) > len(shown) and bool(shown)
-    return Page(shown, next_cursor=cursor(shown[-1]) if more else None)
+def _page(rows: Sequence[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:
+    """Return the first `limit` rows, with a cursor if there are more."""
+    items = rows[:limit]
+    has_more = len(rows) > len(items) and bool(items)
+    return Page(items, next_cursor=cursor(items[-1]) if has_more else None)

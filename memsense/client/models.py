@@ -1,4 +1,4 @@
-"""Opens the models that the settings name: the embedder, the facet tagger, the reranker."""
+"""Models that the settings name: the embedder, the facet tagger, the reranker."""
 
 from typing import Any
 
@@ -10,37 +10,39 @@ from memsense.write.facets import FacetTagger
 
 
 def open_named_embedder(settings: Settings, *, for_few: bool = False) -> Embedder:
-    """The embedder that the settings name; raises ConfigurationError.
+    """Open the embedder that the settings name; raise ConfigurationError if that fails.
 
     `for_few` says that this process will embed only a text or two: see `OnnxEmbedder`.
     """
-    given = embedder_arguments(settings)
+    arguments = embedder_arguments(settings)
     if settings.embedder == "openai":
-        given["timeout"] = settings.embedding_timeout
-        given["attempts"] = settings.embedding_attempts
-        given["limit"] = settings.embedding_limit
-        given["requests"] = settings.embedding_requests
+        arguments["timeout"] = settings.embedding_timeout
+        arguments["attempts"] = settings.embedding_attempts
+        arguments["limit"] = settings.embedding_limit
+        arguments["requests"] = settings.embedding_requests
     else:
-        given["for_few"] = for_few
-        given["provider"] = settings.embedding_provider
-    return open_embedder(settings.embedder, **given)
+        arguments["for_few"] = for_few
+        arguments["provider"] = settings.embedding_provider
+    return open_embedder(settings.embedder, **arguments)
 
 
 def embedder_arguments(settings: Settings) -> dict[str, Any]:
-    """What the settings say of which model is meant, and where."""
-    found = {
+    """Return the arguments of the embedder that the settings set: its model and its server."""
+    arguments = {
         "model": settings.embedding_model,
         "base_url": settings.embedding_url,
         "api_key": settings.embedding_api_key,
         "dimension": settings.embedding_dimension,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def open_tagger(settings: Settings) -> FacetTagger:
-    """The rules, or a language model behind an OpenAI-compatible endpoint."""
+    """Return the rules, or a language model behind an OpenAI-compatible endpoint."""
     if settings.tagger == "rules":
-        from memsense.write.facets import RuleTagger  # searching needs no rules
+        from memsense.write.facets import (
+            RuleTagger,
+        )  # searches need no rules, so they don't load them
 
         return RuleTagger()
     if settings.tagger_url is None or settings.tagger_model is None:
@@ -61,7 +63,7 @@ def open_tagger(settings: Settings) -> FacetTagger:
 
 
 def open_reranker(settings: Settings) -> Reranker | None:
-    """The local cross-encoder, or what speaks the /rerank protocol at the URL of the settings."""
+    """Return the local cross-encoder, or a client of the settings' /rerank server; else None."""
     if settings.reranker == "cross-encoder":
         from memsense.search.rank.cross_encoder import CrossEncoder
 

@@ -1,4 +1,4 @@
-"""Opens the database that the settings name: a server's, or the embedded one's."""
+"""Connections to the database that the settings name: a server's, or the embedded one's."""
 
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
-    """A pool over a checked database, and the embedded server if that is what was started.
+    """Open a pool over a checked database; return it with the embedded server, if one started.
 
-    Raises ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
+    Raise ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
     """
     if settings.database_url:
         return _open_checked(settings, settings.database_url), None
@@ -21,18 +21,15 @@ def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
 
     server = EmbeddedServer(settings.data_dir)
     try:
-        return _open_checked(settings, _start(server), server), server
-    except BaseException:
+        address = server.start()
+        # A new cluster is set up here: an embedded server has no administrator who would do it.
+        if migrate.schema_state(address).current is None:
+            migrate.upgrade(address)
+            migrate.make_roles(address)
+        return _open_checked(settings, address, server), server
+    except BaseException:  # Ctrl+C while it starts must not leave a server running
         server.release()
         raise
-
-
-def _start(server: "EmbeddedServer") -> str:
-    address = server.start()
-    if migrate.schema_state(address).current is None:
-        migrate.upgrade(address)
-        migrate.make_roles(address)
-    return address
 
 
 def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | None" = None) -> Pool:

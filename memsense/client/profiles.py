@@ -1,4 +1,4 @@
-"""`memory.profiles`: the named sets of constants that a search may rank by."""
+"""`memory.profiles`: named sets of constants by which searches rank."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class KnownProfile:
 
 
 class ProfilesResource:
-    """Lists, shows, stores and deletes profiles."""
+    """Store of profiles: lists, shows, creates and deletes them."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -99,8 +99,8 @@ class ProfilesResource:
         """
 
         def plan(namespace: store.Namespace) -> Sequence[stored.Change]:
-            found = find_profile(namespace, base) if isinstance(base, str) else base
-            return plan_profile(namespace, found.vary(changes).override(name=name))
+            start = find_profile(namespace, base) if isinstance(base, str) else base
+            return plan_profile(namespace, start.vary(changes).override(name=name))
 
         change_settings(self._context, plan, by)
         return self.get(name)
@@ -119,4 +119,4 @@ class ProfilesResource:
             InvalidInputError: While the setting `profile` names it.
             NotFoundError: For an unknown profile.
         """
-        change_settings(self._context, lambda found: plan_removal(found, name), by)
+        change_settings(self._context, lambda namespace: plan_removal(namespace, name), by)

@@ -1,4 +1,4 @@
-"""The memories of a database's tenants over one pool, each opened for whoever shows a key of it."""
+"""Memories of a database's tenants over one pool, each opened by a key of its tenant."""
 
 from collections.abc import Mapping
 from threading import Lock
@@ -14,7 +14,7 @@ from memsense.store import find_tenant
 from memsense.store.access import AccessKey, ShownKey, verify_key
 
 MOST_MEMORIES = 1_000
-"""Tenants whose memories are kept open; each has a cache of its questions."""
+"""Maximum number of open memories; each has a query cache of its own."""
 
 
 class Tenants:
@@ -26,7 +26,7 @@ class Tenants:
     """
 
     def __init__(self, context: Context) -> None:
-        """Use `Tenants.open`; this takes over what is open."""
+        """Take over an open context. Use `Tenants.open`."""
         self._context = context
         self._own = MemSense(context)
         self._opened: dict[str, tuple[Context, MemSense]] = {}
@@ -34,7 +34,7 @@ class Tenants:
 
     @classmethod
     def open(cls, settings: Settings, *, embedder: Embedder | None = None) -> Self:
-        """Connect as `MemSense.open` does, whose errors it raises."""
+        """Connect as `MemSense.open` does, and raise its errors."""
         pool, server = open_place(settings)
         return cls(
             Context(
@@ -60,50 +60,48 @@ class Tenants:
 
     @property
     def settings(self) -> Settings:
-        """What was opened with; the tenant is the one that needs no key."""
+        """Return the settings passed to `open`; their tenant is the one that needs no key."""
         return self._context.settings
 
     @property
     def own(self) -> MemSense:
-        """The memory of the tenant that the settings name."""
+        """Return the memory of the tenant that the settings name."""
         return self._own
 
     def memory(self, tenant: str) -> MemSense:
-        """A tenant's memory, opened once."""
+        """Return a tenant's memory, and open it if it is not open yet."""
         if tenant == self.settings.tenant:
             return self._own
         with self._lock:
-            found = self._opened.pop(tenant, None)
-            if found is None:
+            memory = self._opened.pop(tenant, None)
+            if memory is None:
                 context = self._context.for_tenant(tenant)
-                found = context, MemSense(context)
-            self._opened[tenant] = found  # the last one now: the first is the longest unused
-            self._close_unused()
-        return found[1]
-
-    def _close_unused(self) -> None:
-        if len(self._opened) > MOST_MEMORIES:
-            context, _ = self._opened.pop(next(iter(self._opened)))
-            context.close()
+                memory = context, MemSense(context)
+            self._opened[tenant] = memory
+            # A dict is ordered, so its first entry is the one that was not used for longest.
+            if len(self._opened) > MOST_MEMORIES:
+                context, _ = self._opened.pop(next(iter(self._opened)))
+                context.close()
+        return memory[1]
 
     def pool(self, tenant: str) -> Pool:
-        """The shared connections, lent to see a tenant's rows."""
+        """Return the shared pool, limited to a tenant's rows."""
         return self._context.pool.for_tenant(tenant)
 
     def verify(self, text: str) -> AccessKey | None:
-        """The key that was shown; None for any that opens nothing, whyever."""
-        shown = ShownKey.read(text)
-        if shown is None:
+        """Return the access key of this text; None for any text that opens nothing."""
+        key = ShownKey.read(text)
+        if key is None:
             return None
-        pool = self._context.pool.for_tenant(tenant_id=shown.tenant_id)
-        return run_read(pool, lambda it: verify_key(it, shown))
+        pool = self._context.pool.for_tenant(tenant_id=key.tenant_id)
+        return run_read(pool, lambda it: verify_key(it, key))
 
     def ping(self) -> None:
-        """Ask the database something; raises DatabaseError where it does not answer."""
+        """Send the database a query; raise DatabaseError if it does not answer."""
         run_read(self._context.pool, lambda it: find_tenant(it, self.settings.tenant))
 
     def pool_sizes(self) -> Mapping[str, int]:
-        """How many connections are open, idle and wanted, and how many there may be."""
+        """Return how many connections are open, idle and waited for, and their maximum."""
         size, idle, waiting = self._context.pool.sizes
         most = self.settings.pool_max_size
         return {"open": size, "idle": idle, "waiting": waiting, "most": most}

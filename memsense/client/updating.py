@@ -1,8 +1,8 @@
-"""What `update` does: a stored exchange changed, and what it said before."""
+"""Updates of stored exchanges, and their earlier versions."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from uuid import uuid4
 
 from memsense import store
@@ -22,24 +22,21 @@ from memsense.write.expiry import check_expiry
 SIDES = ("user", "assistant")
 
 
-def _read_content(value: object) -> str | Mapping[str, str]:
-    """Return a text, or texts by side; an error is about the form that was passed."""
-    is_by_side = isinstance(value, Mapping)
-    return _read_sides(cast("object", value)) if is_by_side else _read_text(value)
-
-
 _read_text = Checker(Text, "content")
 _read_sides = Checker(Annotated[Mapping[str, Text], mapping_of(*SIDES)], "content")
 
 
 def read_update(arguments: Mapping[str, Any]) -> Update:
-    """Return what the checked arguments of `Memory.update` change.
+    """Return the changes that the checked arguments of `Memory.update` ask for.
 
-    Raises InvalidInputError if they change nothing.
+    Raise InvalidInputError if they change nothing.
     """
     values = {item.name: arguments.get(item.name) for item in fields(Update)}
     if values["content"] is not None:
-        values["content"] = _read_content(values["content"])
+        # One checker for each form, not one of their union: its error would list the faults of
+        # both forms, and the caller used only one.
+        is_by_side = isinstance(values["content"], Mapping)
+        values["content"] = (_read_sides if is_by_side else _read_text)(values["content"])
     update = Update(**values)
     check_expiry(update.expires_at, update.ttl)
     if not update.names:
@@ -50,7 +47,7 @@ def read_update(arguments: Mapping[str, Any]) -> Update:
 
 
 class Updating:
-    """Updates exchanges within one context."""
+    """Writer that updates exchanges within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -63,16 +60,16 @@ class Updating:
         reason: str | None,
         key: str | None,
     ) -> Chunk:
-        """Change an exchange; the chunk as it is then."""
+        """Change an exchange, and return the chunk as it is afterwards."""
         context = self._context
         vectors = context.batch_vectors()
-        found = run_read(
+        chunks = run_read(
             context.pool,
             lambda it: store.fetch_chunks(it, context.require_namespace(it), [chunk_id]),
         )
-        if not found:
+        if not chunks:
             raise no_chunk(chunk_id)
-        planned = plan_update(found[0], update, context.tagger)
+        planned = plan_update(chunks[0], update, context.tagger)
 
         key = key or str(uuid4())
         write_key = WriteKey.of(key, "update", chunk_id, repr(update), reason)
@@ -97,7 +94,7 @@ class Updating:
         return changed
 
     def versions(self, chunk_id: int) -> list[Version]:
-        """What was kept of an exchange's past."""
+        """Return the earlier versions that were stored of an exchange."""
 
         def fetch(connection: Connection) -> list[Version]:
             namespace = self._context.require_namespace(connection)
@@ -109,7 +106,7 @@ class Updating:
 
 
 def _as_session(draft: ChunkDraft) -> SessionDraft:
-    """The exchange alone, as what follows a write reads it."""
+    """Return the exchange as a session of its own, which is what followers of a write take."""
     speakers = [name for name in (draft.user_speaker, draft.assistant_speaker) if name]
     return SessionDraft(
         user_id="",
