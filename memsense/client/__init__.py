@@ -1,1 +1,1 @@
-"""What users hold: MemSense and its parts; the only package that composes the others."""
+"""Client: MemSense and its resources; the only package that composes the others."""

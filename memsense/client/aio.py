@@ -370,12 +370,12 @@ class AsyncTracesResource(Facade):
 
     @property
     def failures(self) -> "int":
-        """How many of this object's searches were to be recorded and could not be."""
+        """Return how many of this object's searches could not be recorded."""
         return self._sync.failures
 
     @knows_arguments
     async def flush(self) -> "None":
-        """Wait until the searches recorded so far are written, or have failed to be."""
+        """Wait until the searches recorded so far are written, or their writing has failed."""
         return await self._threads.run(self._sync.flush)
 
 

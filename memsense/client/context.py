@@ -69,7 +69,7 @@ class Context:
         self.pool = pool
         self.settings = settings
         self.profile = profile
-        self.known = KnownScopes()
+        self.scope_states = KnownScopes()
         self.recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
@@ -81,7 +81,7 @@ class Context:
         self._tuned: tuple[store.Namespace, Profile] | None = None
 
     def close(self) -> None:
-        """Write waiting traces and close; the embedded server stops when nobody else uses it."""
+        """Write waiting traces and close; the embedded server stops after its last user."""
         telemetry.unwatch_jobs(self)
         if "background" in self.__dict__:
             self.background.close()
@@ -135,7 +135,7 @@ class Context:
 
     def forget_user(self, user_id: str) -> None:
         """Drop what this process has cached of a user: speakers, and embedded questions."""
-        self.known.drop(user_id)
+        self.scope_states.drop(user_id)
         self.embedders.forget()
 
     def batch_vectors(self, when: EmbedWhen | None = None) -> "BatchVectors":

@@ -1,4 +1,4 @@
-"""`memory.indexes`: what makes the search of large memories quick, and the text index anew."""
+"""`memory.indexes`: HNSW indexes of large memories, and rebuilding the text index."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ from memsense.write.vectors import embed_tokens
 
 
 class IndexesResource:
-    """Builds indexes while searches go on."""
+    """Builder of indexes, token vectors and session chunks while searches go on."""
 
     def __init__(self, context: Context, writes: Writes) -> None:
         self._context = context

@@ -154,8 +154,8 @@ class MemSense(Memory):
             telemetry.watch_jobs(context, context.store_id, _count_jobs)
             # An unknown profile is an error now, not at the first search.
             if isinstance(profile, str) and profile not in PROFILES:
-                known = context.look_up_namespace()
-                run_read(pool, lambda it: context.find_profile(it, known, profile))
+                place = context.look_up_namespace()
+                run_read(pool, lambda it: context.find_profile(it, place, profile))
             if chosen.worker == "on":
                 context.wake_worker()
         except BaseException:
@@ -164,7 +164,7 @@ class MemSense(Memory):
         return cls(context)
 
     def close(self) -> None:
-        """Write waiting traces and close; the embedded server stops when nobody else uses it."""
+        """Write waiting traces and close; the embedded server stops after its last user."""
         self._context.close()
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Writes an export as Parquet, one row a chunk, for programs that analyse; pyarrow's only user."""
+"""Parquet exports, one row a chunk, for analysis; the only module that uses pyarrow."""
 
 import base64
 import json
@@ -16,10 +16,10 @@ from memsense.inputs import shorten
 
 ENDING = ".parquet"
 MAGIC = b"PAR1"
-"""What a Parquet file begins with."""
+"""First bytes of a Parquet file."""
 
 ROWS = 1000
-"""Rows of a row group: what is held in memory."""
+"""Rows of a row group, which is the part of the export that is in memory."""
 
 COLUMNS: Mapping[str, str] = {
     "user_id": "text",
@@ -60,25 +60,25 @@ COLUMNS: Mapping[str, str] = {
     "ledger": "json",
     "history": "json",
 }
-"""The columns and what they hold; docs/data.md says what they mean."""
+"""Columns with their kinds; docs/data.md says what they mean."""
 
 ROUTES = ("full", "user", "assistant", "personal_info", "preferences", "events")
-"""What has vectors: column `vector_…` holds those of each."""
+"""Texts that have vectors; column `vector_…` holds those of each."""
 
 
 def is_parquet(place: object) -> bool:
-    """Whether the file to be written is Parquet: by its ending."""
+    """Return whether the name of a file to write ends like a Parquet file's."""
     return isinstance(place, str | Path) and str(place).lower().endswith(ENDING)
 
 
 def refuse_parquet(path: Path) -> None:
-    """Raise IngestError for a file that is Parquet; for one that can't be read, nothing."""
+    """Raise IngestError for a Parquet file; pass over a file that can't be read."""
     try:
         with path.open("rb") as file:
-            begin = file.read(len(MAGIC))
+            first_bytes = file.read(len(MAGIC))
     except (OSError, ValueError):
         return
-    if begin == MAGIC:
+    if first_bytes == MAGIC:
         raise IngestError(
             f"{shorten(str(path))}: Parquet is written and not read; export to JSON lines for an"
             " import ('memsense export FILE.jsonl')"
@@ -86,10 +86,17 @@ def refuse_parquet(path: Path) -> None:
 
 
 class ParquetExport:
-    """The rows of one export, written a row group at a time."""
+    """Writer of an export's rows, a row group at a time."""
 
     def __init__(self, path: Path) -> None:
-        self._arrow, self._parquet = _import_libraries()
+        # By name, because the libraries have no types; here, because pyarrow is an extra.
+        try:
+            self._arrow: Any = import_module("pyarrow")
+            self._parquet: Any = import_module("pyarrow.parquet")
+        except ImportError as error:
+            raise ConfigurationError(
+                "an export to Parquet needs pyarrow: pip install 'memsense[parquet]'"
+            ) from error
         self._path = path
         self._writer: Any = None
         self._schema: Any = None
@@ -97,29 +104,29 @@ class ParquetExport:
         self._rows: list[dict[str, Any]] = []
 
     def begin(self, header: Mapping[str, Any]) -> None:
-        """Open the file; the header stands in its metadata, under `memsense`."""
+        """Open the file, with the header in its metadata under `memsense`."""
         dimension = header["dimension"] if header["vectors"] else None
-        kinds = _kinds(self._arrow)
-        fields = [(name, kinds[kind]) for name, kind in COLUMNS.items()]
+        types = _list_types(self._arrow)
+        fields = [(name, types[kind]) for name, kind in COLUMNS.items()]
         if dimension:
             vector = self._arrow.list_(self._arrow.float32(), dimension)
             fields += [(f"vector_{route}", vector) for route in ROUTES]
-        told = {"memsense": json.dumps(header, ensure_ascii=False)}
-        self._schema = self._arrow.schema(fields, metadata=told)
+        metadata = {"memsense": json.dumps(header, ensure_ascii=False)}
+        self._schema = self._arrow.schema(fields, metadata=metadata)
         self._writer = self._parquet.ParquetWriter(self._path, self._schema, compression="zstd")
 
     def begin_user(self, user_id: str, speakers: Sequence[str]) -> None:
-        """Whose the next chunks are."""
+        """Set the user of the next chunks."""
         self._user = {"user_id": user_id, "speakers": list(speakers)}
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """A chunk, by the values of its line in JSON."""
+        """Add a chunk, by the values of its line in JSON."""
         self._rows.append({**_as_row(values), **self._user})
         if len(self._rows) == ROWS:
             self._flush()
 
     def end(self, chunks: int) -> None:  # noqa: ARG002 (the footer counts them)
-        """Write what is left, and the footer, without which the file can't be read."""
+        """Write the remaining rows, and the footer, without which the file can't be read."""
         self._flush()
         self._writer.close()
 
@@ -131,7 +138,8 @@ class ParquetExport:
 
 @contextmanager
 def open_parquet(path: Path) -> Generator[ParquetExport]:
-    """An export to the path, which holds a whole one or what it held before."""
+    """Open an export to the path; if it fails, the path keeps its earlier file."""
+    # Written beside the path and moved at the end: a reader never sees half an export.
     draft = path.with_name(f"{path.name}.part")
     export = ParquetExport(draft)
     try:
@@ -143,17 +151,8 @@ def open_parquet(path: Path) -> Generator[ParquetExport]:
         draft.unlink(missing_ok=True)
 
 
-def _import_libraries() -> tuple[Any, Any]:  # they have no types
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise ConfigurationError(
-            "an export to Parquet needs pyarrow: pip install 'memsense[parquet]'"
-        ) from error
-
-
-def _kinds(arrow: Any) -> dict[str, Any]:
-    """The library's type of each kind of column."""
+def _list_types(arrow: Any) -> dict[str, Any]:
+    """Return pyarrow's type of each kind of column."""
     return {
         "text": arrow.string(),
         "texts": arrow.list_(arrow.string()),

@@ -32,7 +32,7 @@ _Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything ye
 
 
 class ProjectsResource:
-    """Pools sessions."""
+    """Store of projects, which are pools of sessions."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -241,7 +241,7 @@ class Searches:
             newer = update_scope(state, searches[at].state)
             if newer == state:
                 continue
-            self._context.known.put(user_id, newer)
+            self._context.scope_states.put(user_id, newer)
             # An outdated `indexed` costs a search time, but never changes its answer.
             if not has_same_plan(plan, state, newer):
                 [searches[at]] = self._run_with_states([(plan, newer)])
@@ -281,12 +281,12 @@ class Searches:
             return run_read(context.pool, fetch_past)
         if user_id is None:
             return None
-        state = context.known.get(user_id)
+        state = context.scope_states.get(user_id)
         if state is None:
             state = run_read(
                 context.pool,
                 lambda it: store.find_scope(it, plan.tenant_id, plan.namespace, user_id),
             )
             if state is not None:
-                context.known.put(user_id, state)
+                context.scope_states.put(user_id, state)
         return state

@@ -1,4 +1,4 @@
-"""`memory.settings`: what searches use, changed while they go on.
+"""`memory.settings`: settings of searches, which can change while searches go on.
 
 Every change is one transaction under a lock on the namespace's row, so that none is lost.
 """
@@ -28,7 +28,7 @@ from memsense.search.settings import (
 from memsense.store import settings as stored
 
 Plan = Callable[[store.Namespace], Sequence[stored.Change]]
-"""What is to be changed, given the namespace as it stands under the lock."""
+"""Function that returns the changes to make to a namespace, which is locked meanwhile."""
 
 _ExpectedVersion = Annotated[
     int,
@@ -38,7 +38,7 @@ _ExpectedVersion = Annotated[
 
 
 class SettingsResource:
-    """Shows and changes what the namespace's searches use."""
+    """Store of the settings of the namespace's searches."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -69,8 +69,8 @@ class SettingsResource:
             return self._context.profile, "argument"
         if namespace is not None and "profile" in namespace.settings:
             return namespace.settings["profile"], "database"
-        is_given = "profile" in self._context.settings.model_fields_set
-        return self._context.settings.profile, "environment" if is_given else "default"
+        is_set = "profile" in self._context.settings.model_fields_set
+        return self._context.settings.profile, "environment" if is_set else "default"
 
     @takes
     def set(
@@ -99,9 +99,7 @@ class SettingsResource:
             ConfigurationError: For an unknown setting, or a value that it can't have.
             ConflictError: If the settings are no longer those of `expected_version`.
         """
-        change_settings(
-            self._context, lambda found: plan_settings(found, changes), by, expected_version
-        )
+        change_settings(self._context, lambda it: plan_settings(it, changes), by, expected_version)
         return self.show()
 
     @takes
@@ -119,7 +117,7 @@ class SettingsResource:
             expected_version: Version that the settings must still have, as `show` reports it;
                 default: any.
         """
-        change_settings(self._context, lambda found: plan_reset(found, names), by, expected_version)
+        change_settings(self._context, lambda it: plan_reset(it, names), by, expected_version)
         return self.show()
 
     @takes
@@ -136,7 +134,7 @@ class SettingsResource:
 
 
 def profile_in_force(context: Context, namespace: store.Namespace | None) -> Profile:
-    """What ranks a search that names no profile: that of `open`, else what the settings say."""
+    """Return the profile of a search that names none: that of `open`, else of the settings."""
     if isinstance(context.profile, Profile):
         return context.profile
     if context.profile is not None:
@@ -149,26 +147,27 @@ def profile_in_force(context: Context, namespace: store.Namespace | None) -> Pro
 def change_settings(
     context: Context, plan: Plan, by: str | None, expected_version: int | None = None
 ) -> None:
-    """Change settings or stored profiles, with a history; raises ConflictError."""
+    """Change settings or stored profiles and record it; raise ConflictError for an old version."""
 
     def change(connection: Connection) -> None:
         namespace = stored.lock_settings(connection, context.claim_namespace(connection))
         if expected_version not in (None, namespace.settings_version):
             raise ConflictError(
                 f"the settings are at version {namespace.settings_version}, not"
-                f" {expected_version}: somebody changed them; look at them again"
+                f" {expected_version}: someone changed them; read them again, then retry"
             )
         changes = plan(namespace)
         if changes:
             stored.write_changes(connection, namespace, changes, by or user_name())
 
     run_transaction(context.pool, change)
+    # Other processes notice the new version by themselves; this one uses it from the next call on.
     run_read(context.pool, context.reload_namespace)
 
 
 def user_name() -> str:
-    """Who runs this process, as the operating system says."""
+    """Return the operating system's name of the user that runs this process."""
     try:
         return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a number without a name, as containers have
+    except (ImportError, KeyError, OSError):  # a container's user may have a number without a name
         return "unknown"

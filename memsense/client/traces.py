@@ -1,6 +1,6 @@
-"""`memory.traces`: recorded searches, and what they would find under other constants."""
+"""`memory.traces`: recorded searches, and their replays with other constants."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from uuid import UUID
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def no_trace(trace_id: UUID) -> NotFoundError:
-    """What is raised for a trace that the namespace doesn't have."""
+    """Return the error for a trace that the namespace doesn't have."""
     return NotFoundError(f"no trace {trace_id} in this namespace")
 
 
@@ -35,7 +35,7 @@ _ReplayProfile = Annotated[
 
 
 class TracesResource:
-    """Lists, shows, replays and prunes recorded searches."""
+    """Store of recorded searches: lists, shows, replays and prunes them."""
 
     def __init__(
         self,
@@ -80,7 +80,9 @@ class TracesResource:
             NotFoundError: If the namespace has no such trace.
         """
         trace = self.get(trace_id)
-        return self._replay(trace, profile, overrides or {}, _moment(trace) if as_of_then else None)
+        return self._replay(
+            trace, profile, overrides or {}, _recall_time(trace) if as_of_then else None
+        )
 
     @takes
     def compare(
@@ -103,9 +105,9 @@ class TracesResource:
         from memsense.explain.replay import Comparison
 
         summaries = self.list(limit=count, user_id=user_id)
-        found = [self.get(summary.trace_id) for summary in summaries]
+        traces = [self.get(summary.trace_id) for summary in summaries]
         return Comparison(
-            replays=[self._replay(trace, profile, overrides or {}) for trace in found]
+            replays=[self._replay(trace, profile, overrides or {}) for trace in traces]
         )
 
     def _replay(
@@ -157,7 +159,8 @@ class TracesResource:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return Page()
-        found = run_read(
+        # One row more than the page says whether there is another page, without a count.
+        rows = run_read(
             self._context.pool,
             lambda it: recorded.list_traces(
                 it,
@@ -169,7 +172,10 @@ class TracesResource:
                 behind=behind,
             ),
         )
-        return _page(found, limit)
+        summaries = rows[:limit]
+        last = summaries[-1] if len(rows) > limit else None
+        next_cursor = last and write_cursor("traces", last.recorded_at, str(last.trace_id))
+        return Page(summaries, next_cursor=next_cursor)
 
     @takes
     def statistics(self, *, user_id: OnlyUserId | None = None) -> recorded.TraceStatistics:
@@ -197,14 +203,14 @@ class TracesResource:
         Raises:
             NotFoundError: If the namespace has no such trace.
         """
-        wanted = cast("UUID", trace_id)  # `takes` has read it
-        self.flush()
+        id_ = cast("UUID", trace_id)  # `takes` has turned a text into a UUID
+        self.flush()  # the trace of a search that just ended may still be queued
         pool = self._context.pool
         namespace = run_read(pool, self._context.require_namespace)
-        found = run_read(pool, lambda it: recorded.fetch_trace(it, namespace, wanted))
-        if found is None:
-            raise no_trace(wanted)
-        return found
+        trace = run_read(pool, lambda it: recorded.fetch_trace(it, namespace, id_))
+        if trace is None:
+            raise no_trace(id_)
+        return trace
 
     @takes
     def prune(
@@ -230,24 +236,16 @@ class TracesResource:
 
     @property
     def failures(self) -> int:
-        """How many of this object's searches were to be recorded and could not be."""
+        """Return how many of this object's searches could not be recorded."""
         return self._context.recorder.failed
 
     def flush(self) -> None:
-        """Wait until the searches recorded so far are written, or have failed to be."""
+        """Wait until the searches recorded so far are written, or their writing has failed."""
         self._context.recorder.flush()
 
 
-def _page(found: Sequence[recorded.TraceSummary], limit: int) -> Page[recorded.TraceSummary]:
-    """What is shown of one more than that, with a cursor if there is more."""
-    shown = found[:limit]
-    last = shown[-1] if len(found) > limit else None
-    behind = last and write_cursor("traces", last.recorded_at, str(last.trace_id))
-    return Page(shown, next_cursor=behind)
-
-
-def _moment(trace: recorded.Trace) -> datetime:
-    """When the trace's search read memory; raises InvalidInputError where that is not known."""
+def _recall_time(trace: recorded.Trace) -> datetime:
+    """Return when the trace's search read memory; raise InvalidInputError if it isn't recorded."""
     if trace.recalled_at is None:
         raise InvalidInputError(
             f"trace {trace.trace_id} does not know as of when it read memory: it was recorded"

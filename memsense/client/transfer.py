@@ -1,4 +1,4 @@
-"""What `export_to` and `import_from` do: a memory as a file of lines, and back."""
+"""Export and import: a memory as a file of lines, and back."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -35,7 +35,6 @@ from memsense.write.exported import (
     read_lines,
 )
 from memsense.write.ingest_run import read_paths
-from memsense.write.vectors import BatchVectors
 
 Place = str | Path | IO[Any]
 """A file by its path, or an open one."""
@@ -43,7 +42,7 @@ Place = str | Path | IO[Any]
 
 @dataclass(slots=True)
 class ExportReport:
-    """What an export holds."""
+    """Counts of what an export holds."""
 
     users: int = 0
     chunks: int = 0
@@ -51,11 +50,10 @@ class ExportReport:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did, counted in exchanges (session chunks, where a session has no others).
+    """Result of an import, counted in exchanges (session chunks, where a session has no others).
 
-    `skipped`: session chunks of a session that holds something else by now. `settings_taken` are
-    the settings and profiles that the namespace got, `settings_left` those of the file that it
-    did not.
+    `skipped` counts session chunks of a session that holds something else by now. `settings_taken`
+    are the settings and profiles that the namespace got, `settings_left` the file's other ones.
     """
 
     users: set[str] = field(default_factory=set[str])
@@ -66,16 +64,16 @@ class ImportReport:
     settings_taken: Sequence[str] = ()
     settings_left: Sequence[str] = ()
 
-    def add(self, session: ExportedSession, done: Imported) -> None:
+    def add(self, session: ExportedSession, counts: Imported) -> None:
         """Count a session."""
         self.users.add(session.user_id)
         self.sessions += 1
-        self.stored += done.stored
-        self.repeated += done.repeated
-        self.skipped += done.skipped
+        self.stored += counts.stored
+        self.repeated += counts.repeated
+        self.skipped += counts.skipped
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {
             "users": len(self.users),
             "sessions": self.sessions,
@@ -88,37 +86,38 @@ class ImportReport:
 
 
 class _LinesExport:
-    """An export as JSON lines; `ParquetExport` has the same methods."""
+    """Writer of an export as JSON lines; `ParquetExport` has the same methods."""
 
     def __init__(self, file: IO[Any]) -> None:
         self._file = file
 
     def begin(self, header: Mapping[str, Any]) -> None:
-        """The header."""
+        """Write the header."""
         self._file.write(format_line(header))
 
     def begin_user(self, user_id: str, speakers: Sequence[str]) -> None:
-        """Whose the next chunks are."""
+        """Write the user of the next chunks."""
         self._file.write(format_line({"user": user_id, "speakers": list(speakers)}))
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """A chunk."""
+        """Write a chunk."""
         self._file.write(format_line(values))
 
     def end(self, chunks: int) -> None:
-        """How many there were."""
+        """Write the number of chunks, by which a reader notices a file that was cut off."""
         self._file.write(format_line({"chunks": chunks}))
 
 
 class Transfer:
-    """Writes and reads exports within one context."""
+    """Writer and reader of exports within one context."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def export_to(self, place: Place, user_id: str | None, *, vectors: bool) -> ExportReport:
-        """Write a user's memory, or everybody's, to a file; raises IngestError if it can't be."""
+        """Write the memory of one or of all users to a file; raise IngestError if that fails."""
         context, report = self._context, ExportReport()
+        # One transaction, so that the file shows the memory at a single moment.
         with _open_export(place) as export, transaction(context.pool) as connection:
             namespace = context.require_namespace(connection)
             export.begin(describe_export(namespace, datetime.now(UTC), vectors=vectors))
@@ -138,8 +137,10 @@ class Transfer:
         *,
         settings: bool | None,
     ) -> ImportReport:
-        """Store what a file holds, each session in a transaction of its own, and first of all what
-        was set; with None, only where nobody has a memory yet."""
+        """Store what a file holds: first its settings, then each session in its own transaction.
+
+        With `settings` None, the settings are stored only if no user has a memory yet.
+        """
         report = ImportReport()
         if isinstance(place, str | Path):
             refuse_parquet(Path(*read_paths([place])))
@@ -147,29 +148,26 @@ class Transfer:
             lines = read_lines(file)
             header = next(lines)
             assert isinstance(header, Header)
-            self._import_settings(header, report, wanted=settings)
+            self._import_settings(header, report, settings)
             for session in _sessions(lines):
                 report.add(session, self._import(session, header))
                 on_session(report)
         return report
 
-    def _import_settings(
-        self, header: Header, report: ImportReport, *, wanted: bool | None
-    ) -> None:
+    def _import_settings(self, header: Header, report: ImportReport, choice: bool | None) -> None:
         context = self._context
 
         def work(connection: Connection) -> None:
             claimed = context.claim_namespace(connection, language=header.language)
             namespace = lock_settings(connection, claimed)
-            changes, left = plan_import(namespace, header.settings, header.profiles)
-            is_wanted = wanted
-            if wanted is None:
-                is_wanted = not holds_memories(connection, namespace)
-            named = [change.name for change in changes]
-            if is_wanted and changes:
+            changes, unchanged = plan_import(namespace, header.settings, header.profiles)
+            # A memory in use has settings that someone chose: they are replaced only on request.
+            is_import = not holds_memories(connection, namespace) if choice is None else choice
+            names = [change.name for change in changes]
+            if is_import and changes:
                 write_changes(connection, namespace, changes, user_name())
-            report.settings_taken = named if is_wanted else []
-            report.settings_left = left if is_wanted else [*named, *left]
+            report.settings_taken = names if is_import else []
+            report.settings_left = unchanged if is_import else [*names, *unchanged]
 
         run_transaction(context.pool, work)
         run_read(context.pool, context.reload_namespace)
@@ -179,8 +177,14 @@ class Transfer:
         vectors = context.batch_vectors()
         space = vectors.space()
         if (header.model, header.dimension) == space:
-            _know(session, header.dimension or 0, vectors)
-        texts = [
+            # The same model made the file's vectors, so nothing is embedded again.
+            for chunk in session.chunks:
+                texts = chunk.draft(chunk.ordinal).texts()
+                stored = chunk.read_vectors(header.dimension or 0)
+                vectors.add_vectors(
+                    {texts[route]: stored[route] for route in stored if route in texts}
+                )
+        active_texts = [
             text
             for chunk in session.chunks
             if chunk.status == "active"
@@ -194,20 +198,12 @@ class Transfer:
             return import_session(connection, scope, session, vectors)
 
         if not vectors.has_tokens:
-            vectors.prepare(texts)
+            vectors.prepare(active_texts)
         return context.run_write(work, vectors)
 
 
-def _know(session: ExportedSession, dimension: int, vectors: BatchVectors) -> None:
-    """Take the file's vectors over."""
-    for chunk in session.chunks:
-        texts = chunk.draft(chunk.ordinal).texts()
-        found = chunk.read_vectors(dimension)
-        vectors.add_vectors({texts[route]: found[route] for route in found if route in texts})
-
-
 def _as_draft(session: ExportedSession) -> SessionDraft:
-    """The session as what follows a write reads it."""
+    """Return the session as a draft, which is what followers of a write take."""
     drafts = [chunk.draft(chunk.ordinal) for chunk in session.chunks]
     return SessionDraft(
         user_id=session.user_id,
@@ -218,7 +214,7 @@ def _as_draft(session: ExportedSession) -> SessionDraft:
 
 
 def _sessions(lines: Iterator[Line]) -> Iterator[ExportedSession]:
-    """The chunks session by session; each user's line comes before theirs."""
+    """Yield the chunks session by session; the line of a user comes before the user's chunks."""
     user: ExportedUser | None = None
     for (is_chunk, session_id), group in groupby(lines, key=_group):
         if not is_chunk:
@@ -243,7 +239,7 @@ def _group(line: Line) -> tuple[bool, str]:
 
 @contextmanager
 def _open_export(place: Place) -> Generator[_LinesExport | ParquetExport]:
-    """What writes to the file, in the form that its name asks for."""
+    """Open an export in the format of the file's name: Parquet or JSON lines."""
     if is_parquet(place):
         with open_parquet(Path(*read_paths([place]))) as export:
             yield export
@@ -254,11 +250,11 @@ def _open_export(place: Place) -> Generator[_LinesExport | ParquetExport]:
 
 @contextmanager
 def _open(place: Place, mode: str) -> Generator[Any]:
-    """The file, closed at the end if it was opened here."""
-    needed = "write" if mode == "w" else "read"
+    """Open a path, and close the file at the end; pass an open file through, and leave it open."""
+    method = "write" if mode == "w" else "read"
     if not isinstance(place, str | Path):
-        if not callable(getattr(place, needed, None)):
-            raise InvalidInputError(f"path must be a text, a Path or an open file to {needed}")
+        if not callable(getattr(place, method, None)):
+            raise InvalidInputError(f"path must be a text, a Path or an open file to {method}")
         yield place
         return
     [path] = read_paths([place])
@@ -267,7 +263,7 @@ def _open(place: Place, mode: str) -> Generator[Any]:
     except OSError as error:
         raise IngestError(f"{shorten(path)}: {error.strerror or error}") from error
     except ValueError as error:
-        raise InvalidInputError(f"path holds what no file is called: {error}") from error
+        raise InvalidInputError(f"path is no valid name of a file: {error}") from error
     with file:
         try:
             yield file

@@ -1,4 +1,4 @@
-"""`memory.ttl`: how long memories are kept, and the sweep of what has expired."""
+"""`memory.ttl`: rules by which memories expire, and the sweep of expired ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from memsense.write.expiry import ALL, SETTING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TtlRule:
-    """How long what is stored from now on is kept: under a `tag`, or without one of all others."""
+    """Time to live of new memories with a `tag`; without one, of all others."""
 
     tag: str | None
     ttl: timedelta
@@ -37,13 +37,13 @@ _RuleTag = Annotated[
 
 
 class TtlResource:
-    """The rules of a namespace by which its memories expire.
+    """Store of the rules by which a namespace's memories expire.
 
         memory.ttl.set("90d")                   # what has no rule of its own
         memory.ttl.set("1d", tag="scratch")
         memory.ttl.sweep()
 
-    What a call says of its own (`add(..., ttl=...)`) wins; of several tags, the shortest.
+    The `ttl` of a call such as `add` wins over the rules; of several tags, the shortest counts.
     """
 
     def __init__(self, context: Context) -> None:
@@ -133,17 +133,17 @@ class TtlResource:
 
         It is erased, or forgotten where the setting `on_expiry` is "forget".
         """
-        namespace, done = self._context.look_up_namespace(), Swept()
+        namespace, total = self._context.look_up_namespace(), Swept()
         if namespace is None:
-            return done
+            return total
         sweeper = Sweeper(self._context)
         for scope_id in run_read(
             self._context.pool, lambda it: expiring.list_expired_scopes(it, namespace)
         ):
-            found = sweeper.sweep(scope_id)
-            done.add(found)
-            done.memories += bool(found.chunks)
-        return done
+            swept = sweeper.sweep(scope_id)
+            total.add(swept)
+            total.memories += bool(swept.chunks)
+        return total
 
     def _change(self, changes: Mapping[str, float | None], by: str | None) -> None:
         def plan(namespace: Namespace) -> Sequence[stored.Change]:
@@ -151,7 +151,8 @@ class TtlResource:
             if missing := [
                 tag for tag, ttl in changes.items() if ttl is None and tag not in before
             ]:
-                raise NotFoundError(_no_rule(missing[0]))
+                owner = f"tag {shorten(missing[0])}" if missing[0] != ALL else "the namespace"
+                raise NotFoundError(f"{owner} has no rule; 'memsense ttl list' shows the rules")
             after = {tag: ttl for tag, ttl in {**before, **changes}.items() if ttl is not None}
             if after == before:
                 return []
@@ -164,27 +165,24 @@ class TtlResource:
         change_settings(self._context, plan, by)
 
 
-def _no_rule(tag: str) -> str:
-    whose = f"tag {shorten(tag)}" if tag != ALL else "the namespace"
-    return f"{whose} has no rule; 'memsense ttl list' shows those that there are"
-
-
 class Sweeper:
-    """Sweeps memories of one context, each batch in a transaction of its own."""
+    """Sweeper of expired memories of one context, each batch in a transaction of its own."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def sweep(self, scope_id: int) -> Swept:
-        """Sweep all that has expired of a memory."""
+        """Sweep everything in a memory that has expired."""
         total = Swept()
-        while (done := self._sweep_batch(scope_id)).chunks:
-            total.add(done)
+        while (batch := self._sweep_batch(scope_id)).chunks:
+            total.add(batch)
         return total
 
     def _sweep_batch(self, scope_id: int) -> Swept:
-        """A search that is recorded just now is written before, not afterwards."""
+        """Sweep one batch, and return what it erased or forgot."""
         context, erasure_id = self._context, uuid4()
+        # Traces hold questions and texts. One that is still queued must be written first, so that
+        # it is erased too instead of being stored afterwards.
         context.recorder.flush()
         vectors, followers = context.batch_vectors(), context.followers()
         users: list[str] = []
@@ -201,7 +199,7 @@ class Sweeper:
                 followers=followers,
             )
 
-        done = context.run_write(work, vectors, if_possible=True)
-        for user_id in users if done.chunks else ():
+        swept = context.run_write(work, vectors, if_possible=True)
+        for user_id in users if swept.chunks else ():
             context.forget_user(user_id)
-        return done
+        return swept

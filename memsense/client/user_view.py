@@ -1,4 +1,4 @@
-"""What the view of one user's memory does by hand: it refuses other users, and hides their ids.
+"""Parts of a user's view that are written by hand: it refuses other users and hides their ids.
 
 `user_memory.py` holds the view's methods, generated from the verbs with these rules: a verb with
 `user_id` gets the view's user, a chunk or trace id must be the user's, a project must hold one of

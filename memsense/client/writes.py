@@ -127,8 +127,8 @@ class Writes:
                 if namespace is not None:
                     awaiting = find_awaiting(connection, namespace, draft)
         elif (namespace := self._context.look_up_namespace()) is not None:
-            known = namespace
-            awaiting = run_read(self._context.pool, lambda it: find_awaiting(it, known, draft))
+            current = namespace  # the lambda needs a variable that is never None
+            awaiting = run_read(self._context.pool, lambda it: find_awaiting(it, current, draft))
         if awaiting is None:
             return draft, None
         completed = complete_exchange(session.drafter, session.conversation, draft, awaiting)

@@ -415,7 +415,7 @@ def test_of_two_changes_that_expect_the_same_version_one_is_made(
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(change, range(4))) == 1
     assert len(filled.settings.history()) == 1
-    with pytest.raises(ConflictError, match="at version 1, not 0: somebody changed them"):
+    with pytest.raises(ConflictError, match="at version 1, not 0: someone changed them"):
         filled.settings.reset(expected_version=0)
 
 
