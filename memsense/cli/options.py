@@ -21,6 +21,9 @@ from memsense.cli.values import (
 )
 from memsense.search.profiles import PROFILES
 
+_ID = re.compile(r"_ids?$")
+_ID_OR_PLURAL = re.compile(r"(_ids?|s)$")
+
 Selection: TypeAlias = dict[str, Any]
 """Arguments of a verb, made from a call's options, by name; absent options are left out."""
 
@@ -208,7 +211,7 @@ def declared_options(verb: str, name: str) -> list[inspect.Parameter]:
     base = get_origin(kind) or kind
     is_list = base is list
     choices = form.choices or choices_of(kind)
-    id_or_name = "ID" if re.search(r"_ids?$", name) else option_name(name).upper()
+    id_or_name = "ID" if _ID.search(name) else option_name(name).upper()
     metavar = form.metavar or _METAVARS.get(base) or id_or_name
     option = typer.Option(
         *(form.flags or (flag_of(verb, name),)),
@@ -233,7 +236,7 @@ def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter
 
 def option_name(name: str) -> str:
     """Return an option's name without dashes before it: `session` for `session_ids`."""
-    return re.sub(r"(_ids?|s)$", "", name).replace("_", "-")
+    return _ID_OR_PLURAL.sub("", name).replace("_", "-")
 
 
 def flag_of(verb: str, name: str) -> str:

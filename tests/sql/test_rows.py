@@ -59,9 +59,9 @@ def test_one_row_that_must_be_there_is_fetched_or_refused(
 ) -> None:
     assert fetch_one(connection, NUMBERS, {"last": 1}) == (1, 1)
     assert fetch_value(connection, NUMBERS, {"last": 1}) == 1
-    with pytest.raises(DatabaseError, match="find_tenant found 0 rows"):
+    with pytest.raises(DatabaseError, match="find_tenant returned 0 rows instead of one"):
         fetch_value(connection, "find_tenant", {"name": "nobody"})
-    with pytest.raises(DatabaseError, match="found 2 rows"):
+    with pytest.raises(DatabaseError, match="returned 2 rows instead of one"):
         fetch_one(connection, NUMBERS, {"last": 2})
 
 

@@ -33,7 +33,7 @@ def test_every_statement_has_a_verb_and_a_noun_and_ends_in_a_semicolon() -> None
 
 
 def test_a_hole_is_filled_and_its_further_lines_keep_the_indentation() -> None:
-    holes = {"kept": "MATERIALIZED", "in_scope": "true", "conditions": "one\nAND two"}
+    holes = {"materialized": "MATERIALIZED", "in_scope": "true", "conditions": "one\nAND two"}
     text = fill("filtered", "recall.sql", **holes)
     assert text.startswith("filtered AS MATERIALIZED (\n")
     assert "\n      AND one\n      AND two\n" in text
@@ -41,7 +41,7 @@ def test_a_hole_is_filled_and_its_further_lines_keep_the_indentation() -> None:
 
 def test_a_hole_that_nothing_fills_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="no text for the hole conditions"):
-        fill("filtered", "recall.sql", kept="MATERIALIZED", in_scope="true")
+        fill("filtered", "recall.sql", materialized="MATERIALIZED", in_scope="true")
 
 
 def test_parameters_are_numbered_as_they_first_come() -> None:
