@@ -379,6 +379,9 @@ def count_parameters(house: House, path: str, tree: ast.Module) -> None:
             is_constructor = node.name == "__init__" and owner.name in CONSTRUCTED
             if node.name.startswith("_") and not is_constructor:
                 continue
+            # An overload has no docstring: the one of the implementation is what help() shows.
+            if any(ast.unparse(item).endswith("overload") for item in node.decorator_list):
+                continue
             texts = [ast.get_docstring(node) or ""]
             if is_constructor:
                 texts.append(ast.get_docstring(owner) or "")

@@ -184,18 +184,33 @@ class Profile:
             _check_choice(name, getattr(self, name), choices)
 
     def candidate_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """Return the number of fused candidates that one search keeps."""
+        """Return the number of fused candidates that one search keeps.
+
+        Args:
+            top_k: Maximum number of hits.
+            sessions: Whether the search returns sessions, each of which takes several turns.
+        """
         depth = self.session_depth if sessions else 1
         return depth * max(self.candidate_factor * top_k, self.least_candidates)
 
     def route_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """Return the number of rows that one route keeps."""
+        """Return the number of rows that one route keeps.
+
+        Args:
+            top_k: Maximum number of hits.
+            sessions: Whether the search returns sessions, each of which takes several turns.
+        """
         depth = self.session_depth if sessions else 1
         rows = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
         return max(rows, depth * self.least_route_limit)
 
     def token_limit(self, top_k: int, *, sessions: bool = False) -> int:
-        """Return the number of candidates that are compared token by token; 0 if no term does."""
+        """Return the number of candidates that are compared token by token; 0 if no term does.
+
+        Args:
+            top_k: Maximum number of hits.
+            sessions: Whether the search returns sessions, each of which takes several turns.
+        """
         used = (
             self.tokens_weight,
             self.tokens_near_weight,
