@@ -120,13 +120,13 @@ class Daemon:
                 with connection.makefile("rb") as stream:
                     request = json.loads(stream.readline(_LONGEST_LINE))
                 answer, chunk_ids = self._handle(request)
+                # Recorded before the answer is sent: the next prompt may come as soon as it is. A
+                # hook that has given up prints nothing: its session has not seen these memories.
+                if chunk_ids and time.monotonic() - received_at < request["seconds"]:
+                    self._recaller.mark_seen(request["session_id"], chunk_ids)
                 connection.sendall(json.dumps(answer).encode() + b"\n")
             except (OSError, ValueError) as error:
                 logger.warning("a hook has disconnected: %s", error)
-                return
-        # A hook that has given up printed nothing: its session has not seen these memories.
-        if chunk_ids and time.monotonic() - received_at < request["seconds"]:
-            self._recaller.mark_seen(request["session_id"], chunk_ids)
 
     def _handle(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], set[int]]:
         """Return the answer to a request, and the chunks that it holds."""

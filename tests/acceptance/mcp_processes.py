@@ -47,6 +47,6 @@ def http_server(url: str, *options: str) -> Generator[str]:
         assert process.stderr is not None
         line = process.stderr.readline()
         assert line.startswith("memsense: serving the memory of 'ada' at http://127.0.0.1:"), line
-        yield line.split(" at ")[1].partition(",")[0]
+        yield line.split(" at ")[1].partition(";")[0]
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 128 + signal.SIGTERM

@@ -154,7 +154,7 @@ def test_a_server_listens_on_this_machine_alone(database_url: str) -> None:
         assert not is_loopback(host)
     code, told = refusal(database_url, "--user", "ada", "--http", "--host", "192.168.1.7")
     assert code == 2
-    assert told.startswith("memsense: --host 192.168.1.7: without keys the server listens on this")
+    assert told.startswith("memsense: --host 192.168.1.7: without keys the server listens only on")
 
 
 def test_what_keeps_a_server_from_starting_is_told_in_one_line(database_url: str) -> None:
