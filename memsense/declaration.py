@@ -239,15 +239,27 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """
     names = inspect.signature(function).parameters
 
-    @wraps(function)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
+    def check(view: Any, passed: Iterable[str]) -> None:
+        for name in passed:
             if name not in names:
-                owner = getattr(args[0], "_sync", args[0])  # of an asynchronous view, the view
+                owner = getattr(view, "_sync", view)  # of an asynchronous view, the view
                 refuse: Callable[[str], None] | None = getattr(owner, "_refuse_argument", None)
                 if refuse is not None:
                     refuse(name)
                 raise unknown_argument(name, names)
+
+    if inspect.iscoroutinefunction(function):
+        # Frameworks ask `iscoroutinefunction` whether to await a tool: the wrapper must be one too.
+        @wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            check(args[0], kwargs)
+            return await function(*args, **kwargs)
+
+        return cast("Callable[P, R]", awaited)
+
+    @wraps(function)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        check(args[0], kwargs)
         return function(*args, **kwargs)
 
     return named

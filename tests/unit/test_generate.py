@@ -32,7 +32,7 @@ def test_every_public_name_is_there_and_every_method_is_awaited(module: str, nam
     assert public(awaited).keys() - {"user_id"} == expected
     for one, method in public(awaited).items():
         if inspect.isfunction(method) and one != "for_user":
-            assert inspect.iscoroutinefunction(inspect.unwrap(method)), one
+            assert inspect.iscoroutinefunction(method), one
             declared = parameters_of(getattr(blocking, one))
             copied = parameters_of(method)
             assert [*copied] == [*declared]
