@@ -188,7 +188,7 @@ class Profile:
 
         Args:
             top_k: Maximum number of hits.
-            sessions: Whether the search returns sessions, each of which takes several turns.
+            sessions: Whether the search returns sessions, and so needs several turns of each.
         """
         depth = self.session_depth if sessions else 1
         return depth * max(self.candidate_factor * top_k, self.least_candidates)
@@ -198,7 +198,7 @@ class Profile:
 
         Args:
             top_k: Maximum number of hits.
-            sessions: Whether the search returns sessions, each of which takes several turns.
+            sessions: Whether the search returns sessions, and so needs several turns of each.
         """
         depth = self.session_depth if sessions else 1
         rows = self.route_factor * self.candidate_limit(top_k, sessions=sessions)
@@ -209,7 +209,7 @@ class Profile:
 
         Args:
             top_k: Maximum number of hits.
-            sessions: Whether the search returns sessions, each of which takes several turns.
+            sessions: Whether the search returns sessions, and so needs several turns of each.
         """
         used = (
             self.tokens_weight,
