@@ -70,16 +70,6 @@ AnyUser = Annotated[
     str | None,
     typer.Option("--user", "-u", metavar="NAME", help="Only this user's. Default: all users'."),
 ]
-ProfileName = Annotated[
-    str | None,
-    typer.Option(
-        "--profile",
-        "-p",
-        metavar="NAME",
-        help=f"Profile: {', '.join(PROFILES)}, or a stored one.",
-        autocompletion=complete_from(PROFILES),
-    ),
-]
 By = Annotated[
     str | None,
     typer.Option(
