@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, cast
 
 from pydantic import (
     BaseModel,
@@ -97,14 +97,6 @@ class Input(BaseModel):
         except ValidationError as error:
             raise InvalidInputError(_describe(error)) from None
 
-    @classmethod
-    def read(cls, **values: Any) -> Self:
-        """Return an object of values that may still need reading, such as ISO 8601 times.
-
-        Same as the constructor, for callers whose values don't have the fields' types yet.
-        """
-        return cls(**values)
-
 
 class Checker:
     """Checker of values of one type; a bad value raises InvalidInputError with the name."""
@@ -135,13 +127,22 @@ _PHRASES = {"missing": "is missing", "extra_forbidden": "is unknown"}
 def _describe(error: ValidationError, name: str = "") -> str:
     fault = error.errors(include_url=False)[0]
     path = (name, *fault["loc"]) if name else fault["loc"]
-    place = ".".join(str(part) for part in path) or "value"
+    return describe_argument_fault(fault, ".".join(str(part) for part in path) or "value")
+
+
+def describe_argument_fault(fault: Mapping[str, Any], place: str) -> str:
+    """Return one fault that pydantic found, in the same words for Python, HTTP and MCP.
+
+    Args:
+        fault: An item of pydantic's `errors()`.
+        place: Name of the argument, with the place inside it: `tags.0`.
+    """
     message = describe_fault(fault["msg"])
-    if fault["type"] == "value_error":
+    if fault["type"] == "value_error":  # a check's own text, which continues the name
         return f"{place} {message}"
     if fault["type"] in _PHRASES:
         return f"{place} {_PHRASES[fault['type']]}"
-    return f"{place}: {message}, not {shorten(fault['input'])}"
+    return f"{place}: {message}, not {shorten(fault.get('input'))}"
 
 
 class _Short(Repr):
@@ -283,8 +284,8 @@ Ids = Annotated[Sequence[Id], AsList]
 Names = Annotated[Sequence[Name], AsList]
 
 
-def mapping_of(*names: str) -> Check:
-    """Return a check of mappings whose keys are all among `names`."""
+def mapping_of(*names: str, noun: str = "") -> Check:
+    """Return a check of mappings whose keys are all among `names`; an error calls a key `noun`."""
 
     def read(value: object) -> object:
         if not isinstance(value, Mapping):
@@ -292,7 +293,7 @@ def mapping_of(*names: str) -> Check:
         fields = dict(cast("Mapping[object, object]", value))
         if unknown := [key for key in fields if key not in names]:
             keys = ", ".join(map(shorten, unknown))
-            raise ValueError(f"has no {keys}; there are {', '.join(names)}")
+            raise ValueError(f"has no {noun}{keys}; there are {', '.join(names)}")
         return fields
 
     return Check(read)

@@ -11,10 +11,9 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
-from memsense.config import describe_fault
 from memsense.declaration import parameters_of, unknown_argument
 from memsense.errors import MemSenseError
-from memsense.inputs import LONGEST_NOTE, about, shorten, whole_number
+from memsense.inputs import LONGEST_NOTE, about, describe_argument_fault, whole_number
 from memsense.mcp.answers import (
     ChangeAnswer,
     FeedbackAnswer,
@@ -121,14 +120,7 @@ class CheckedTool(Tool):
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in fault["loc"][:1])
-            message = describe_fault(fault["msg"])
-            if fault["type"] == "missing":
-                text = f"{place} is missing"
-            elif fault["type"] == "value_error":
-                text = f"{place} {message}"
-            else:
-                text = f"{place}: {message}, not {shorten(fault['input'])}"
-            raise ToolError(f"{prefix}: {text}") from error
+            raise ToolError(f"{prefix}: {describe_argument_fault(fault, place)}") from error
         return await super().run(arguments, context, convert_result)
 
 

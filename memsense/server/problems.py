@@ -11,8 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from memsense import errors
-from memsense.config import describe_fault
-from memsense.inputs import shorten
+from memsense.inputs import describe_argument_fault
 
 logger = logging.getLogger("memsense.server")
 
@@ -136,13 +135,7 @@ def describe_validation(error: RequestValidationError) -> str:
     """Return the first fault of a request: the argument, what it must be, and its value."""
     fault = error.errors()[0]
     place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
-    message = describe_fault(fault["msg"])
-    # In the words of the Python API, whose checks continue the argument's name.
-    if fault["type"] == "value_error":
-        return f"{place} {message}"
-    if fault["type"] == "missing":
-        return f"{place} is missing"
-    return f"{place}: {message}, not {shorten(fault.get('input'))}"
+    return describe_argument_fault(fault, place)
 
 
 def problem_response(error: Exception) -> Response:

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, message_hash, message_key, pair_exchanges
@@ -20,8 +20,7 @@ from memsense.inputs import (
     Text,
     Time,
     Ttl,
-    shorten,
-    wrong_value,
+    mapping_of,
 )
 from memsense.types import (
     ChunkDraft,
@@ -37,16 +36,6 @@ from memsense.types import (
 from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
 from memsense.write.expiry import check_expiry, choose_expiry
 from memsense.write.facets import FACETS, FacetTagger
-
-
-def _read_facets(value: object) -> object:
-    if not isinstance(value, Mapping):
-        raise wrong_value("must be a mapping", value)
-    facets = dict(cast("Mapping[object, object]", value))
-    if unknown := [key for key in facets if key not in FACETS]:
-        names = ", ".join(map(shorten, unknown))
-        raise ValueError(f"has no facet {names}; there are {', '.join(FACETS)}")
-    return facets
 
 
 class Annotations(Input):
@@ -71,7 +60,7 @@ class Annotations(Input):
     agent_id: Id | None = None
     task_tag: Name | None = None
     tags: Names = ()
-    facets: Annotated[Mapping[str, Text], BeforeValidator(_read_facets)] = {}
+    facets: Annotated[Mapping[str, Text], mapping_of(*FACETS, noun="facet ")] = {}
     memory_kind: MemoryKind | None = None
     confidence: Share = 1.0
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
@@ -84,9 +73,13 @@ class Annotations(Input):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
-        """Return the annotations among the arguments of `Memory.add`."""
+        """Return the annotations among the checked arguments of `Memory.add`."""
         names = cls.model_fields.keys() & arguments.keys()
-        return cls(**{name: arguments[name] for name in names if arguments[name] is not None})
+        set_values = {name: arguments[name] for name in names if arguments[name] is not None}
+        # `add` has checked them: metadata of a megabyte is copied once, not twice.
+        annotations = cls.model_construct(**set_values)
+        check_expiry(annotations.expires_at, annotations.ttl)
+        return annotations
 
 
 NO_ANNOTATIONS = Annotations()
