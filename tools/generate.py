@@ -455,15 +455,14 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
         lines.append("        self._check_project(project)")
     if "sessions" in passed:
         passed["sessions"] = "self._own_sessions(sessions)"
-    call = f"self.{target}.{node.name}({', '.join(passed.values())})"
+    if node.name == "get" and id_name:  # checking whose it is has fetched it already
+        call = f"self._fetch({id_name})"
+    else:
+        call = f"self.{target}.{node.name}({', '.join(passed.values())})"
     if signature.returns in {"SearchResult", "recorded.Trace"}:
-        if node.name == "get":  # the id's check has fetched the trace, and may not do it twice
-            call = f"self._fetch({id_name})"
         call = f"without_others({call})"
     elif signature.returns == "list[SearchResult]":
         call = f"[without_others(result) for result in {call}]"
-    elif node.name == "get" and owner == "Memory":
-        call = "self._fetch(chunk_id)"
     lines.append(f"        return {call}")
     head = f'    def {node.name}({signature.parameters}) -> "{signature.returns}":'
     return "\n".join(["", "    @knows_arguments", head, _quote(signature.doc, 8), *lines])
