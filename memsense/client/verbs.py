@@ -6,7 +6,7 @@ shared parameters into the docstrings, and from this file `user_memory.py` and `
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -1153,9 +1153,12 @@ class Memory:
         )
 
 
+@cache
+def _filter_checker(name: str) -> Checker:
+    # Cached: `compare` reads the filters of many traces, and an adapter takes a millisecond.
+    return Checker(parameters_of(Memory.search)[name].type, name)
+
+
 def read_filters(values: Mapping[str, Any]) -> Filters:
     """Return the filters of a recorded search, read by the types of `search`'s parameters."""
-    declared = parameters_of(Memory.search)
-    return Filters(
-        **{name: Checker(declared[name].type, name)(value) for name, value in values.items()}
-    )
+    return Filters(**{name: _filter_checker(name)(value) for name, value in values.items()})
