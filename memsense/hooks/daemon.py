@@ -120,11 +120,18 @@ class Daemon:
                 with connection.makefile("rb") as stream:
                     request = json.loads(stream.readline(_LONGEST_LINE))
                 answer, chunk_ids = self._handle(request)
-                # Recorded before the answer is sent: the next prompt may come as soon as it is. A
-                # hook that has given up prints nothing: its session has not seen these memories.
-                if chunk_ids and time.monotonic() - received_at < request["seconds"]:
+                # Recorded before the answer is sent, because the next prompt may follow at once.
+                # A hook that has given up prints nothing: its session has not seen the memories.
+                elapsed = time.monotonic() - received_at
+                is_seen = bool(chunk_ids) and elapsed < request["seconds"]
+                if is_seen:
                     self._recaller.mark_seen(request["session_id"], chunk_ids)
-                connection.sendall(json.dumps(answer).encode() + b"\n")
+                try:
+                    connection.sendall(json.dumps(answer).encode() + b"\n")
+                except OSError:
+                    if is_seen:
+                        self._recaller.unmark_seen(request["session_id"], chunk_ids)
+                    raise
             except (OSError, ValueError) as error:
                 logger.warning("a hook has disconnected: %s", error)
 

@@ -57,6 +57,11 @@ class Recaller:
         return str(text), set(text.chunk_ids)
 
     def mark_seen(self, session_id: str, chunk_ids: set[int]) -> None:
-        """Record the chunks that have reached a session."""
+        """Record the chunks that reach a session."""
         with self._lock:
             self._sessions.setdefault(session_id, _SessionContext()).chunk_ids |= chunk_ids
+
+    def unmark_seen(self, session_id: str, chunk_ids: set[int]) -> None:
+        """Record that chunks have not reached a session after all."""
+        with self._lock:
+            self._sessions.setdefault(session_id, _SessionContext()).chunk_ids -= chunk_ids
