@@ -8,10 +8,10 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from logs import exchange, write_rows
 
 from memsense import MemSense
 from memsense.cli.app import COMMANDS
@@ -31,25 +31,6 @@ def environment(url: str | None) -> dict[str, str]:
     set_aside = ("MEMSENSE_", "COLUMNS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(set_aside)}
     return {**kept, "NO_COLOR": "1", **({"MEMSENSE_DATABASE_URL": url} if url else {})}
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def exchange(session: str, number: int, question: str, answer: str) -> list[dict[str, str]]:
-    minute = f"2025-05-01T10:{number:02}"
-    return [
-        {
-            "session_id": session,
-            "id": f"{session}-{number}-{role}",
-            "role": role,
-            "content": text,
-            "timestamp": f"{minute}:{second}+00:00",
-        }
-        for role, text, second in (("user", question, "01"), ("assistant", answer, "30"))
-    ]
 
 
 @pytest.fixture(scope="module")

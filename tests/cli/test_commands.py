@@ -2,13 +2,14 @@
 
 import gzip
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import psycopg
 import pytest
 from command import assert_one_line, run, run_json
+from logs import exchange, write_rows
 
 import memsense
 
@@ -17,25 +18,6 @@ EXCHANGES = 177
 
 SESSION_KEYS = {"recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"}
 TURN_KEYS = {"recall@5", "recall@10", "recall@20"}
-
-
-def write_rows(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def exchange(session: str, number: int, question: str, answer: str) -> list[dict[str, str]]:
-    minute = f"2025-05-01T10:{number:02}"
-    return [
-        {
-            "session_id": session,
-            "id": f"{session}-{number}-{role}",
-            "role": role,
-            "content": text,
-            "timestamp": f"{minute}:{second}+00:00",
-        }
-        for role, text, second in (("user", question, "01"), ("assistant", answer, "30"))
-    ]
 
 
 @pytest.fixture(scope="module")

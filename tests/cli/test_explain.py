@@ -2,15 +2,11 @@
 
 import json
 import re
-import uuid
-from collections.abc import Generator
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
-from psycopg import sql
 from typer.testing import CliRunner, Result
 
 from memsense import MemSense
@@ -26,16 +22,10 @@ EXCHANGES = [
 
 
 @pytest.fixture(scope="module")
-def url(server_url: str, template_database: str) -> Generator[str]:
+def url(module_database_url: str) -> str:
     """A database of this module's own, with a few exchanges in it."""
-    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
-    own = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-    names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}
-    with psycopg.connect(server_url, autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
-        fill(own)
-        yield own
-        server.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
+    fill(module_database_url)
+    return module_database_url
 
 
 def fill(url: str) -> None:

@@ -2,30 +2,14 @@
 
 import json
 import uuid
-from collections.abc import Generator
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
-import psycopg
 import pytest
-from psycopg import sql
 from typer.testing import CliRunner, Result
 
 from memsense import MemSense
 from memsense.cli.app import hoist_global_options, root
 from memsense.search.profiles import PROFILES, TUNABLE
-
-
-@pytest.fixture(scope="module")
-def database(server_url: str, template_database: str) -> Generator[str]:
-    """A database of this module's own."""
-    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
-    own = urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-    names = {"name": sql.Identifier(name), "template": sql.Identifier(template_database)}
-    with psycopg.connect(server_url, autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
-        yield own
-        server.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
 
 
 class Place:
@@ -54,8 +38,8 @@ class Place:
 
 
 @pytest.fixture
-def place(database: str) -> Place:
-    return Place(database)
+def place(module_database_url: str) -> Place:
+    return Place(module_database_url)
 
 
 def test_settings_are_shown_set_and_reset(place: Place) -> None:
