@@ -74,18 +74,16 @@ class StoreIndex(IndexConfig, total=False):
 
 
 class ScoredItem(SearchItem):
-    """Result of a search; `explain` has the routes, ranks and parts of its score."""
+    """Result of a search; `explain` has the routes, ranks and parts of its score.
+
+    Neither `dict()` nor the item's text has them: tools hand both to models.
+    """
 
     __slots__ = ("explain",)
 
     def __init__(self, *, explain: Mapping[str, Any], **values: Any) -> None:
         super().__init__(**values)
         self.explain = explain
-
-    def dict(self) -> dict[str, Any]:
-        """Return the item as plain values, `explain` included."""
-        fields = cast("dict[str, Any]", super().dict())  # pyright: ignore[reportUnknownMemberType]
-        return {**fields, "explain": self.explain}
 
 
 class MemSenseStore(BaseStore):
