@@ -13,11 +13,10 @@ except ImportError as error:
         "the memory service for Google ADK needs google-adk: pip install 'memsense[google-adk]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
 from memsense.client.histories import Said
-from memsense.client.memory import MemSense
 from memsense.errors import NotFoundError
 from memsense.integrations.documents import hit_metadata
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 from memsense.search.hits import Hit, SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 
@@ -41,7 +40,8 @@ class MemSenseMemoryService(BaseMemoryService):
     often its session is added. Tool calls and their results are not stored.
 
     Args:
-        memory: An open memory; the caller closes it.
+        memory: An open memory, or a user's view of it, which serves that user alone; the caller
+            closes it.
         top_k: Maximum number of memories that a search returns.
         across_apps: Search the memories of all apps; by default an app finds its own only.
         options: More arguments of `MemSense.search`, such as `profile` or `min_score`.
@@ -49,13 +49,13 @@ class MemSenseMemoryService(BaseMemoryService):
 
     def __init__(
         self,
-        memory: MemSense | AsyncMemSense,
+        memory: AnyMemory,
         *,
         top_k: int = DEFAULT_TOP_K,
         across_apps: bool = False,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._memory = memory if isinstance(memory, AsyncMemSense) else AsyncMemSense.over(memory)
+        self._memory = AdaptedMemory(memory)
         self._across_apps = across_apps
         self._options: dict[str, Any] = {**(options or {}), "top_k": top_k}
 
@@ -91,10 +91,10 @@ class MemSenseMemoryService(BaseMemoryService):
             custom_metadata: Ignored.
         """
         turns = [_turn(event) for event in events if not event.partial and _spoken(event.content)]
-        await self._memory.histories.append(
+        await self._memory.awaited.histories.append(
             COLLECTION,
             turns,
-            user_id=user_id,
+            user_id=self._memory.choose_user(user_id),
             session_id=session_id or MEMORIES,
             agent_id=app_name,
         )
@@ -115,11 +115,12 @@ class MemSenseMemoryService(BaseMemoryService):
             memories: The entries. One by the author "user", or by none, is the user's.
             custom_metadata: Metadata that is added to each entry's own.
         """
+        user_id = self._memory.choose_user(user_id)
         for entry in memories:
             role = "user" if entry.author in (None, "user") else "assistant"
             message = {"role": role, "content": _spoken(entry.content), "at": entry.timestamp}
             metadata = {**entry.custom_metadata, **(custom_metadata or {})}
-            await self._memory.add(
+            await self._memory.awaited.add(
                 [message],
                 user_id=user_id,
                 session_id=MEMORIES,
@@ -141,8 +142,9 @@ class MemSenseMemoryService(BaseMemoryService):
             Entries whose `custom_metadata` explains their score.
         """
         agent_id = None if self._across_apps else app_name
+        user_id = self._memory.choose_user(user_id)
         options: dict[str, Any] = {**self._options, "agent_id": agent_id, "user_id": user_id}
-        result = await self._memory.search(query, **options)
+        result = await self._memory.awaited.search(query, **options)
         return SearchMemoryResponse(memories=[_entry(hit, result) for hit in result])
 
     async def delete_memory(
@@ -162,7 +164,7 @@ class MemSenseMemoryService(BaseMemoryService):
         """
         if memory_id is None or not memory_id.isdecimal():
             raise NotFoundError(f"no memory {memory_id!r}: pass the id that search_memory returned")
-        user_memory = self._memory.for_user(user_id)
+        user_memory = self._memory.awaited.for_user(self._memory.choose_user(user_id))
         chunk = await user_memory.get(int(memory_id))
         if not self._across_apps and chunk.agent_id != app_name:
             raise NotFoundError(f"no memory {memory_id} of app {app_name!r}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pydantic import Field, InstanceOf, PrivateAttr
+from pydantic import Field, PrivateAttr, SkipValidation
 
 try:
     from langchain_core.callbacks import (
@@ -19,10 +19,9 @@ except ImportError as error:
         "LangChain's adapters need langchain-core: pip install 'memsense[langchain]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
 from memsense.client.histories import Said, SessionPlace
-from memsense.client.memory import MemSense
 from memsense.integrations.documents import hit_metadata
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 
@@ -40,22 +39,23 @@ class MemSenseRetriever(BaseRetriever):
     in the memory's own threads; cancelling it cancels its statement.
 
     Args:
-        memory: An open memory; the caller closes it.
-        user_id: Whose memory to search. No call can change it.
+        memory: An open memory, or a user's view of it; the caller closes it.
+        user_id: Whose memory to search; a user's view knows. No call can change it.
         k: Maximum number of documents.
         options: More arguments of `MemSense.search`, such as `since` or `profile`.
     """
 
-    memory: InstanceOf[MemSense]
-    user_id: str
+    memory: SkipValidation[AnyMemory]
+    user_id: str | None = None
     k: int = DEFAULT_TOP_K
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
-    _async_memory: AsyncMemSense = PrivateAttr()
+    _adapted: AdaptedMemory = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Create the asyncio view of the memory, whose threads all calls share."""
+        """Find whose memory it is."""
         super().model_post_init(context)
-        self._async_memory = AsyncMemSense.over(self.memory)
+        self._adapted = AdaptedMemory(self.memory)
+        self.user_id = self._adapted.choose_user(self.user_id)
 
     def _get_relevant_documents(
         self,
@@ -65,7 +65,7 @@ class MemSenseRetriever(BaseRetriever):
         k: int | None = None,
         **options: Any,
     ) -> list[Document]:
-        return _documents(self.memory.search(query, **self._merge_options(k, options)))
+        return _documents(self._adapted.blocking.search(query, **self._merge_options(k, options)))
 
     async def _aget_relevant_documents(
         self,
@@ -75,7 +75,8 @@ class MemSenseRetriever(BaseRetriever):
         k: int | None = None,
         **options: Any,
     ) -> list[Document]:
-        return _documents(await self._async_memory.search(query, **self._merge_options(k, options)))
+        arguments = self._merge_options(k, options)
+        return _documents(await self._adapted.awaited.search(query, **arguments))
 
     def _merge_options(self, k: int | None, options: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of one search; `user_id` comes last, so no call can change it."""
@@ -101,25 +102,24 @@ class MemSenseChatHistory(BaseChatMessageHistory):
     memory.
 
     Args:
-        memory: An open memory; the caller closes it.
-        user_id: Whose session it is.
+        memory: An open memory, or a user's view of it; the caller closes it.
+        user_id: Whose session it is; a user's view knows.
         session_id: The session. It is created with its first message.
     """
 
-    def __init__(self, memory: MemSense, *, user_id: str, session_id: str) -> None:
-        self._memory = memory
-        self._async_memory = AsyncMemSense.over(memory)
-        self._place = SessionPlace(user_id=user_id, session_id=session_id)
+    def __init__(self, memory: AnyMemory, *, user_id: str | None = None, session_id: str) -> None:
+        self._memory = AdaptedMemory(memory)
+        self._place = SessionPlace(user_id=self._memory.choose_user(user_id), session_id=session_id)
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The session's messages in order."""
-        return messages_from_dict(self._memory.histories.read(COLLECTION, **self._place))
+        return messages_from_dict(self._memory.blocking.histories.read(COLLECTION, **self._place))
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return the session's messages in order."""
         return messages_from_dict(
-            await self._async_memory.histories.read(COLLECTION, **self._place)
+            await self._memory.awaited.histories.read(COLLECTION, **self._place)
         )
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
@@ -128,7 +128,7 @@ class MemSenseChatHistory(BaseChatMessageHistory):
         Args:
             messages: New messages, in order.
         """
-        self._memory.histories.append(COLLECTION, _turns(messages), **self._place)
+        self._memory.blocking.histories.append(COLLECTION, _turns(messages), **self._place)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, and store what they say in memory.
@@ -136,15 +136,15 @@ class MemSenseChatHistory(BaseChatMessageHistory):
         Args:
             messages: New messages, in order.
         """
-        await self._async_memory.histories.append(COLLECTION, _turns(messages), **self._place)
+        await self._memory.awaited.histories.append(COLLECTION, _turns(messages), **self._place)
 
     def clear(self) -> None:
         """Erase the session from the history and from memory."""
-        self._memory.histories.clear(COLLECTION, **self._place)
+        self._memory.blocking.histories.clear(COLLECTION, **self._place)
 
     async def aclear(self) -> None:
         """Erase the session from the history and from memory."""
-        await self._async_memory.histories.clear(COLLECTION, **self._place)
+        await self._memory.awaited.histories.clear(COLLECTION, **self._place)
 
 
 def _turns(messages: Sequence[BaseMessage]) -> list[Said]:

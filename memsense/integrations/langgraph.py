@@ -32,10 +32,10 @@ except ImportError as error:
         "LangGraph's store needs langgraph: pip install 'memsense[langgraph]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
 from memsense.client.memory import MemSense
 from memsense.errors import DatabaseError, InvalidInputError
 from memsense.inputs import shorten
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 from memsense.store import items
 from memsense.store.items import (
     Condition,
@@ -97,13 +97,17 @@ class MemSenseStore(BaseStore):
     Items belong to the memory's tenant and namespace; a LangGraph namespace can't reach another
     tenant. `sweep_ttl` deletes expired items, `start_ttl_sweeper` does so in a thread.
 
+    Over a user's view, every namespace is the user's own, and erasing the user erases the items.
+    Such a namespace is stored below the user's id: `MemSenseStore(memory, user_label=0)` has
+    `("home",)` of `memory.for_user("ada")` as `("ada", "home")`.
+
     Args:
-        memory: An open memory; the caller closes it.
+        memory: An open memory, or a user's view of it; the caller closes it.
         index: How items are embedded and scored; False turns search by meaning off. By default the
             memory's embedder embeds the whole value.
         ttl: LangGraph's settings of expiry, in minutes.
         user_label: Position of the user's id among a namespace's labels. Erasing the user then
-            erases the items, too. By default items belong to no user.
+            erases the items, too. By default items belong to no user. A user's view has none.
         collection: Name that keeps several stores in one memory apart.
     """
 
@@ -111,7 +115,7 @@ class MemSenseStore(BaseStore):
 
     def __init__(
         self,
-        memory: MemSense,
+        memory: AnyMemory,
         *,
         index: StoreIndex | Literal[False] | None = None,
         ttl: TTLConfig | None = None,
@@ -119,11 +123,19 @@ class MemSenseStore(BaseStore):
         collection: str = COLLECTION,
     ) -> None:
         self.ttl_config = TTLConfig(**ttl) if ttl else None
-        self._memory = memory
-        self._async_memory = AsyncMemSense.over(memory)
+        self._memory = AdaptedMemory(memory)
         self._collection = collection
         self._user_label = user_label
-        self._index = None if index is False else _Index.of(index or StoreIndex(), memory)
+        # Labels that stand before each namespace, which LangGraph does not see.
+        self._root: tuple[str, ...] = ()
+        if (user_id := self._memory.user_id) is not None:
+            # In a condition on paths, an asterisk would stand for any user.
+            if user_label is not None or user_id == "*":
+                wrong = "leave user_label out" if user_id != "*" else "a store can't serve it"
+                raise InvalidInputError(f"this is the memory of {shorten(user_id)} alone: {wrong}")
+            self._root, self._user_label = (user_id,), 0
+        whole = self._memory.whole
+        self._index = None if index is False else _Index.of(index or StoreIndex(), whole)
         self.index_config = self._index.config if self._index else None
         self._sweeper: _Sweeper | None = None
 
@@ -136,6 +148,7 @@ class MemSenseStore(BaseStore):
         Returns:
             One result for each operation, in order.
         """
+        memory = self._memory.blocking
         plan = _Plan.of(ops, self._index)
         vectors: _Vectors = _Vectors([], [])
         # Embed before the transaction: a slow model must not hold locks.
@@ -144,8 +157,8 @@ class MemSenseStore(BaseStore):
             texts = embed.embed_documents(plan.texts) if plan.texts else []
             vectors = _Vectors(texts, [embed.embed_query(query) for query in plan.queries])
         operations = self._translate(plan, vectors)
-        results = self._memory.items.run(self._collection, operations, **self._options(vectors))
-        return [_to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
+        results = memory.items.run(self._collection, operations, **self._options(vectors))
+        return [self._to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations in one transaction, as `batch` does, in a thread of the memory's.
@@ -164,14 +177,14 @@ class MemSenseStore(BaseStore):
             queries = await asyncio.gather(*(embed.aembed_query(item) for item in plan.queries))
             vectors = _Vectors(texts, queries)
         operations = self._translate(plan, vectors)
-        results = await self._async_memory.items.run(
+        results = await self._memory.awaited.items.run(
             self._collection, operations, **self._options(vectors)
         )
-        return [_to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
+        return [self._to_result(op, item) for op, item in zip(plan.ops, results, strict=True)]
 
     def sweep_ttl(self) -> int:
         """Delete expired items; return their number."""
-        return self._memory.items.sweep(self._collection)
+        return self._memory.blocking.items.sweep(self._collection)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
         """Delete expired items in a thread until it is stopped.
@@ -218,10 +231,10 @@ class MemSenseStore(BaseStore):
         match op:
             case PutOp():
                 fields = plan.fields.get((op.namespace, op.key), ())
-                labels, place = op.namespace, self._user_label
+                labels, place = (*self._root, *op.namespace), self._user_label
                 has_user = place is not None and -len(labels) <= place < len(labels)
                 return PutItem(
-                    path=op.namespace,
+                    path=labels,
                     key=op.key,
                     value=op.value,
                     vectors={field.name: texts[field.text] for field in fields},
@@ -230,11 +243,13 @@ class MemSenseStore(BaseStore):
                     user_id=labels[place] if place is not None and has_user else None,
                 )
             case GetOp():
-                return GetItem(path=op.namespace, key=op.key, refresh=op.refresh_ttl)
+                return GetItem(
+                    path=(*self._root, *op.namespace), key=op.key, refresh=op.refresh_ttl
+                )
             case SearchOp():
                 index = self._index
                 return SearchItems(
-                    prefix=op.namespace_prefix,
+                    prefix=(*self._root, *op.namespace_prefix),
                     filters=list(_conditions(op.filter or {}, ())),
                     limit=op.limit,
                     offset=op.offset,
@@ -244,12 +259,42 @@ class MemSenseStore(BaseStore):
                     refresh=op.refresh_ttl,
                 )
             case ListNamespacesOp():
-                matches = [
-                    PathMatch(item.match_type, item.path) for item in op.match_conditions or ()
-                ]
-                return ListPaths(
-                    matches=matches, depth=op.max_depth, limit=op.limit, offset=op.offset
-                )
+                root, matches = self._root, [PathMatch("prefix", self._root)]
+                for item in op.match_conditions or ():
+                    path = tuple(item.path)
+                    is_prefix = item.match_type == "prefix"
+                    matches.append(
+                        PathMatch(item.match_type, (*root, *path) if is_prefix else path)
+                    )
+                    # A suffix must not reach into the root before the namespace.
+                    matches.append(PathMatch("prefix", (*root, *("*" for _ in path))))
+                depth = None if op.max_depth is None else len(root) + op.max_depth
+                return ListPaths(matches=matches, depth=depth, limit=op.limit, offset=op.offset)
+
+    def _to_result(self, op: Op, result: Any) -> Result:
+        if isinstance(op, GetOp) and result is not None:
+            return Item(**self._item_fields(result))
+        if isinstance(op, SearchOp):
+            hits: list[SearchItem] = []
+            for item in cast("Sequence[items.Item]", result):
+                routes = [dict(route) for route in item.routes]
+                parts = {route["route"]: route["contribution"] for route in item.routes}
+                explain = {"score": item.score, "parts": parts, "routes": routes}
+                fields = self._item_fields(item)
+                hits.append(ScoredItem(**fields, score=item.score, explain=explain))
+            return hits
+        if isinstance(op, ListNamespacesOp):
+            return [path[len(self._root) :] for path in cast("Sequence[tuple[str, ...]]", result)]
+        return result
+
+    def _item_fields(self, item: items.Item) -> dict[str, Any]:
+        return {
+            "namespace": tuple(item.path[len(self._root) :]),
+            "key": item.key,
+            "value": item.value,
+            "created_at": item.created_at,
+            "updated_at": item.updated_at,
+        }
 
 
 class AsyncMemSenseStore(AsyncBatchedBaseStore):
@@ -259,7 +304,7 @@ class AsyncMemSenseStore(AsyncBatchedBaseStore):
         await store.aput(("memories", "ada"), "home", {"text": "Ada lives in Lisbon."})
 
     Args:
-        memory: An open memory; the caller closes it.
+        memory: As in `MemSenseStore`.
         index: As in `MemSenseStore`.
         ttl: As in `MemSenseStore`.
         user_label: As in `MemSenseStore`.
@@ -270,7 +315,7 @@ class AsyncMemSenseStore(AsyncBatchedBaseStore):
 
     def __init__(
         self,
-        memory: MemSense,
+        memory: AnyMemory,
         *,
         index: StoreIndex | Literal[False] | None = None,
         ttl: TTLConfig | None = None,
@@ -442,7 +487,7 @@ def _leaves(value: object) -> Iterator[str]:
             yield str(value)
 
 
-# Filters and results -----------------------------------------------------------------------------
+# Filters -----------------------------------------------------------------------------------------
 
 
 def _conditions(criteria: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Condition]:
@@ -463,30 +508,6 @@ def _conditions(criteria: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[
                     f"filter {key!r}: no operator {operator!r}; use {operators}"
                 )
             yield Condition(place, cast("Operator", operator), operand)
-
-
-def _to_result(op: Op, result: Any) -> Result:
-    if isinstance(op, GetOp) and result is not None:
-        return Item(**_item_fields(result))
-    if isinstance(op, SearchOp):
-        hits: list[SearchItem] = []
-        for item in cast("Sequence[items.Item]", result):
-            routes = [dict(route) for route in item.routes]
-            parts = {route["route"]: route["contribution"] for route in item.routes}
-            explain = {"score": item.score, "parts": parts, "routes": routes}
-            hits.append(ScoredItem(**_item_fields(item), score=item.score, explain=explain))
-        return hits
-    return result
-
-
-def _item_fields(item: items.Item) -> dict[str, Any]:
-    return {
-        "namespace": tuple(item.path),
-        "key": item.key,
-        "value": item.value,
-        "created_at": item.created_at,
-        "updated_at": item.updated_at,
-    }
 
 
 class _Sweeper(threading.Thread):

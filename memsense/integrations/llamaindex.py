@@ -12,9 +12,8 @@ except ImportError as error:
         "the retriever for LlamaIndex needs llama-index-core: pip install 'memsense[llamaindex]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
-from memsense.client.memory import MemSense
 from memsense.integrations.documents import hit_metadata
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 from memsense.search.hits import SearchResult
 from memsense.search.request import DEFAULT_TOP_K
 
@@ -30,8 +29,8 @@ class MemSenseRetriever(BaseRetriever):
         nodes[0].score, nodes[0].metadata["table"]
 
     Args:
-        memory: An open memory; the caller closes it.
-        user_id: Whose memory to search.
+        memory: An open memory, or a user's view of it; the caller closes it.
+        user_id: Whose memory to search; a user's view knows.
         top_k: Maximum number of nodes.
         options: More arguments of `MemSense.search`, such as `since` or `profile`.
         callback_manager: LlamaIndex's callbacks.
@@ -39,23 +38,23 @@ class MemSenseRetriever(BaseRetriever):
 
     def __init__(
         self,
-        memory: MemSense,
+        memory: AnyMemory,
         *,
-        user_id: str,
+        user_id: str | None = None,
         top_k: int = DEFAULT_TOP_K,
         options: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
-        self._memory = memory
-        self._async_memory = AsyncMemSense.over(memory)
+        self._memory = AdaptedMemory(memory)
+        user_id = self._memory.choose_user(user_id)
         self._options: dict[str, Any] = {**(options or {}), "top_k": top_k, "user_id": user_id}
         super().__init__(callback_manager)  # pyright: ignore[reportUnknownMemberType]
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(self._memory.search(query_bundle.query_str, **self._options))
+        return _nodes(self._memory.blocking.search(query_bundle.query_str, **self._options))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return _nodes(await self._async_memory.search(query_bundle.query_str, **self._options))
+        return _nodes(await self._memory.awaited.search(query_bundle.query_str, **self._options))
 
 
 def _nodes(result: SearchResult) -> list[NodeWithScore]:

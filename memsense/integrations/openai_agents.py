@@ -12,9 +12,8 @@ except ImportError as error:
         " pip install 'memsense[openai-agents]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
 from memsense.client.histories import Said, SessionPlace
-from memsense.client.memory import MemSense
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 
 COLLECTION: Final = "openai-agents"
 
@@ -30,24 +29,24 @@ class MemSenseSession(SessionABC):
     also erases it from memory.
 
     Args:
-        memory: An open memory; the caller closes it.
-        user_id: Whose session it is.
+        memory: An open memory, or a user's view of it; the caller closes it.
+        user_id: Whose session it is; a user's view knows.
         session_id: The session. It is created with its first item.
         session_settings: The SDK's settings, such as a default limit of items.
     """
 
     def __init__(
         self,
-        memory: MemSense | AsyncMemSense,
+        memory: AnyMemory,
         *,
-        user_id: str,
+        user_id: str | None = None,
         session_id: str,
         session_settings: SessionSettings | None = None,
     ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings
-        self._memory = memory if isinstance(memory, AsyncMemSense) else AsyncMemSense.over(memory)
-        self._place = SessionPlace(user_id=user_id, session_id=session_id)
+        self._memory = AdaptedMemory(memory)
+        self._place = SessionPlace(user_id=self._memory.choose_user(user_id), session_id=session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the session's items in order.
@@ -58,7 +57,7 @@ class MemSenseSession(SessionABC):
         count = resolve_session_limit(limit, self.session_settings)
         if count is not None and count <= 0:
             return []
-        items = await self._memory.histories.read(COLLECTION, limit=count, **self._place)
+        items = await self._memory.awaited.histories.read(COLLECTION, limit=count, **self._place)
         return cast("list[TResponseInputItem]", items)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -68,13 +67,13 @@ class MemSenseSession(SessionABC):
             items: New items, in order.
         """
         turns = [Said.of(cast("Mapping[str, Any]", item)) for item in items]
-        await self._memory.histories.append(COLLECTION, turns, **self._place)
+        await self._memory.awaited.histories.append(COLLECTION, turns, **self._place)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the latest item, from memory too; return it, or None if there is none."""
-        item = await self._memory.histories.pop(COLLECTION, **self._place)
+        item = await self._memory.awaited.histories.pop(COLLECTION, **self._place)
         return cast("TResponseInputItem | None", item)
 
     async def clear_session(self) -> None:
         """Erase the session and what memory holds of it."""
-        await self._memory.histories.clear(COLLECTION, **self._place)
+        await self._memory.awaited.histories.clear(COLLECTION, **self._place)

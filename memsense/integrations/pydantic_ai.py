@@ -10,9 +10,8 @@ except ImportError as error:
         "the toolset for Pydantic AI needs pydantic-ai: pip install 'memsense[pydantic-ai]'"
     ) from error
 
-from memsense.client.aio import AsyncMemSense
-from memsense.client.memory import MemSense
 from memsense.integrations.documents import hit_metadata
+from memsense.integrations.memories import AdaptedMemory, AnyMemory
 
 UserId = str | Callable[[RunContext[Any]], str]
 """A user's id, or a function that returns it for a run."""
@@ -38,8 +37,8 @@ class MemSenseToolset(FunctionToolset[Any]):
     in the metadata of the tool's return, which is not sent to the model.
 
     Args:
-        memory: An open memory; the caller closes it.
-        user_id: Whose memory it is: an id, or a function of the run.
+        memory: An open memory, or a user's view of it; the caller closes it.
+        user_id: Whose memory it is: an id, or a function of the run; a user's view knows.
         session_id: The session that `remember` writes to; by default the run's conversation.
         max_tokens: Maximum length of the memories that one `recall` gives to the model.
         id: The toolset's id, which durable execution needs.
@@ -47,15 +46,15 @@ class MemSenseToolset(FunctionToolset[Any]):
 
     def __init__(
         self,
-        memory: MemSense | AsyncMemSense,
+        memory: AnyMemory,
         *,
-        user_id: UserId,
+        user_id: UserId | None = None,
         session_id: str | None = None,
         max_tokens: int = MAX_TOKENS,
         id: str | None = "memsense",  # noqa: A002 (Pydantic AI's name for it)
     ) -> None:
-        self._memory = memory if isinstance(memory, AsyncMemSense) else AsyncMemSense.over(memory)
-        self._user_id = user_id
+        self._memory = AdaptedMemory(memory)
+        self._user_id = user_id if callable(user_id) else self._memory.choose_user(user_id)
         self._session_id = session_id
         self._max_tokens = max_tokens
         super().__init__([self.recall, self.remember], id=id, instructions=INSTRUCTIONS)
@@ -78,7 +77,7 @@ class MemSenseToolset(FunctionToolset[Any]):
             until: Only memories before this time, ISO 8601.
         """
         # Clamped rather than refused: an error would cost the model another turn.
-        result = await self._memory.search(
+        result = await self._memory.awaited.search(
             question,
             top_k=min(max(top_k, 1), LARGEST_TOP_K),
             since=since,
@@ -101,7 +100,7 @@ class MemSenseToolset(FunctionToolset[Any]):
             answer: What you answered, decided or did.
         """
         messages = [("user", text), *([("assistant", answer)] if answer else [])]
-        added = await self._memory.add(
+        added = await self._memory.awaited.add(
             [{"role": role, "content": content} for role, content in messages],
             user_id=self._find_user(context),
             session_id=self._session_id or context.conversation_id or "pydantic-ai",
@@ -109,4 +108,6 @@ class MemSenseToolset(FunctionToolset[Any]):
         return f"Remembered as chunk {', '.join(str(chunk.chunk_id) for chunk in added)}."
 
     def _find_user(self, context: RunContext[Any]) -> str:
-        return self._user_id if isinstance(self._user_id, str) else self._user_id(context)
+        if isinstance(self._user_id, str):
+            return self._user_id
+        return self._memory.choose_user(self._user_id(context))

@@ -1,0 +1,110 @@
+"""Memories that an adapter accepts: a memory, its asyncio view, or one user's view of either."""
+
+# ruff: noqa: SLF001 (an adapter stores histories and items, which a user's view does not offer)
+# pyright: reportPrivateUsage=false
+
+from functools import cached_property
+from typing import Final, cast, get_args
+
+from anyio import NoEventLoopError
+from anyio.lowlevel import current_token
+
+from memsense.client.aio import AsyncMemSense, AsyncUserMemory
+from memsense.client.memory import MemSense
+from memsense.client.user_memory import UserMemory
+from memsense.errors import InvalidInputError
+from memsense.inputs import shorten
+
+AnyMemory = MemSense | AsyncMemSense | UserMemory | AsyncUserMemory
+"""A memory that adapters accept."""
+
+_KINDS: Final = get_args(AnyMemory)
+
+
+class AdaptedMemory:
+    """A memory of any kind with both its faces, blocking and awaited, and its one user, if any.
+
+        adapted = AdaptedMemory(memory.for_user("ada"))
+        adapted.blocking.search("Where do I live?", user_id=adapted.choose_user(None))
+
+    An asynchronous memory may be passed before it is opened.
+
+    Attributes:
+        user_id: The user of a view; None for the memory of all users.
+    """
+
+    def __init__(self, memory: AnyMemory) -> None:
+        # Callers without a type checker would otherwise see an AttributeError at the first call.
+        if not isinstance(cast("object", memory), _KINDS):
+            raise InvalidInputError(
+                "memory must be a MemSense, an AsyncMemSense or what for_user of either returns,"
+                f" not {shorten(memory)}"
+            )
+        self._memory = memory
+        self._is_async = isinstance(memory, AsyncMemSense | AsyncUserMemory)
+        is_view = isinstance(memory, UserMemory | AsyncUserMemory)
+        self.user_id: str | None = memory.user_id if is_view else None
+
+    @cached_property
+    def whole(self) -> MemSense:
+        """The blocking memory of all users that it is, or that it is a view of."""
+        match self._memory:
+            case MemSense():
+                return self._memory
+            case AsyncMemSense():
+                return self._memory._sync
+            case UserMemory():
+                return cast("MemSense", self._memory._memory)
+            case AsyncUserMemory():
+                return self._memory._sync._memory
+
+    @cached_property
+    def awaited(self) -> AsyncMemSense:
+        """The same memory for asyncio; it uses the threads of the one that was passed, if any."""
+        if isinstance(self._memory, AsyncMemSense):
+            return self._memory
+        if isinstance(self._memory, AsyncUserMemory):
+            return AsyncMemSense.over(self.whole, self._memory._threads)
+        return AsyncMemSense.over(self.whole)
+
+    @property
+    def blocking(self) -> MemSense:
+        """The same memory for a blocking call.
+
+        Raises InvalidInputError if the caller chose an asynchronous memory, so that its event loop
+        is not blocked, and then calls a blocking method within an event loop.
+        """
+        if self._is_async and _runs_event_loop():
+            raise InvalidInputError(
+                "this would block the event loop, and the memory is an asynchronous one: await the"
+                " adapter's asynchronous method (ainvoke, aretrieve, abatch ...), or pass a"
+                " MemSense, whose calls may block"
+            )
+        return self.whole
+
+    def choose_user(self, user_id: str | None) -> str:
+        """Return the user that a call is about: the one that it names, or that of the view.
+
+        Raises InvalidInputError if there is none, or if it is not the view's.
+        """
+        if self.user_id is None:
+            if user_id is None:
+                raise InvalidInputError(
+                    'pass user_id="ada", or the memory of one user: memory.for_user("ada")'
+                )
+            return user_id
+        if user_id not in (None, self.user_id):
+            raise InvalidInputError(
+                f"this is the memory of {shorten(self.user_id)} alone, not of {shorten(user_id)}:"
+                " leave user_id out, or pass the memory that for_user was called on"
+            )
+        return self.user_id
+
+
+def _runs_event_loop() -> bool:
+    """Return whether asyncio or trio runs an event loop in this thread."""
+    try:
+        current_token()
+    except NoEventLoopError:
+        return False
+    return True
