@@ -15,12 +15,14 @@ from memsense.cli.measuring import (
     Figure,
     Intervals,
     Plain,
+    Prompts,
     QuestionsOut,
     Split,
     Study,
     Sweep,
     compare_kinds,
     gold_target,
+    print_context,
     print_differences,
     print_intervals,
     print_kinds,
@@ -111,6 +113,7 @@ def locomo(
     split: Split = None,
     intervals: Intervals = False,
     by_conversation: ByConversation = False,
+    context: Prompts = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
     output: Output = "table",
@@ -133,6 +136,7 @@ def locomo(
         grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
+        context=context,
         figure=figure,
         questions_out=questions_out,
     )
@@ -163,6 +167,7 @@ def jsonl(
     split: Split = None,
     intervals: Intervals = False,
     by_conversation: ByConversation = False,
+    context: Prompts = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
     output: Output = "table",
@@ -185,6 +190,7 @@ def jsonl(
         grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
+        context=context,
         figure=figure,
         questions_out=questions_out,
     )
@@ -209,6 +215,7 @@ def beam(
     split: Split = None,
     intervals: Intervals = False,
     by_conversation: ByConversation = False,
+    context: Prompts = False,
     figure: Figure = None,
     questions_out: QuestionsOut = None,
     output: Output = "table",
@@ -231,6 +238,7 @@ def beam(
         grid=parse_grid(sweep or ()),
         intervals=intervals,
         by_conversation=by_conversation,
+        context=context,
         figure=figure,
         questions_out=questions_out,
     )
@@ -339,3 +347,5 @@ def _print_families(families: Sequence[Family], output: OutputForm) -> None:
             print_intervals(family.intervals)
         if family.rows:
             print_variants(family.rows)
+        if family.context:
+            print_context(family.context)

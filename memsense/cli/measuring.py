@@ -27,9 +27,13 @@ from memsense.evaluation import (
     grid_profiles,
     ingest_gold,
     intervals_by_split,
+    measure_prompts,
+    measure_unrelated,
     read_beam,
     read_locomo,
+    read_unrelated,
     summarise,
+    summarise_prompts,
     tabulate,
     write_results,
 )
@@ -69,6 +73,9 @@ KIND_COLUMNS = {
 GAINS = ("T@5", "T@10", "T@20")
 """Headings of the gains over plain fusion."""
 
+CARRIED_BUDGETS = ("200", "500", "1000", "2000")
+"""Columns of the table of prompts: their tokens."""
+
 SIGNIFICANT = 0.05
 SIGNIFICANCE = f"* p < {SIGNIFICANT} by sign flips, each metric by itself"
 
@@ -94,6 +101,13 @@ Plain = Annotated[
     bool,
     typer.Option("--plain", help="Also measure plain fusion of BM25 and cosine (RRF, k = 60)."),
 ]
+Prompts = Annotated[
+    bool,
+    typer.Option(
+        "--context",
+        help="Also measure prompts: gold by tokens, and tokens that unrelated prompts get.",
+    ),
+]
 Figure = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Draw recall@k of each profile as a PNG.", dir_okay=False),
@@ -115,6 +129,7 @@ class Study:
     grid: Mapping[str, Sequence[object]]
     intervals: bool = False
     by_conversation: bool = False
+    context: bool = False
     figure: Path | None = None
     questions_out: Path | None = None
 
@@ -129,14 +144,15 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A profile's summary, its intervals if requested, and its variants compared with it."""
+    """A profile's summary, its variants compared with it, and what was requested beside them."""
 
     summary: Mapping[str, Any]
     intervals: Mapping[str, Mapping[str, Interval]]
     rows: Sequence[ProfileRow]
+    context: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the family as plain values: the summary, and intervals and variants if any."""
+        """Return the family as plain values: the summary, and the other parts that it has."""
         intervals = {
             split: {name: asdict(interval) for name, interval in metrics.items()}
             for split, metrics in self.intervals.items()
@@ -145,6 +161,7 @@ class Family:
             **self.summary,
             **({"intervals": intervals} if intervals else {}),
             **({"variants": [row.as_dict() for row in self.rows[1:]]} if self.rows else {}),
+            **({"context": self.context} if self.context else {}),
         }
 
 
@@ -173,7 +190,8 @@ def study_profiles(
         )
         rows = tabulate([base, *variants], by_conversation=clustered) if variants else ()
         summary = summarise(base.results, gold, base.profile.name)
-        families.append(Family(summary=summary, intervals=intervals, rows=rows))
+        context = measure_context(memory, gold, base.profile) if study.context else None
+        families.append(Family(summary=summary, intervals=intervals, rows=rows, context=context))
     return families
 
 
@@ -182,6 +200,18 @@ def measure(memory: "MemSense", gold: GoldSet, profile: Profile) -> ProfileRun:
     with question_progress(profile.name, len(gold.questions)) as on_question:
         results = evaluate(memory, gold, profile=profile, on_question=on_question)
     return ProfileRun(profile=profile, results=results)
+
+
+def measure_context(memory: "MemSense", gold: GoldSet, profile: Profile) -> dict[str, Any]:
+    """Measure the prompts of the gold questions, and of prompts that concern nothing stored."""
+    with question_progress(f"{profile.name}: prompts", len(gold.questions)) as on_question:
+        results = measure_prompts(memory, gold, profile=profile, on_question=on_question)
+    prompts = read_unrelated()
+    with question_progress("unrelated prompts", len(prompts), "prompts") as on_prompt:
+        unrelated = measure_unrelated(
+            memory, gold, profile=profile, prompts=prompts, on_prompt=on_prompt
+        )
+    return summarise_prompts(results, unrelated)
 
 
 def print_measures(summary: Mapping[str, Any]) -> None:
@@ -209,7 +239,40 @@ def print_measures(summary: Mapping[str, Any]) -> None:
 
 def _format_shares(means: Mapping[str, Any], columns: Mapping[str, tuple[str, str]]) -> list[str]:
     shares = [means.get(group, {}).get(metric) for group, metric in columns.values()]
-    return ["-" if share is None else f"{100 * share:.1f}" for share in shares]
+    return [_format_share(share) for share in shares]
+
+
+def _format_share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def print_context(context: Mapping[str, Any]) -> None:
+    """Print the gold that each writer's prompts carry, then what unrelated prompts get."""
+    rows = table(
+        "", "prompt", *CARRIED_BUDGETS, title="gold turns carried by tokens", right=CARRIED_BUDGETS
+    )
+    for name, split in context["splits"].items():
+        # Chats between people have no assistant, so that all their turns are a user's.
+        for writer, budgets in split["writers"].items():
+            shares = [budgets[budget]["user_turns"] for budget in CARRIED_BUDGETS]
+            add_row(rows, name, writer, *map(_format_share, shares))
+        ceiling = _format_share(split["ceiling"]["user_turns"])
+        add_row(rows, name, "20 best hits", *[ceiling] * len(CARRIED_BUDGETS))
+        rows.add_section()
+    to = console()
+    to.print(rows)
+    to.print("percent of the user's gold turns; --json has all turns", style="dim")
+
+    headings = ("silent", "mean", "median")
+    rows = table("", "prompt", *headings, title="tokens on unrelated prompts", right=headings)
+    for name, split in context["unrelated"].items():
+        for writer, measures in split["writers"].items():
+            tokens = [f"{measures[key]:.0f}" for key in ("mean_tokens", "median_tokens")]
+            add_row(rows, name, writer, _format_share(measures["silent"]), *tokens)
+        rows.add_section()
+    to.print(rows)
+    count = context["unrelated"]["all"]["prompts"]
+    to.print(f"{count} pairs of a prompt and a memory; silent in percent", style="dim")
 
 
 def print_intervals(intervals: Mapping[str, Mapping[str, Interval]]) -> None:

@@ -1,10 +1,18 @@
 """Gold sets: questions, and the messages and sessions that hold the answer of each."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from memsense.errors import EvaluationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldText:
+    """Text of a gold message; `by_user` is False if an assistant said it."""
+
+    text: str
+    by_user: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +25,7 @@ class GoldQuestion:
         question: The text.
         gold_messages: Ids of the messages that hold the answer.
         gold_sessions: Ids of their sessions.
+        gold_texts: Their texts, by id; for the measure of prompts, which needs all of them.
         category: Category that results are reported by.
         split: Group that it is reported in besides "all"; empty for none.
         asked_at: The moment that "last week" counts from; None for now.
@@ -30,6 +39,7 @@ class GoldQuestion:
     category: str
     split: str
     asked_at: datetime | None = None
+    gold_texts: Mapping[str, GoldText] = field(default_factory=dict[str, GoldText])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

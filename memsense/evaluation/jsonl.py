@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError, 
 
 from memsense.client.memory import MemSense
 from memsense.errors import EvaluationError
-from memsense.evaluation.gold import GoldQuestion, GoldSet
+from memsense.evaluation.gold import GoldQuestion, GoldSet, GoldText
 from memsense.ingest import ReadOptions
 from memsense.types import Role
 
@@ -170,6 +170,10 @@ def gold_set(conversations: Sequence[GoldConversation], name: str) -> GoldSet:
     skipped: Counter[str] = Counter()
     for conversation in conversations:
         sessions = conversation.map_sessions()
+        texts = {
+            turn.id: GoldText(text=turn.content, by_user=turn.role != "assistant")
+            for _, turn in conversation.turns()
+        }
         for number, item in enumerate(conversation.questions):
             if not item.gold:
                 skipped[item.split] += 1
@@ -183,6 +187,7 @@ def gold_set(conversations: Sequence[GoldConversation], name: str) -> GoldSet:
                 category=item.category,
                 split=item.split,
                 asked_at=item.asked_at,
+                gold_texts={turn: texts[turn] for turn in item.gold},
             )
             questions.append(question)
     try:

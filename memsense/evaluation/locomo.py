@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from memsense.errors import EvaluationError
-from memsense.evaluation.gold import GoldQuestion, GoldSet
+from memsense.evaluation.gold import GoldQuestion, GoldSet, GoldText
 
 TUNING = range(5)
 """Conversations for tuning; the others are for reporting alone."""
@@ -45,15 +45,16 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
     skipped: Counter[str] = Counter()
     for index, sample in enumerate(samples):
         split = "0-4" if index in TUNING else "5-9"
+        # Two people talk to each other, without an assistant.
         messages = {
-            turn["dia_id"]
+            turn["dia_id"]: GoldText(text=str(turn.get("text") or ""))
             for name, turns in sample["conversation"].items()
             if _SESSION.fullmatch(name)
             for turn in turns
         }
         # 1,982 of the file's 1,986 questions name a message that exists.
         for number, item in enumerate(sample["qa"]):
-            gold = parse_evidence(item.get("evidence") or ()) & messages
+            gold = parse_evidence(item.get("evidence") or ()) & messages.keys()
             if not gold:
                 skipped[split] += 1
                 continue
@@ -66,6 +67,7 @@ def _read_samples(samples: list[dict[str, Any]]) -> GoldSet:
                 gold_sessions=frozenset(message.split(":")[0] for message in gold),
                 category=str(item["category"]),
                 split=split,
+                gold_texts={message: messages[message] for message in gold},
             )
             questions.append(question)
     return GoldSet(name="locomo", questions=questions, skipped=dict(skipped))

@@ -76,7 +76,19 @@ def evaluate(
     Raises:
         EvaluationError: If a user of the gold set has no memory.
     """
-    # Checked first: an empty memory would be measured as one that finds nothing.
+    check_stored(memory, gold)
+    results: list[QuestionResult] = []
+    for question in gold.questions:
+        results.append(evaluate_question(memory, question, profile))
+        on_question()
+    return results
+
+
+def check_stored(memory: Memory, gold: GoldSet) -> None:
+    """Raise EvaluationError if a user of the gold set has no memory.
+
+    An empty memory would be measured as one that finds nothing.
+    """
     users = {scope.user_id for scope in memory.stats()}
     missing = sorted({question.user_id for question in gold.questions} - users)
     if missing:
@@ -84,11 +96,6 @@ def evaluate(
             f"nothing is stored for {', '.join(missing[:5])}{' and others' if missing[5:] else ''};"
             " run 'memsense ingest' on the file first"
         )
-    results: list[QuestionResult] = []
-    for question in gold.questions:
-        results.append(evaluate_question(memory, question, profile))
-        on_question()
-    return results
 
 
 def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) -> QuestionResult:

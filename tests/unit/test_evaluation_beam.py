@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memsense.errors import EvaluationError
-from memsense.evaluation import GoldSet, gold_set, read_beam
+from memsense.evaluation import GoldSet, GoldText, gold_set, read_beam
 
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("MEMSENSE_SHARED_DIR", ROOT.parent / "shared"))
@@ -77,6 +77,7 @@ def test_a_question_without_usable_gold_is_counted_not_asked(tmp_path: Path) -> 
         "1/q1", "1/q10", "1/q11", "1/q12", "1/q13"
     ]  # fmt: skip
     assert gold.questions[0].gold_sessions == {"b0"}
+    assert gold.questions[0].gold_texts == {"1": GoldText(text="In a cluster.", by_user=False)}
     assert gold.skipped == {"1-10": 3}
 
 

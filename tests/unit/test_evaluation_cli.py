@@ -23,14 +23,14 @@ CONVERSATION = {
 }
 
 
-def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def run(*arguments: object, columns: int = 120) -> "subprocess.CompletedProcess[str]":
     program = "from memsense.cli import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, "eval", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "COLUMNS": "120"},
+        env={**os.environ, "COLUMNS": str(columns)},
     )
 
 
@@ -69,6 +69,26 @@ def test_a_gold_set_is_measured_drawn_written_and_compared(
     assert gains["session.recall@1"]["wins"] == 1
     told = run("compare", *files)
     assert "session.recall@1" in told.stdout
+
+
+def test_prompts_are_measured_on_request(gold_file: Path, database_url: str) -> None:
+    command = ("jsonl", gold_file, "--database-url", database_url, "--context")
+    measured = run(*command, "--json")
+    assert measured.returncode == 0, measured.stderr
+    context = json.loads(measured.stdout)["context"]
+    for split, questions in (("all", 2), ("dev", 1), ("test", 1)):
+        lines = context["splits"][split]["writers"]["trimmed lines"]
+        assert context["splits"][split]["questions"] == questions
+        assert lines["200"]["user_turns"] == 1
+        assert 0 < lines["200"]["mean_tokens"] <= 200
+    assert context["unrelated"]["all"]["prompts"] == 200
+    shown = run(*command, columns=60)
+    assert shown.returncode == 0, shown.stderr
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert ["all", "trimmed", "lines", *["100.0"] * 4] in rows
+    assert "tokens on unrelated prompts" in shown.stdout
+    tables = shown.stdout[shown.stdout.index("gold turns carried") :]
+    assert max(map(len, tables.splitlines())) <= 60
 
 
 def test_impossible_measurements_are_refused_in_one_line(

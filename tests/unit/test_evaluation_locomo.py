@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memsense.errors import EvaluationError
-from memsense.evaluation import read_locomo
+from memsense.evaluation import GoldText, read_locomo
 from memsense.evaluation.locomo import parse_evidence
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +56,7 @@ def test_a_question_without_existing_evidence_is_counted_not_asked(tmp_path: Pat
     assert [item.question for item in gold.questions] == ["Who?", "Which?"]
     assert gold.questions[1].gold_messages == {"D1:1"}
     assert gold.questions[1].gold_sessions == {"D1"}
+    assert gold.questions[1].gold_texts == {"D1:1": GoldText(text="Hello")}
     assert gold.skipped == {"0-4": 2}
 
 
