@@ -1,0 +1,292 @@
+"""Secrets are replaced by their kind, and what only looks like one stays.
+
+The keys are made when the test runs, of their public prefix and characters of a fixed seed: the
+source then holds nothing that a scanner of repositories would report.
+"""
+
+import base64
+import hashlib
+import random
+import string
+from collections import Counter
+
+import pytest
+
+from memsense.text.secrets import clean, drop_private, redact, summary
+
+_random = random.Random(27)
+ALNUM, HEX = string.ascii_letters + string.digits, "0123456789abcdef"
+URLSAFE, UPPER = ALNUM + "-_", string.ascii_uppercase + string.digits
+
+
+def some(length: int, characters: str = ALNUM) -> str:
+    """Return random characters, with a digit and letters of both cases where there can be."""
+    while True:
+        text = "".join(_random.choices(characters, k=length))
+        if any(it.isdigit() for it in text) and any(it.isalpha() for it in text):
+            return text
+
+
+def pem(kind: str, lines: int = 12) -> str:
+    body = "\n".join(some(64, ALNUM + "+/") for _ in range(lines))
+    return f"-----BEGIN {kind}-----\n{body}\n{some(20)}==\n-----END {kind}-----"
+
+
+def jwt() -> str:
+    head = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
+    claims = base64.urlsafe_b64encode(b'{"sub":"1234567890","name":"Ada"}').decode().rstrip("=")
+    return f"{head}.{claims}.{some(43, URLSAFE)}"
+
+
+AWS_SECRET = some(18) + "/" + some(20) + "9"
+
+# kind, text before, secret, text after
+SECRETS: list[tuple[str, str, str, str]] = [
+    ("aws-key", "My key is ", "AKIA" + some(16, UPPER), ", use it."),
+    ("aws-key", "export AWS_ACCESS_KEY_ID=", "ASIA" + some(16, UPPER), ""),
+    ("aws-secret", "aws_secret_access_key = ", AWS_SECRET, "\nregion = eu-west-1"),
+    ("aws-secret", "the AWS secret is ", AWS_SECRET, "."),
+    ("github-token", "git clone with ", "ghp_" + some(36), " please"),
+    ("github-token", "GITHUB_TOKEN=", "gho_" + some(36), ""),
+    ("github-token", "(", "ghs_" + some(36), ")"),
+    ("github-token", "", "github_pat_" + some(22) + "_" + some(59), ""),
+    ("gitlab-token", "PRIVATE-TOKEN: ", "glpat-" + some(20, URLSAFE[:62]), ""),
+    ("gitlab-token", "runner ", "glrt-" + some(20), " registered"),
+    ("openai-key", "my OpenAI key: ", "sk-" + some(48), ""),
+    ("openai-key", "OPENAI_API_KEY='", "sk-proj-" + some(60) + "_" + some(60), "'"),
+    ("openai-key", "openrouter uses ", "sk-or-v1-" + some(64, HEX), "."),
+    ("anthropic-key", "key ", "sk-ant-api03-" + some(80) + "-" + some(12) + "AA", " works"),
+    ("slack-token", "bot: ", "xoxb-" + some(12, string.digits + "1a") + "-" + some(24), ""),
+    ("slack-token", "app: ", "xapp-1-A0" + some(9, UPPER) + "-" + some(13) + "-" + some(32), ""),
+    (
+        "slack-webhook",
+        "post to https://hooks.slack.com/services/",
+        "T0" + some(8, UPPER) + "/B0" + some(8, UPPER) + "/" + some(24),
+        " when done",
+    ),
+    ("stripe-key", "stripe.api_key = '", "sk_live_" + some(24), "'"),
+    ("stripe-key", "restricted ", "rk_live_" + some(99), ""),
+    ("stripe-key", "webhook ", "whsec_" + some(32), ""),
+    ("google-key", "maps?key=", "AIza" + some(35), "&q=Lisbon"),
+    ("google-oauth", '"client_secret":"', "GOCSPX-" + some(28), '"'),
+    ("google-oauth", "access ", "ya29." + some(120), ""),
+    ("private-key", '{"private_key": "', pem("PRIVATE KEY").replace("\n", "\\n"), '\\n"}'),
+    ("azure-key", "AccountName=ada;AccountKey=", some(86, ALNUM + "+/") + "==", ";Suffix=x"),
+    ("azure-key", "app secret ", some(3) + "8Q~" + some(34), ""),
+    ("npm-token", "//registry.npmjs.org/:_authToken=", "npm_" + some(36), ""),
+    ("pypi-token", "TWINE ", "pypi-AgEIcHlwaS5vcmc" + some(120, URLSAFE[:62]), ""),
+    ("huggingface-token", "login --token ", "hf_" + some(34), ""),
+    ("sendgrid-key", "", "SG." + some(22) + "." + some(43), ""),
+    ("twilio-key", "API key ", "SK" + some(32, HEX), ""),
+    ("telegram-token", "BotFather gave me ", "7123456789:AA" + some(33), ""),
+    ("discord-token", "client.run('", "MT" + some(24) + "." + some(6) + "." + some(38), "')"),
+    (
+        "discord-webhook",
+        "https://discord.com/api/webhooks/123456789012345678/",
+        some(68),
+        " is the hook",
+    ),
+    ("digitalocean-token", "doctl auth -t ", "dop_v1_" + some(64, HEX), ""),
+    ("private-key", "here:\n", pem("RSA PRIVATE KEY"), "\nkeep it"),
+    ("private-key", "", pem("OPENSSH PRIVATE KEY"), ""),
+    ("private-key", "", pem("PGP PRIVATE KEY BLOCK"), ""),
+    ("jwt", "cookie: session=", jwt(), "; Path=/"),
+    ("url-password", "postgresql://ada:", "s3cr3t", "@db.example.org:5432/app"),
+    ("url-password", "DATABASE_URL=mysql://root:", "p@ss:w0rd", "@10.0.0.7/shop"),
+    ("url-password", "redis://:", "longpassphrase", "@cache:6379"),
+    ("authorization", "curl -H 'Authorization: Bearer ", some(40), "' https://api.x.io"),
+    (
+        "authorization",
+        "Authorization: Basic ",
+        base64.b64encode(b"ada:open sesame 12").decode(),
+        "",
+    ),
+    ("password", "the wifi password is ", "Blaubeere77", ", guests use it too"),
+    ("password", "The db password: ", "hunter2", "."),
+    ("password", "password = '", "correct horse battery 9", "'"),
+    ("password", "my password is ", "swordfish", "."),
+    ("password", "The password for the staging server is ", "Tr0ub4dor&3", "!"),
+    ("password", "mein Passwort ist ", "Sommer2024!", " glaube ich"),
+    ("password", "la contraseña es ", "Gato-1987", ", apúntala"),
+    ("password", "le mot de passe est ", "Bonjour#22", "."),
+    ("password", "DB_PASSWORD=", "postgres", "\nDB_HOST=db"),
+    ("password", "mysqldump --password=", "k1ngfisher", " shop"),
+    ("password", '{"user": "ada", "password": "', "opensesame", '"}'),
+    ("password", "use ", "Tr0ub4dor&3", " as the password"),
+    ("password", "密码是 ", "abc12345", " 请记住"),
+    ("api-key", 'api_key = "', some(32), '"'),
+    ("token", "access token: ", some(40, HEX), ""),
+    ("memsense-key", "MEMSENSE key ", "ms_1_" + some(12, HEX) + "_" + some(43), ""),
+    ("api-key", "GROQ ", "gsk_" + some(52), ""),
+    (
+        "card-number",
+        "my card is ",
+        "4111 1111 1111 " + "1111".replace("1111", "1111"),
+        ", exp 04/29",
+    ),
+]
+
+# Every line stays as it is.
+LOOK_ALIKES: list[str] = [
+    "fixed in " + hashlib.sha1(b"commit", usedforsecurity=False).hexdigest(),
+    "commit 3f2a9c1 broke the token parser",
+    "md5sum: " + hashlib.md5(b"file", usedforsecurity=False).hexdigest() + "  archive.zip",
+    "sha256:" + hashlib.sha256(b"image").hexdigest(),
+    "request 123e4567-e89b-12d3-a456-426614174000 failed",
+    '"integrity": "sha512-' + base64.b64encode(hashlib.sha512(b"p").digest()).decode() + '"',
+    "<img src='data:image/png;base64," + base64.b64encode(_random.randbytes(240)).decode() + "'>",
+    base64.b64encode(_random.randbytes(300)).decode(),
+    '!function(e,t){"object"==typeof exports?t(exports):t(e.A1={})}(this,function(e){var r=e.key})',
+    "ISBN 978-3-16-148410-0",
+    "call me at +351 912 345 678 or (555) 867-5309",
+    "I need the password reset flow to send a mail",
+    "the password is required",
+    "the password is wrong, try again",
+    'password = os.environ["DB_PASSWORD"]',
+    "password = getpass.getpass()",
+    "def login(user: str, password: str, token: str | None = None) -> Session:",
+    "api_key: str = Field(default=None)",
+    "OPENAI_API_KEY=<your-api-key>",
+    'client = OpenAI(api_key="sk-...")',
+    "token: ${SECRET}",
+    "password: {{ db_password }}",
+    "PASSWORD=$DB_PASSWORD",
+    "api_key: xxxxxxxxxxxxxxxx",
+    "password: ********",
+    "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "AKIAXXXXXXXXXXXXXXXX is the format of an access key id",
+    "https://example.com/a/b?c=d#e and https://user@example.com/x",
+    "http://localhost:8080/path@v1/b:c",
+    "color: #ff8800; background: #1a2b3c4d",
+    "UPS tracking 1Z999AA10123456784",
+    "order number 4929 1234 5678 9012 arrives on Monday",
+    "IBAN DE89 3704 0044 0532 0130 00",
+    "the secret is to add more butter",
+    "the secret to good bread is patience",
+    "max_tokens=4096 and next_token: eyJsYXN0IjoxMjM0NTY3ODkw",
+    "tokens per second: 1234",
+    "the token is expired",
+    "the access token expires after 3600 seconds",
+    "we hash passwords with bcrypt and a salt",
+    "password hashing with SHA256 or Argon2id",
+    "I forgot my password again yesterday",
+    "Password: required, at least 12 characters",
+    "const password = document.getElementById('pw').value;",
+    "password: hashedPassword,",
+    "self.token = token",
+    "if (password !== confirmPassword) throw new Error()",
+    "user.password = await bcrypt.hash(req.body.password, 10)",
+    "import { keyBy } from 'lodash'; // sk-fading-circle-12 is a css class",
+    "class='sk-cube-grid sk-cube1'",
+    "the bearer of this letter is my brother",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer $TOKEN",
+    "-----BEGIN CERTIFICATE-----\n" + some(64) + "\n-----END CERTIFICATE-----",
+    "the file starts with -----BEGIN RSA PRIVATE KEY----- and then base64",
+    "-----BEGIN PUBLIC KEY-----\n" + some(64) + "\n-----END PUBLIC KEY-----",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + some(43) + " ada@laptop",
+    "postgresql://user:<password>@host/db",
+    "mongodb+srv://${USER}:${PASS}@cluster0.example.net",
+    "store the API key in 1Password, never in git",
+    "the key is under the doormat",
+    "secret: see vault",
+    "secretKeyRef: name: db-credentials, key: password",
+    "read /run/secrets/db_password and pass it on",
+    "password_file: /run/secrets/db",
+    "Ada's passport number question, compass, bypass: all words with pass",
+    "public key fingerprint SHA256:" + some(43),
+    "my password is very long and I like it",
+    "Visa: 90 days, passport valid until 2031-04-05",
+    'ETag: W/"' + some(32, HEX) + '"',
+    "trace id 00-" + some(32, HEX) + "-" + some(16, HEX) + "-01",
+    "pip install torch==2.4.1+cu121 --hash=sha256:" + hashlib.sha256(b"wheel").hexdigest(),
+]
+
+
+def test_the_tables_are_as_long_as_they_should_be() -> None:
+    assert len(SECRETS) >= 60
+    assert len(LOOK_ALIKES) >= 60
+    assert len(set(LOOK_ALIKES)) == len(LOOK_ALIKES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "secret", "after"),
+    SECRETS,
+    ids=[f"{it[0]}-{n}" for n, it in enumerate(SECRETS)],
+)
+def test_a_secret_is_replaced_by_its_kind_and_the_text_around_it_stays(
+    kind: str, before: str, secret: str, after: str
+) -> None:
+    text, counts = redact(before + secret + after)
+    if kind == "private-key":
+        assert "[redacted:private-key]" in text
+        assert not any(line in text for line in secret.replace("\\n", "\n").split("\n")[1:-1])
+    else:
+        # A bare "!" at the end may belong to a password.
+        assert text.rstrip("!") == f"{before}[redacted:{kind}]{after}".rstrip("!")
+    assert counts == {kind: 1}
+    assert redact(text) == (text, Counter())
+
+
+@pytest.mark.parametrize("text", LOOK_ALIKES, ids=range(len(LOOK_ALIKES)))
+def test_a_look_alike_stays(text: str) -> None:
+    assert redact(text) == (text, Counter())
+
+
+def test_precision_and_recall_of_the_tables() -> None:
+    def keeps(secret: str, text: str) -> bool:
+        lines = secret.replace("\\n", "\n").splitlines()
+        return any(line in text for line in (lines[1:-1] or lines))
+
+    hits = sum(
+        not keeps(secret, redact(before + secret + after)[0])
+        for _, before, secret, after in SECRETS
+    )
+    false_alarms = sum(redact(text)[0] != text for text in LOOK_ALIKES)
+    assert hits / len(SECRETS) == 1.0
+    assert hits / (hits + false_alarms) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "count"),
+    [
+        ("no tag", "no tag", 0),
+        ("a <private>b</private> c", "a c", 1),
+        ("a<PRIVATE>b</Private>c", "ac", 1),
+        ("a <private>b", "a", 1),
+        ("a\n<private>b\nc</private>\nd <private>e", "a\nd", 2),
+        ("a <private>b <private>c</private> d</private> e", "a e", 1),
+        ("<private>all of it</private>", "", 1),
+        ("a</private> b", "a</private> b", 0),
+    ],
+)
+def test_a_private_passage_leaves_nothing_behind(text: str, stored: str, count: int) -> None:
+    assert drop_private(text) == (stored, count)
+
+
+def test_values_in_json_are_cleaned_with_their_names() -> None:
+    value = {
+        "password": "swordfish",
+        "path": "/a/b",
+        "count": 3,
+        "more": [{"note": "<private>x</private>the wifi password is Blaubeere77"}, None],
+    }
+    cleaned, counts = clean(value, secrets=True)
+    assert cleaned == {
+        "password": "[redacted:password]",
+        "path": "/a/b",
+        "count": 3,
+        "more": [{"note": "the wifi password is [redacted:password]"}, None],
+    }
+    assert counts == {"password": 2, "private": 1}
+    assert summary(counts) == "2 secrets redacted: 2 password; 1 private passage left out"
+
+
+def test_private_passages_are_dropped_where_secrets_stay() -> None:
+    text = "my password is hunter2 <private>and more</private>"
+    assert clean(text, secrets=False) == ("my password is hunter2 ", {"private": 1})
+
+
+def test_a_value_without_a_secret_is_the_same_object() -> None:
+    value = {"path": ["a", {"b": "c"}]}
+    assert clean(value, secrets=True)[0] is value
