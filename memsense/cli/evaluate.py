@@ -260,6 +260,7 @@ def compare_runs(
     profiles: Profiles = None,
     changes: Changes = None,
     by_conversation: ByConversation = False,
+    context: Prompts = False,
     output: Output = "table",
 ) -> None:
     """Compare two files of --questions-out by a paired test: the gain of B over A. Or measure every
@@ -290,7 +291,9 @@ def compare_runs(
         )
     names = profiles or tuple(PROFILES)
     choose = _read_choice(names, changes, ())
-    kinds = compare_kinds(target_of(ctx), gold_files, choose, by_conversation=by_conversation)
+    kinds = compare_kinds(
+        target_of(ctx), gold_files, choose, by_conversation=by_conversation, context=context
+    )
     if output != "table":
         print_data(output, {"kinds": {kind.name: kind.as_dict() for kind in kinds}})
     else:
@@ -348,4 +351,4 @@ def _print_families(families: Sequence[Family], output: OutputForm) -> None:
         if family.rows:
             print_variants(family.rows)
         if family.context:
-            print_context(family.context)
+            print_context(family.summary["profile"], {"": family.context})

@@ -246,32 +246,38 @@ def _format_share(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def print_context(context: Mapping[str, Any]) -> None:
-    """Print the gold that each writer's prompts carry, then what unrelated prompts get."""
-    rows = table(
-        "", "prompt", *CARRIED_BUDGETS, title="gold turns carried by tokens", right=CARRIED_BUDGETS
-    )
-    for name, split in context["splits"].items():
-        # Chats between people have no assistant, so that all their turns are a user's.
-        for writer, budgets in split["writers"].items():
-            shares = [budgets[budget]["user_turns"] for budget in CARRIED_BUDGETS]
-            add_row(rows, name, writer, *map(_format_share, shares))
-        ceiling = _format_share(split["ceiling"]["user_turns"])
-        add_row(rows, name, "20 best hits", *[ceiling] * len(CARRIED_BUDGETS))
-        rows.add_section()
-    to = console()
-    to.print(rows)
-    to.print("percent of the user's gold turns; --json has all turns", style="dim")
+def print_context(profile: str, contexts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the gold that each writer's prompts carry, then what unrelated prompts get.
 
+    `contexts` are measures by the kind of conversation, empty if there is one only.
+    """
+    carried = table(
+        "", "prompt", *CARRIED_BUDGETS,
+        title=f"profile {profile}: gold turns carried by tokens", right=CARRIED_BUDGETS,
+    )  # fmt: skip
     headings = ("silent", "mean", "median")
-    rows = table("", "prompt", *headings, title="tokens on unrelated prompts", right=headings)
-    for name, split in context["unrelated"].items():
-        for writer, measures in split["writers"].items():
-            tokens = [f"{measures[key]:.0f}" for key in ("mean_tokens", "median_tokens")]
-            add_row(rows, name, writer, _format_share(measures["silent"]), *tokens)
-        rows.add_section()
-    to.print(rows)
-    count = context["unrelated"]["all"]["prompts"]
+    lengths = table("", "prompt", *headings, title="tokens on unrelated prompts", right=headings)
+    for kind, context in contexts.items():
+        for name, split in context["splits"].items():
+            on = f"{kind} {name}".lstrip()
+            # Chats between people have no assistant, so that all their turns are a user's.
+            for writer, budgets in split["writers"].items():
+                shares = [budgets[budget]["user_turns"] for budget in CARRIED_BUDGETS]
+                add_row(carried, on, writer, *map(_format_share, shares))
+            ceiling = _format_share(split["ceiling"]["user_turns"])
+            add_row(carried, on, "20 best hits", *[ceiling] * len(CARRIED_BUDGETS))
+            carried.add_section()
+        for name, split in context["unrelated"].items():
+            for writer, measures in split["writers"].items():
+                tokens = [f"{measures[key]:.0f}" for key in ("mean_tokens", "median_tokens")]
+                silent = _format_share(measures["silent"])
+                add_row(lengths, f"{kind} {name}".lstrip(), writer, silent, *tokens)
+            lengths.add_section()
+    to = console()
+    to.print(carried)
+    to.print("percent of the user's gold turns; --json has all turns", style="dim")
+    to.print(lengths)
+    count = sum(context["unrelated"]["all"]["prompts"] for context in contexts.values())
     to.print(f"{count} pairs of a prompt and a memory; silent in percent", style="dim")
 
 
@@ -334,14 +340,18 @@ def print_differences(a: str, b: str, differences: Iterable[Difference]) -> None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Results of each profile and each baseline on one gold set, by split."""
+    """Results of each profile and each baseline on one gold set, by split.
+
+    `contexts` has the measures of prompts by profile, if they were requested.
+    """
 
     name: str
     summaries: Sequence[Mapping[str, Any]]
+    contexts: Mapping[str, Mapping[str, Any]]
     gains: Mapping[tuple[str, str], Mapping[str, Sequence[Difference]]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the summaries, and each profile's gains over each baseline, as plain values."""
+        """Return the summaries, the gains over each baseline and any contexts as plain values."""
         return {
             "profiles": list(self.summaries),
             "gains": [
@@ -354,6 +364,7 @@ class Kind:
                 }
                 for (profile, baseline), splits in self.gains.items()
             ],
+            **({"contexts": dict(self.contexts)} if self.contexts else {}),
         }
 
 
@@ -379,6 +390,7 @@ def compare_kinds(
     choose: Callable[["MemSense"], Sequence[Profile]],
     *,
     by_conversation: bool,
+    context: bool,
 ) -> list[Kind]:
     """Store each kind's file, and measure the chosen profiles and the baselines on it."""
     kinds: list[Kind] = []
@@ -394,11 +406,16 @@ def compare_kinds(
                 store_gold(memory, conversations)
             runs = [measure(memory, gold, profile) for profile in profiles]
             baselines = [measure(memory, gold, profile) for profile in BASELINES]
+            contexts = {
+                profile.name: measure_context(memory, gold, profile)
+                for profile in (profiles if context else ())
+            }
         kind = Kind(
             name=name,
             summaries=[
                 summarise(run.results, gold, run.profile.name) for run in (*runs, *baselines)
             ],
+            contexts=contexts,
             gains={
                 (run.profile.name, baseline.profile.name): differences_by_split(
                     baseline.results, run.results, by_conversation=by_conversation
@@ -436,3 +453,6 @@ def print_kinds(kinds: Sequence[Kind]) -> None:
         rows.add_section()
     to.print(rows)
     to.print(f"percentage points with 95% intervals; {SIGNIFICANCE}", style="dim")
+
+    for profile in kinds[0].contexts:
+        print_context(profile, {kind.name: kind.contexts[profile] for kind in kinds})

@@ -179,12 +179,17 @@ def test_profiles_are_compared_on_both_kinds_of_conversation(
             ("lexical", name) for name in PLAIN
         ]
         assert all(set(gain["splits"]) == {"all", split} for gain in gains)
-    told = run(*both, "--database-url", database_url, "-p", "lexical", "-p", "semantic")
+    told = run(
+        *both, "--database-url", database_url, "-p", "lexical", "-p", "semantic", "--context"
+    )
     assert told.returncode == 0, told.stderr
     assert [line.split()[:3] for line in told.stdout.splitlines() if "beam all" in line][:2] == [
         ["lexical", "beam", "all"],
         ["semantic", "beam", "all"],
     ]
+    carried = [line.split()[:4] for line in told.stdout.splitlines() if "trimmed lines" in line]
+    assert ["locomo", "0-4", "trimmed", "lines"] in carried
+    assert ["beam", "1-10", "trimmed", "lines"] in carried
 
 
 def test_compare_wants_two_runs_or_a_file_of_either_kind(gold_file: Path) -> None:
