@@ -1,17 +1,22 @@
 """`memsense hook`: the command that coding agents call before a prompt and when a turn ends."""
 
-import time
 from typing import Annotated
 
 import typer
 
-from memsense.cli.quick import MAX_TOKENS, TIMEOUT, HookCall, answer
+from memsense.cli.quick import (
+    MAX_TOKENS,
+    MOST_IDLE,
+    OPENING_TIMEOUT,
+    TIMEOUT,
+    HookCall,
+    answer,
+)
+from memsense.cli.quick import serve as run_daemon
 from memsense.cli.target import target_of
 from memsense.environment import default_user
 from memsense.hooks.agents import AgentName
-from memsense.hooks.client import send_task
-
-MOST_IDLE = 900.0
+from memsense.hooks.client import Deadline, send_task
 
 
 def hook(
@@ -42,6 +47,14 @@ def hook(
             help="Seconds to wait for memories; after that the agent gets none.",
         ),
     ] = TIMEOUT,
+    opening_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Seconds to wait while the memory is opened, if more than --timeout.",
+        ),
+    ] = OPENING_TIMEOUT,
     serve: Annotated[
         bool,
         typer.Option("--serve", help="Run the daemon that answers hooks; hooks start it."),
@@ -67,38 +80,22 @@ def hook(
       memsense hook claude-code --user ada
 
     Before a prompt it prints the memories that answer the prompt; when a turn or a session ends,
-    it stores what was said. It never keeps an agent waiting: on any failure it ends within a
-    second, with exit code 0 and the reason on stderr. See docs/agents.md.
+    it stores what was said. It never keeps an agent waiting: on any failure it ends soon
+    after the timeout, with exit code 0 and the reason on stderr. See docs/agents.md.
     """
-    target = target_of(ctx)
     call = HookCall(
         agent=agent,
         user=user or default_user(),
         max_tokens=max_tokens,
         timeout=timeout,
-        overrides=target.overrides(),
-    )
-    if not serve:
-        if stop:
-            send_task("stop", call.folder, time.monotonic() + timeout)
-        else:
-            answer(call)
-        return
-
-    # Only the daemon needs these; a hook must start fast.
-    import logging
-
-    import memsense
-    from memsense.hooks.daemon import Daemon
-
-    # The daemon's stderr is a file in the hooks' folder: its times matter there.
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("memsense").setLevel(logging.INFO)
-    settings = target.settings()
-    Daemon(
-        call.folder,
-        lambda: memsense.MemSense.open(settings=settings),
-        user_id=call.user,
+        opening_timeout=opening_timeout,
         idle=idle,
         lock=lock,
-    ).run()
+        overrides=target_of(ctx).overrides(),
+    )
+    if stop:
+        send_task("stop", call.folder, Deadline(timeout))
+    elif serve:
+        run_daemon(call)
+    else:
+        answer(call)

@@ -10,12 +10,18 @@ from typing import cast, get_args
 
 from memsense.environment import default_user
 from memsense.hooks.agents import AgentName, format_answer, read_event
-from memsense.hooks.client import respond
+from memsense.hooks.client import Deadline, respond
 from memsense.hooks.folder import HookFolder, hook_folder
 
 MAX_TOKENS = 1000
 TIMEOUT = 0.5
 """Seconds that a hook waits for memories, after its process has started."""
+
+OPENING_TIMEOUT = 2.0
+"""Seconds that a hook waits while the memory is being opened: at the first prompt after a pause."""
+
+MOST_IDLE = 900.0
+"""Seconds without a request after which the daemon ends."""
 
 _GRACE = 0.1
 """Seconds beyond the timeout after which the process ends, whatever it is doing."""
@@ -23,12 +29,20 @@ _GRACE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCall:
-    """Arguments of a hook; `overrides` are the global options by the setting each overrides."""
+    """Arguments of a hook; `overrides` are the global options by the setting each overrides.
+
+    With `is_daemon` it runs the daemon, which ends after `idle` seconds without a request. `lock`
+    is the descriptor of a locked file that the daemon inherits from the hook that started it.
+    """
 
     agent: AgentName | None
     user: str = field(default_factory=default_user)
     max_tokens: int = MAX_TOKENS
     timeout: float = TIMEOUT
+    opening_timeout: float = OPENING_TIMEOUT
+    is_daemon: bool = False
+    idle: float = MOST_IDLE
+    lock: int | None = None
     overrides: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     @property
@@ -54,6 +68,9 @@ _OPTIONS = {
     "-u": ("user", str),
     "--max-tokens": ("max_tokens", int),
     "--timeout": ("timeout", float),
+    "--opening-timeout": ("opening_timeout", float),
+    "--idle": ("idle", float),
+    "--lock": ("lock", int),
     "--tenant": ("tenant", str),
     "--namespace": ("namespace", str),
     "--database-url": ("database_url", str),
@@ -76,22 +93,24 @@ def read_call(arguments: Sequence[str]) -> HookCall | None:
             except (ValueError, StopIteration):
                 # Typer reports the wrong value.
                 return None
+        elif argument == "--serve":
+            values["is_daemon"] = True
         elif argument.startswith("-"):
             return None
         else:
             words.append(argument)
     agents: tuple[str, ...] = get_args(AgentName)
-    if words not in [["hook", agent] for agent in agents]:
+    agent = None if "is_daemon" in values else cast("AgentName", words[-1])
+    if words != ["hook", *([agent] if agent else [])] or (agent and agent not in agents):
         return None
     overrides = {name: cast("str", values.pop(name)) for name in _GLOBAL if name in values}
-    agent = cast("AgentName", words[1])
     return HookCall(agent=agent, overrides=overrides, **values)  # pyright: ignore[reportArgumentType]
 
 
 def answer(call: HookCall) -> None:
     """Read the event on stdin and write the answer; on any failure let the agent go on."""
-    deadline = time.monotonic() + call.timeout
-    _end_process_at(deadline + _GRACE)
+    deadline = Deadline(call.timeout, call.opening_timeout)
+    _end_process_at(deadline)
     if call.agent is None:
         sys.stderr.write("memsense: no agent is named; write for example: memsense hook codex\n")
         return
@@ -104,7 +123,7 @@ def answer(call: HookCall) -> None:
             command,
             environment=environment,
             max_tokens=call.max_tokens,
-            until=deadline,
+            deadline=deadline,
         )
         sys.stdout.write(format_answer(event, context))
         sys.stdout.flush()
@@ -112,16 +131,46 @@ def answer(call: HookCall) -> None:
         sys.stderr.write(f"memsense: {error}\n")
 
 
-def _end_process_at(moment: float) -> None:
-    """End the process at that time of `time.monotonic`, even in the middle of a blocking call."""
+def serve(call: HookCall) -> None:
+    """Run the daemon that answers hooks."""
+    # Only the daemon needs these; a hook must start fast, and so must the daemon: a prompt may
+    # wait for it. Measured: without collections the imports take a tenth less time.
+    import gc
+
+    gc.disable()
+    import logging
+
+    import memsense
+    from memsense.hooks.daemon import Daemon
+
+    gc.enable()
+    # The daemon's stderr is a file in the hooks' folder: its times matter there.
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("memsense").setLevel(logging.INFO)
+    try:
+        settings = memsense.load_settings(**call.overrides)
+        Daemon(
+            call.folder,
+            lambda: memsense.MemSense.open(settings=settings),
+            user_id=call.user,
+            idle=call.idle,
+            lock=call.lock,
+        ).run()
+    except memsense.MemSenseError as error:
+        sys.exit(f"memsense: {error}")
+
+
+def _end_process_at(deadline: Deadline) -> None:
+    """End the process at the deadline, even in the middle of a blocking call."""
 
     def end() -> None:
+        # The deadline moves if the memory is still being opened.
+        while (seconds := deadline.seconds + _GRACE) > 0:
+            time.sleep(seconds)
         sys.stderr.write("memsense: no answer in time\n")
         sys.stderr.flush()
         # Not sys.exit: it would wait for the main thread, which may hang in a read of stdin.
         os._exit(0)
 
-    timer = threading.Timer(moment - time.monotonic(), end)
     # Not waited for: a hook that has answered ends at once.
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=end, daemon=True).start()

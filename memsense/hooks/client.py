@@ -10,12 +10,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memsense.hooks.agents import Event
-from memsense.hooks.folder import SOCKET, HookFolder, build_id
+from memsense.hooks.folder import OPENING, SOCKET, HookFolder, build_id
 
 PAUSE = 0.02
 """Seconds between attempts to connect to a daemon that is starting."""
 
 _LARGEST_LOG = 1 << 20
+
+
+class Deadline:
+    """Time by which a hook must answer, on the clock of `time.monotonic`.
+
+    `timeout` seconds count while the memory is open. `wait_for_opening` moves the time to
+    `opening_timeout` seconds after the start, if that is later.
+    """
+
+    def __init__(self, timeout: float, opening_timeout: float = 0) -> None:
+        started_at = time.monotonic()
+        self.at = started_at + timeout
+        self._opening_at = started_at + max(timeout, opening_timeout)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that are left."""
+        return self.at - time.monotonic()
+
+    @property
+    def opening_seconds(self) -> float:
+        """Seconds that are left if the memory is still being opened."""
+        return self._opening_at - time.monotonic()
+
+    def wait_for_opening(self) -> None:
+        """Allow the time for which a prompt waits while the memory is being opened."""
+        self.at = self._opening_at
 
 
 def respond(
@@ -25,12 +52,12 @@ def respond(
     *,
     environment: Mapping[str, str],
     max_tokens: int,
-    until: float,
+    deadline: Deadline,
 ) -> str:
     """Return the memories for the event's prompt, or an empty text for other events.
 
     `daemon` is the command that starts the daemon if none runs, `environment` its additional
-    variables, `until` the deadline on the clock of `time.monotonic`. Raises TimeoutError, OSError,
+    variables. Moves the deadline if the memory is still being opened. Raises TimeoutError, OSError,
     and ValueError with the text of an error that the daemon reports.
     """
     if event.task is None:
@@ -47,11 +74,10 @@ def respond(
         "prompt": event.prompt,
         "has_forgotten": event.has_forgotten,
         "max_tokens": max_tokens,
-        "seconds": until - time.monotonic(),
     }
     is_started = False
     while True:
-        answer = _request(request, until)
+        answer = _request(request, deadline)
         if answer is not None and not answer.get("is_old"):
             if error := answer.get("error"):
                 raise ValueError(error)
@@ -62,7 +88,8 @@ def respond(
         # Only a recall needs the answer. A new daemon reads the queue by itself.
         if event.task != "recall":
             return ""
-        if time.monotonic() + PAUSE > until:
+        deadline.wait_for_opening()
+        if deadline.seconds < PAUSE:
             raise TimeoutError("the memory is still being opened: too late for this prompt")
         time.sleep(PAUSE)
 
@@ -79,26 +106,32 @@ def enqueue(event: Event, folder: HookFolder) -> None:
     file.replace(folder.queue / f"{name}.json")
 
 
-def send_task(task: str, folder: HookFolder, until: float) -> bool:
+def send_task(task: str, folder: HookFolder, deadline: Deadline) -> bool:
     """Send a task without an event to the daemon; return False if no daemon runs."""
     if not folder.path.exists():
         return False
     os.chdir(folder.path)
-    return _request({"build": build_id(), "task": task}, until) is not None
+    return _request({"build": build_id(), "task": task}, deadline) is not None
 
 
-def _request(request: Mapping[str, Any], until: float) -> dict[str, Any] | None:
+def _request(request: Mapping[str, Any], deadline: Deadline) -> dict[str, Any] | None:
     """Return the daemon's answer, or None if no daemon listens.
 
     The answer is `{"is_old": true}` if the daemon ends in favour of a newer installation.
     """
+    # The daemon records memories as seen only if its answer comes within these.
+    limits = {"seconds": deadline.seconds, "opening_seconds": deadline.opening_seconds}
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(max(until - time.monotonic(), PAUSE))
+        connection.settimeout(max(deadline.seconds, PAUSE))
         try:
             connection.connect(SOCKET)
-            connection.sendall(json.dumps(request).encode() + b"\n")
+            connection.sendall(json.dumps({**request, **limits}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 line = stream.readline()
+                if line == OPENING:
+                    deadline.wait_for_opening()
+                    connection.settimeout(max(deadline.seconds, PAUSE))
+                    line = stream.readline()
         except (FileNotFoundError, ConnectionError):
             return None
     return json.loads(line) if line else None

@@ -15,7 +15,7 @@ from memsense.client.memory import MemSense
 from memsense.client.user_memory import UserMemory
 from memsense.errors import MemSenseError
 from memsense.hooks.capture import ingest_entry, list_queue
-from memsense.hooks.folder import SOCKET, HookFolder, build_id
+from memsense.hooks.folder import OPENING, SOCKET, HookFolder, build_id
 from memsense.hooks.recall import Recaller
 
 LOCK_TIMEOUT = 5.0
@@ -23,6 +23,12 @@ LOCK_TIMEOUT = 5.0
 
 RETRY_SECONDS = 2.0
 """Seconds after which opening the memory, or writing to it, is tried again."""
+
+LONGEST_OPENING = 10.0
+"""Seconds after the start during which prompts wait longer; later the database is at fault."""
+
+WARM_UP = "Where did we leave off?"
+"""Question of the search that loads the model and prepares statements before the first prompt."""
 
 _THREADS = 8
 _TICK = 0.5
@@ -60,6 +66,11 @@ class Daemon:
         self._opening = threading.Lock()
         self._has_queue = threading.Event()
         self._ending = threading.Event()
+        # A first search loads the model and prepares statements, which takes as long as opening.
+        self._has_searched = threading.Event()
+        self._has_prompt = threading.Event()
+        self._has_warmed_up = False
+        self._started_at = time.monotonic()
         self._last_request = time.monotonic()
 
     def run(self) -> None:
@@ -119,11 +130,16 @@ class Daemon:
             try:
                 with connection.makefile("rb") as stream:
                     request = json.loads(stream.readline(_LONGEST_LINE))
+                limit = request.get("seconds", 0)
+                if request["task"] == "recall" and self._is_opening():
+                    self._has_prompt.set()
+                    connection.sendall(OPENING)
+                    limit = request["opening_seconds"]
                 answer, chunk_ids = self._handle(request)
                 # Recorded before the answer is sent, because the next prompt may follow at once.
                 # A hook that has given up prints nothing: its session has not seen the memories.
                 elapsed = time.monotonic() - received_at
-                is_seen = bool(chunk_ids) and elapsed < request["seconds"]
+                is_seen = bool(chunk_ids) and elapsed < limit
                 if is_seen:
                     self._recaller.mark_seen(request["session_id"], chunk_ids)
                 try:
@@ -155,9 +171,15 @@ class Daemon:
                 request["prompt"],
                 max_tokens=request["max_tokens"],
             )
+            self._has_searched.set()
         except MemSenseError as error:
             return {"error": str(error)}, set()
         return {"context": context}, chunk_ids
+
+    def _is_opening(self) -> bool:
+        """Return whether prompts may wait for the memory to be opened and searched once."""
+        is_new = time.monotonic() < self._started_at + LONGEST_OPENING
+        return is_new and not self._has_searched.is_set()
 
     def _open(self) -> UserMemory:
         """Return the memory, opened at the first call; raises the error of opening it."""
@@ -186,6 +208,8 @@ class Daemon:
             try:
                 # Also without a queue: so the memory is open before the first prompt.
                 memory = self._open()
+                if not self._has_warmed_up:
+                    self._warm_up(memory)
                 for entry in list_queue(self._folder):
                     if not self._ending.is_set():
                         ingest_entry(memory, entry)
@@ -198,6 +222,14 @@ class Daemon:
                 continue
             if not list_queue(self._folder):
                 self._has_queue.clear()
+
+    def _warm_up(self, memory: UserMemory) -> None:
+        """Search once, unless a prompt waits that searches by itself: this would delay it."""
+        self._has_warmed_up = True
+        if not self._has_prompt.is_set():
+            memory.search(WARM_UP, top_k=1, trace=False)
+            self._has_searched.set()
+        logger.info("the memory is open")
 
 
 def _acquire_lock(folder: HookFolder) -> int | None:

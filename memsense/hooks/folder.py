@@ -12,6 +12,9 @@ from memsense.environment import read_setting_variables, read_variable
 # may exceed. So both sides change into the folder first.
 SOCKET = "socket"
 
+OPENING = b'{"is_opening": true}\n'
+"""Line that the daemon sends before its answer while it opens the memory: the hook then waits."""
+
 
 @dataclass(frozen=True, slots=True)
 class HookFolder:

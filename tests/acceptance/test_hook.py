@@ -22,7 +22,7 @@ from memsense import MemSense
 PROGRAM = Path(sys.executable).with_name("memsense")
 PATIENCE = 120
 SOON = 15.0
-"""Seconds: a hook gives up after one, and would otherwise hang; a busy machine needs the rest."""
+"""Seconds: a hook gives up after two, and would otherwise hang; a busy machine needs the rest."""
 
 NOWHERE = "postgresql://ada@127.0.0.1:9/memory"
 PROMPT = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "What is my cat?"}
@@ -159,6 +159,42 @@ def test_a_prompt_gets_the_memories_that_answer_it_each_once(hooks: Hooks) -> No
     assert FACT in hooks.answered({**PROMPT, "session_id": "s3"})
     hooks.answered({"hook_event_name": "SessionStart", "session_id": "s1", "source": "compact"})
     assert FACT in hooks.answered(PROMPT)
+
+
+# A hook that has a moment while the memory is open, and as long as a busy machine takes to open it.
+PATIENT = ("--timeout", "0.1", "--opening-timeout", str(PATIENCE))
+
+
+@pytest.mark.parametrize("before", ["nothing", "a session's start", "an idle daemon's end"])
+def test_the_first_prompt_waits_until_the_memory_is_open(hooks: Hooks, before: str) -> None:
+    if before == "a session's start":
+        # It returns at once; the prompt follows while the daemon still opens the memory.
+        hooks.call({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
+    if before == "an idle daemon's end":
+        hooks.answered({**PROMPT, "session_id": "s0"})
+        hooks.stop()
+        while list(hooks.home.glob("state/memsense/hooks/*/socket")):
+            time.sleep(0.1)
+    done = hooks.call(PROMPT, *PATIENT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert FACT in context(done.stdout)
+    # It counts as given: the daemon knew how long the hook would wait.
+    assert hooks.answered(PROMPT) == ""
+
+
+def test_without_time_for_the_opening_the_first_prompt_gets_nothing(hooks: Hooks) -> None:
+    done = hooks.call(PROMPT, "--timeout", "0.05", "--opening-timeout", "0")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("memsense: ")
+    assert FACT in hooks.answered(PROMPT)
+
+
+def test_a_session_s_start_searches_so_that_the_first_prompt_is_quick(hooks: Hooks) -> None:
+    hooks.call({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
+    ends = time.monotonic() + PATIENCE
+    while "the memory is open" not in hooks.log() and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert FACT in hooks.answered(PROMPT, "--opening-timeout", "0")
 
 
 def test_each_agent_is_answered_in_its_own_form(hooks: Hooks) -> None:
