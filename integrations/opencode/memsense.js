@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 
 const COMMAND = ["memsense", "hook", "opencode"]
 const ENVIRONMENT = {}
-const TIMEOUT = 2000 // milliseconds; the command itself gives up earlier
+const TIMEOUT = 5000 // milliseconds; the command itself gives up earlier
 
 /** Return the memories for an event, or "" if memsense fails: opencode goes on without them. */
 function send(event) {

@@ -41,6 +41,23 @@ def install(
             "--hooks", help="Also install hooks: recall before each prompt, store each session."
         ),
     ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05,
+            max=60,
+            metavar="SECONDS",
+            help="With --hooks: seconds that a prompt waits for memories. Default: 0.5.",
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="With --hooks: maximum tokens of memories before a prompt. Default: 1000.",
+        ),
+    ] = None,
     remove: Annotated[
         bool, typer.Option("--remove", help="Remove the server and the hooks again.")
     ] = False,
@@ -53,6 +70,7 @@ def install(
     \b
       memsense install claude-code --user ada --dry-run
       memsense install codex --user ada --hooks
+      memsense install codex --user ada --hooks --timeout 1.5 --max-tokens 600
       memsense install codex --remove
 
     Prints its changes to the files, and keeps a backup beside each file. --remove takes only these
@@ -63,6 +81,8 @@ def install(
     docs/mcp.md for other hosts.
     """
     agent_host = HOSTS[host]
+    if not hooks and (timeout is not None or max_tokens is not None):
+        raise ConfigurationError("--timeout and --max-tokens are options of hooks: add --hooks")
     if remove:
         changes = [
             plan_removal(agent_host),
@@ -86,7 +106,11 @@ def install(
         changes = [plan_install(agent_host, Server(command=command, environment=environment))]
         if hooks:
             words = [program, "hook", host, "--user", user, *scope]
-            changes += hooks_of(host).plan(HookCommand(words=words, environment=environment))
+            # The defaults stay out of the command, so that they can change with memsense.
+            words += [] if timeout is None else ["--timeout", f"{timeout:g}"]
+            words += [] if max_tokens is None else ["--max-tokens", str(max_tokens)]
+            hook = HookCommand(words=words, environment=environment, timeout=timeout or 0)
+            changes += hooks_of(host).plan(hook)
     pending = [change for change in changes if not change.is_none]
     if not pending:
         state = "not in" if remove else "in"

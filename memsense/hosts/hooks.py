@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from math import ceil
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -16,24 +17,37 @@ from memsense.hosts.places import NAME, HostName, config_folder
 
 HOOKS: Final = "hooks"
 TIMEOUT_SECONDS: Final = 5
-"""Seconds after which the agent gives a hook up; a hook itself ends within one."""
+"""Seconds after which the agent gives a hook up; a hook itself ends earlier."""
+
+_MARGIN = 3
+"""Seconds that the agent waits beyond the hook's own timeout: a hook that answers is not killed."""
 
 _COMMAND = re.compile(r"^const COMMAND = .*$", re.MULTILINE)
+_TIMEOUT = re.compile(r"^const TIMEOUT = \d+", re.MULTILINE)
 _ENVIRONMENT = re.compile(r"^const ENVIRONMENT = .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookCommand:
-    """The command that an agent runs at each event, with its environment variables."""
+    """The command that an agent runs at each event, with its environment variables.
+
+    `timeout` is the seconds that the hook waits for memories, if not its default.
+    """
 
     words: Sequence[str]
     environment: Mapping[str, str]
+    timeout: float = 0
 
     @property
     def line(self) -> str:
         """The command as a line for a shell."""
         variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
         return " ".join([*variables, shlex.join(self.words)])
+
+    @property
+    def agent_timeout(self) -> int:
+        """Seconds after which the agent gives the hook up: more than the hook's own timeout."""
+        return max(TIMEOUT_SECONDS, ceil(self.timeout) + _MARGIN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +63,8 @@ class ListedHooks:
         before = read_text(file)
         document = _parse(file, before or "")
         start = self.plan_removal()[0].after if _our_groups(document) else before
-        group = {HOOKS: [{"type": "command", "command": command.line, "timeout": TIMEOUT_SECONDS}]}
+        hook = {"type": "command", "command": command.line, "timeout": command.agent_timeout}
+        group = {HOOKS: [hook]}
         try:
             after = _append_groups(start or "", {event: [group] for event in self.events})
         except ValueError as error:
@@ -154,6 +169,7 @@ def opencode_plugin(command: HookCommand) -> str:
     source = files("memsense.hosts").joinpath("opencode.js").read_text()
     words = f"const COMMAND = {json.dumps(list(command.words))}"
     environment = f"const ENVIRONMENT = {json.dumps(dict(command.environment))}"
+    source = _TIMEOUT.sub(f"const TIMEOUT = {command.agent_timeout * 1000}", source)
     # Functions, because a replacement text would have its backslashes interpreted.
     return _ENVIRONMENT.sub(lambda _: environment, _COMMAND.sub(lambda _: words, source))
 
@@ -182,7 +198,7 @@ def _gemini_files(command: HookCommand) -> dict[Path, str]:
     folder = config_folder("GEMINI_CLI_HOME", "") / ".gemini" / "extensions" / NAME
     about = {"name": NAME, "version": "1.0.0", "description": "Memory of earlier conversations."}
     # Gemini CLI counts milliseconds, Claude Code and Codex seconds.
-    hooks = hooks_document(GEMINI_EVENTS, command.line, TIMEOUT_SECONDS * 1000)
+    hooks = hooks_document(GEMINI_EVENTS, command.line, command.agent_timeout * 1000)
     return {
         folder / "gemini-extension.json": format_json(about),
         folder / HOOKS / "hooks.json": format_json(hooks),

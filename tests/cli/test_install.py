@@ -90,6 +90,57 @@ def test_no_password_is_written_into_an_agent_s_file(
     assert files(tmp_path) == []
 
 
+OPTIONS = ("--timeout", "1.5", "--max-tokens", "600")
+
+
+@pytest.mark.parametrize(
+    ("host", "file", "options", "limit"),
+    [
+        ("claude-code", ".claude/settings.json", OPTIONS, '"timeout": 5'),
+        ("claude-code", ".claude/settings.json", ("--timeout", "20"), '"timeout": 23'),
+        ("codex", ".codex/hooks.json", OPTIONS, '"timeout": 5'),
+        ("gemini", ".gemini/extensions/memsense/hooks/hooks.json", OPTIONS, '"timeout": 5000'),
+        ("opencode", ".config/opencode/plugins/memsense.js", OPTIONS, "const TIMEOUT = 5000"),
+        (
+            "opencode",
+            ".config/opencode/plugins/memsense.js",
+            ("--timeout", "20"),
+            "const TIMEOUT = 23000",
+        ),
+    ],
+)
+def test_timeout_and_budget_go_into_the_hooks_and_the_agent_waits_longer(
+    tmp_path: Path, host: str, file: str, options: Sequence[str], limit: str
+) -> None:
+    assert run(host, "--user", "ada", "--hooks", *options).returncode == 0
+    text = (tmp_path / file).read_text()
+    words = '", "'.join(options) if host == "opencode" else " ".join(options)
+    assert words in text
+    assert limit in text
+    # Another installation without them takes the defaults again.
+    assert run(host, "--user", "ada", "--hooks").returncode == 0
+    assert options[0] not in (tmp_path / file).read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--timeout", "1"), "are options of hooks: add --hooks"),
+        (("--max-tokens", "600"), "are options of hooks: add --hooks"),
+        (("--hooks", "--timeout", "0"), "--timeout"),
+        (("--hooks", "--timeout", "soon"), "--timeout"),
+        (("--hooks", "--max-tokens", "0"), "--max-tokens"),
+    ],
+)
+def test_a_timeout_or_budget_that_cannot_be_used_is_refused(
+    tmp_path: Path, options: Sequence[str], message: str
+) -> None:
+    done = run("codex", "--user", "ada", *options)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert files(tmp_path) == []
+
+
 def test_what_is_wrong_is_told_in_one_line(config: Path) -> None:
     done = run("codex")
     assert done.returncode == 2
