@@ -359,6 +359,17 @@ FiniteNumber = Annotated[float, Check(_read_finite, {"type": "number"})]
 Switch = Annotated[bool, Field(strict=True)]
 Callback = Callable[..., object]
 
+
+def _read_tokenizer(value: object) -> object:
+    if callable(value) or callable(getattr(value, "encode", None)):
+        return value
+    raise wrong_value(
+        "must be a function that counts a text's tokens, or have an encode method", value
+    )
+
+
+AnyTokenizer = Annotated[Any, Check(_read_tokenizer)]
+
 ChunksAndMessages = Annotated[
     Sequence[
         Annotated[

@@ -22,7 +22,7 @@ from memsense.evaluation.gold import GoldSet, GoldText
 from memsense.evaluation.run import TURN_DEPTH, check_stored
 from memsense.search.hits import Hit, SearchResult
 from memsense.search.profiles import Profile
-from memsense.search.prompt import count_tokens
+from memsense.text.tokens import count_tokens
 
 BUDGETS = (200, 500, 1_000, 2_000)
 """Tokens of the prompts that questions get."""

@@ -6,7 +6,8 @@ from typing import Any, Literal, overload
 from uuid import UUID
 
 from memsense.search.explanation import Explanation
-from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, Tokenizer, write_prompt
+from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
+from memsense.text.tokens import Tokenizer
 from memsense.types import Chunk
 
 DEFAULT_MAX_TOKENS = 2_000

@@ -10,24 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 from memsense.declaration import takes
-from memsense.errors import InvalidInputError
 from memsense.ingest.injected import WRAPPERS
-from memsense.inputs import Check, ChunksAndMessages, Limit, shorten, wrong_value
+from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit
+from memsense.text.tokens import make_counter
 from memsense.types import Chunk
 
 PromptFormat = Literal["markdown", "xml", "messages"]
-Tokenizer = Callable[[str], int] | Any
-"""Counter of tokens: a function of a text, or an object with `encode`, as tiktoken, tokenizers and
-transformers have them."""
-
 MESSAGE_TOKENS = 4
 """Tokens that a chat template adds to each message, approximately."""
-
-# English has about four bytes a token: the estimate is rather too high, so that the text fits.
-BYTES_PER_TOKEN = 3
 
 _TAG: Final = "memsense-context"
 INTRODUCTION: Final = (
@@ -72,22 +65,6 @@ class PromptMessages(_Tally, list[dict[str, str]]):
     """The same as messages of a chat, of role `user`: an introduction, then each memory."""
 
 
-def count_tokens(text: str) -> int:
-    """Return an estimate that is rather too high: a token for every three bytes of UTF-8."""
-    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
-
-
-def _read_tokenizer(value: object) -> object:
-    if callable(value) or callable(getattr(value, "encode", None)):
-        return value
-    raise wrong_value(
-        "must be a function that counts a text's tokens, or have an encode method", value
-    )
-
-
-_AnyTokenizer = Annotated[Any, Check(_read_tokenizer)]
-
-
 @takes
 def write_prompt(
     hits: Sequence[tuple[int, Sequence[Chunk]]],
@@ -95,7 +72,7 @@ def write_prompt(
     max_tokens: Limit,
     format: PromptFormat,  # noqa: A002 (the name that it has in `to_prompt`)
     with_dates: bool,
-    tokenizer: _AnyTokenizer | None,
+    tokenizer: AnyTokenizer | None,
     exclude: ChunksAndMessages,
 ) -> Prompt | PromptMessages:
     """Return the best memories that fit, ordered by time, each once, without those excluded.
@@ -120,7 +97,7 @@ def write_prompt(
         _LAYOUTS[format],
         style=_Style(with_dates=with_dates, with_users=len({one.user_id for one in memories}) > 1),
     )
-    count = _make_counter(tokenizer)
+    count = make_counter(tokenizer)
     extra = MESSAGE_TOKENS if format == "messages" else 0
     chosen: list[Chunk] = []
     texts: list[str] = []
@@ -258,23 +235,3 @@ _LAYOUTS: Mapping[PromptFormat, Callable[..., list[str]]] = {
     "xml": _as_xml,
     "messages": _as_messages,
 }
-
-
-def _make_counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a text."""
-    if tokenizer is None:
-        return count_tokens
-    # encode_ordinary is tiktoken's: its encode refuses texts that look like special tokens.
-    for name in ("encode_ordinary", "encode"):
-        if callable(encode := getattr(tokenizer, name, None)):
-            return lambda text: len(cast("Sequence[object]", encode(text)))
-
-    def count(text: str) -> int:
-        tokens = tokenizer(text)
-        if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 0:
-            raise InvalidInputError(
-                f"tokenizer must return how many tokens a text has, not {shorten(tokens)}"
-            )
-        return tokens
-
-    return count
