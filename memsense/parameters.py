@@ -72,6 +72,13 @@ TraceId = Annotated[
 # What is known of a memory -----------------------------------------------------------------------
 
 AgentLabel = Annotated[Id, about("The agent that the conversation was with.")]
+ProjectLabel = Annotated[
+    Name,
+    about(
+        "The project that it is about, such as a repository's address or a folder; `search` can be"
+        " limited to it."
+    ),
+]
 Mode = Annotated[
     IngestMode,
     about('What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),

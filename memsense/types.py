@@ -41,7 +41,8 @@ class Message:
 
     `role` is `other` for people-to-people logs, whose `speaker` then names the person.
     `external_id` is the message's id in the log, or None. `at` is aware; it is in UTC, with
-    `at_zone_known` False, if the log has no zone, and None if the log has no usable time.
+    `at_zone_known` False, if the log has no zone, and None if the log has no usable time. `project`
+    is the project that the log names beside this message.
     """
 
     role: Role
@@ -50,6 +51,7 @@ class Message:
     speaker: str | None = None
     at: datetime | None = None
     at_zone_known: bool = True
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class Conversation:
     """One session that a reader returned: its messages in the order of the conversation.
 
     `session_id` is the log's own id if it has one. `source` is the path of the log, with the member
-    of an archive; `format` is the reader's name.
+    of an archive; `format` is the reader's name. `project` is that of the messages that name none.
     """
 
     session_id: str
@@ -68,6 +70,7 @@ class Conversation:
     started_at: datetime | None = None
     participants: Sequence[str] = ()
     agent_id: str | None = None
+    project: str | None = None
     metadata: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
@@ -93,7 +96,7 @@ class ChunkDraft:
     `part_count` of them; a session chunk covers the exchanges `ordinal` to `last_ordinal`. The
     first `opening_length` characters of a later part's `user_text` repeat the start of the user's
     text. `content_hash` and `dedup_window` identify the content within its scope. From `expires_at`
-    on no read returns it.
+    on no read returns it. `project` is the repository, folder or name that the exchange was about.
     """
 
     granularity: Granularity
@@ -127,6 +130,7 @@ class ChunkDraft:
     part_count: int = 1
     opening_length: int = 0
     expires_at: datetime | None = None
+    project: str | None = None
 
     @property
     def own_user_text(self) -> str:
@@ -244,6 +248,7 @@ class Chunk:
     part_count: int = 1
     opening_length: int = 0
     expires_at: datetime | None = None
+    project: str | None = None
 
     @property
     def own_user_text(self) -> str:

@@ -14,13 +14,15 @@
 c.session_id = ANY (%(session_ids)s::text[])
 
 -- name: project
--- because: its session is not in the project asked for
-c.session_id = ANY (ARRAY(
+-- because: neither it nor its session is in the project asked for
+-- A project is the repository or folder that the exchange was about, or a pool of sessions of that name.
+(c.project = %(project)s
+ OR c.session_id = ANY (ARRAY(
     SELECT p.session_id
     FROM memsense.project_sessions AS p
     WHERE p.tenant_id = %(tenant_id)s
       AND p.namespace_id = (SELECT namespace_id FROM scope LIMIT 1)
-      AND p.project = %(project)s))
+      AND p.project = %(project)s)))
 
 -- name: agent_id
 -- because: it is not of the agent asked for

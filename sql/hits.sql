@@ -53,7 +53,7 @@ CASE WHEN NOT {is_bereft} THEN c.next_user_text END AS next_user_text,
 CASE WHEN {is_bereft} THEN '' ELSE c.context END AS context,
 c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
 c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-c.source, c.metadata, c.part_count, c.opening_length, c.expires_at
+c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project
 
 -- name: session_chunk
 -- The session chunk that holds a turn.

@@ -57,37 +57,62 @@ ORDER BY version DESC, kind, name
 LIMIT %(limit)s;
 
 -- name: list_projects
+-- Projects by name, of all users or of one: pools of sessions, and those that exchanges are about. Each
+-- counts what a search in it reaches; session_ids are those of the pool alone. A user's list has those that
+-- the user's memory has sessions of.
+WITH memory AS (
+    SELECT
+        c.scope_id, c.session_id, c.project,
+        CASE WHEN bool_or(c.granularity = 'turn')
+             THEN count(DISTINCT c.ordinal) FILTER (WHERE c.granularity = 'turn')
+             ELSE max(c.last_ordinal) - min(c.ordinal) + 1
+        END AS exchanges,
+        max(c.occurred_at) AS last_at
+    FROM memsense.scopes AS s
+    JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id
+    WHERE s.tenant_id = %(tenant_id)s AND c.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
+      AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+      AND c.status = 'active' AND (c.expires_at IS NULL OR c.expires_at > now())
+    GROUP BY c.scope_id, c.session_id, c.project
+),
+pooled AS (
+    SELECT p.name, p.created_at, s.session_id
+    FROM memsense.projects AS p
+    LEFT JOIN memsense.project_sessions AS s
+      ON s.tenant_id = p.tenant_id AND s.namespace_id = p.namespace_id AND s.project = p.name
+    WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
+      AND (%(name)s::text IS NULL OR p.name = %(name)s)
+      AND (%(user_id)s::text IS NULL OR s.session_id IN (SELECT session_id FROM memory))
+),
+pools AS (
+    SELECT
+        name, created_at,
+        coalesce(array_agg(session_id ORDER BY session_id) FILTER (WHERE session_id IS NOT NULL), '{}') AS session_ids
+    FROM pooled
+    GROUP BY name, created_at
+),
+reached AS (
+    SELECT m.project AS name, m.scope_id, m.session_id, m.exchanges, m.last_at
+    FROM memory AS m
+    WHERE m.project IS NOT NULL AND (%(name)s::text IS NULL OR m.project = %(name)s)
+    UNION ALL
+    SELECT p.name, m.scope_id, m.session_id, m.exchanges, m.last_at
+    FROM pooled AS p
+    JOIN memory AS m ON m.session_id = p.session_id AND m.project IS DISTINCT FROM p.name
+),
+counts AS (
+    SELECT
+        name, count(DISTINCT (scope_id, session_id)) AS sessions, sum(exchanges)::bigint AS exchanges,
+        max(last_at) AS last_at
+    FROM reached
+    GROUP BY name
+)
 SELECT
-    p.name, p.created_at,
-    ARRAY(
-        SELECT s.session_id
-        FROM memsense.project_sessions AS s
-        WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.project = p.name
-        ORDER BY s.session_id
-    ) AS session_ids
-FROM memsense.projects AS p
-WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
-  AND (%(name)s::text IS NULL OR p.name = %(name)s)
-ORDER BY p.name;
-
--- name: list_projects_of
--- The projects that hold sessions of one user, each with those sessions alone.
-SELECT p.name, p.created_at, array_agg(s.session_id ORDER BY s.session_id) AS session_ids
-FROM memsense.projects AS p
-JOIN memsense.project_sessions AS s
-  ON s.tenant_id = p.tenant_id AND s.namespace_id = p.namespace_id AND s.project = p.name
-WHERE p.tenant_id = %(tenant_id)s AND p.namespace_id = %(namespace_id)s
-  AND (%(name)s::text IS NULL OR p.name = %(name)s)
-  AND EXISTS (
-      SELECT
-      FROM memsense.chunks AS c
-      WHERE c.tenant_id = %(tenant_id)s AND c.session_id = s.session_id
-        AND c.scope_id = (
-            SELECT o.scope_id
-            FROM memsense.scopes AS o
-            WHERE o.tenant_id = %(tenant_id)s AND o.namespace_id = %(namespace_id)s AND o.user_id = %(user_id)s))
-GROUP BY p.name, p.created_at
-ORDER BY p.name;
+    name, coalesce(p.session_ids, '{}') AS session_ids, p.created_at, coalesce(c.sessions, 0) AS sessions,
+    coalesce(c.exchanges, 0) AS exchanges, c.last_at
+FROM pools AS p
+FULL JOIN counts AS c USING (name)
+ORDER BY name;
 
 -- name: insert_project
 INSERT INTO memsense.projects (tenant_id, namespace_id, name)

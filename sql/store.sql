@@ -124,7 +124,8 @@ FROM (
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening,
+    project
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -184,7 +185,7 @@ SELECT
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
     c.context, c.task_tag, c.tags, c.memory_kind, c.personal_info, c.preferences, c.events, c.facet_spans,
     c.memory_score, c.confidence, c.status, c.occurred_at, c.occurred_zone_known, c.recorded_at, c.message_ids,
-    c.source, c.metadata, c.part_count, c.opening_length, c.expires_at
+    c.source, c.metadata, c.part_count, c.opening_length, c.expires_at, c.project
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
@@ -215,14 +216,14 @@ INSERT INTO memsense.chunks (
     user_text, assistant_text, session_text, user_speaker, assistant_speaker, next_user_text, context,
     task_tag, tags, memory_kind, personal_info, preferences, events, facet_spans,
     confidence, occurred_at, occurred_zone_known, message_ids, source, metadata, content_hash, dedup_window,
-    part_count, opening_length, expires_at, tsv, user_length, assistant_length, tag_length, context_length
+    part_count, opening_length, expires_at, project, tsv, user_length, assistant_length, tag_length, context_length
 )
 SELECT
     %(tenant_id)s, %(scope_id)s, d.granularity, d.session_id, d.agent_id, d.ordinal, d.last_ordinal, d.part,
     d.user_text, d.assistant_text, d.session_text, d.user_speaker, d.assistant_speaker, d.next_user_text, d.context,
     d.task_tag, d.tags, d.memory_kind, d.personal_info, d.preferences, d.events, d.facet_spans,
     d.confidence, d.occurred_at, d.occurred_zone_known, d.message_ids, d.source, d.metadata, d.content_hash, d.dedup_window,
-    d.part_count, d.opening_length, d.expires_at,
+    d.part_count, d.opening_length, d.expires_at, d.project,
     setweight(field.a, 'A') || setweight(field.b, 'B') || setweight(field.c, 'C') || setweight(field.d, 'D')
     || array_to_tsvector(d.identifiers),
     (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(field.a)),
@@ -235,7 +236,8 @@ FROM jsonb_to_recordset(%(drafts)s) AS d (
     next_user_text text, context text, task_tag text, tags text[], memory_kind text, personal_info text,
     preferences text, events text, facet_spans jsonb, confidence double precision, occurred_at timestamptz,
     occurred_zone_known boolean, message_ids text[], source text, metadata jsonb, content_hash text,
-    dedup_window bigint, part_count integer, opening_length integer, expires_at timestamptz, user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
+    dedup_window bigint, part_count integer, opening_length integer, expires_at timestamptz, project text,
+    user_terms text, assistant_terms text, tag_terms text, context_terms text, identifiers text[]
 )
 CROSS JOIN LATERAL (
     SELECT
@@ -258,6 +260,7 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     source = EXCLUDED.source, metadata = EXCLUDED.metadata,
     content_hash = EXCLUDED.content_hash, dedup_window = EXCLUDED.dedup_window,
     part_count = EXCLUDED.part_count, opening_length = EXCLUDED.opening_length, expires_at = EXCLUDED.expires_at,
+    project = EXCLUDED.project,
     tsv = EXCLUDED.tsv, user_length = EXCLUDED.user_length, assistant_length = EXCLUDED.assistant_length,
     tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
 RETURNING chunk_id, granularity, ordinal, part;
@@ -383,7 +386,8 @@ WHERE %(kind)s::text IS NOT NULL;
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening,
+    project
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -433,7 +437,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
 -- name: fetch_session_chunks
 SELECT
     chunk_id, ordinal, last_ordinal, part, session_text, message_ids, status, agent_id,
-    occurred_at, occurred_zone_known, source, content_hash, expires_at
+    occurred_at, occurred_zone_known, source, content_hash, expires_at, project
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'session'

@@ -61,7 +61,7 @@ SELECT
     END AS content,
     c.task_tag, c.tags, c.personal_info, c.preferences, c.events,
     beside.previous_chunk_id, beside.next_chunk_id, c.next_user_text, c.context,
-    c.occurred_at, c.recorded_at, c.expires_at, c.message_ids, c.source, c.metadata, c.tenant_id, c.scope_id
+    c.occurred_at, c.recorded_at, c.expires_at, c.message_ids, c.source, c.project, c.metadata, c.tenant_id, c.scope_id
 FROM memsense.chunks AS c
 JOIN memsense.scopes AS s ON s.tenant_id = c.tenant_id AND s.scope_id = c.scope_id
 JOIN memsense.namespaces AS n ON n.tenant_id = c.tenant_id AND n.namespace_id = s.namespace_id
@@ -107,6 +107,7 @@ COMMENT ON COLUMN memsense.chunk_overview.recorded_at IS 'When it was stored.';
 COMMENT ON COLUMN memsense.chunk_overview.expires_at IS 'When it expires: from then on only this view shows it. Null: never.';
 COMMENT ON COLUMN memsense.chunk_overview.message_ids IS 'The log''s own ids of the messages in the chunk.';
 COMMENT ON COLUMN memsense.chunk_overview.source IS 'Where it came from: format and file, or the API.';
+COMMENT ON COLUMN memsense.chunk_overview.project IS 'Repository''s address, folder or name that it was about, if known.';
 COMMENT ON COLUMN memsense.chunk_overview.metadata IS 'Free fields of the log or the caller.';
 COMMENT ON COLUMN memsense.chunk_overview.tenant_id IS 'Number of the tenant, the first column of every key.';
 COMMENT ON COLUMN memsense.chunk_overview.scope_id IS 'Number of the scope: tenant, namespace and user.';

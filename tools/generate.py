@@ -344,7 +344,7 @@ checks that it calls.
 USER_DOCS = {
     "UserTraces": "One user's recorded searches: show and replay.",
     "UserEntities": "People, places and things that one user's memory mentions.",
-    "UserProjects": "Projects that hold sessions of one user, with those sessions alone.",
+    "UserProjects": "Projects that hold memories of one user, with those alone.",
     "UserMemory": """One user's memory: another user's memories are not there.
 
     ada = memory.for_user("ada")
@@ -372,7 +372,7 @@ class UserProjects(UserProjectsView):
             name: Name of the project.
 
         Raises:
-            NotFoundError: If it holds no session of the user.
+            NotFoundError: If it holds no memory of the user.
         """
         return find_projects(self._context, self.user_id, name)[0]
 '''
@@ -390,7 +390,7 @@ USER_RESOURCES = '''
 
     @cached_property
     def projects(self) -> "UserProjects":
-        """The namespace's projects, as far as they hold sessions of the user."""
+        """The namespace's projects, as far as they hold memories of the user."""
         return UserProjects(self._context, self.user_id)
 '''
 
@@ -451,7 +451,8 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
         raise SystemExit(f"{owner}.{node.name} has a user and an id")
     if has_user:
         passed["user_id"] = "user_id=self.user_id"
-    if "project" in passed:
+    # Only a filter must name a project of the user's: a new memory may be about a new one.
+    if read_arguments(signature.doc).get("project", "").startswith("Only "):
         lines.append("        self._check_project(project)")
     if "sessions" in passed:
         passed["sessions"] = "self._own_sessions(sessions)"

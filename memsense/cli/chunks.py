@@ -61,6 +61,7 @@ def _shown_fields(chunk: Chunk) -> Mapping[str, object]:
         "user": chunk.user_id,
         "agent": chunk.agent_id,
         "session": chunk.session_id,
+        "project": chunk.project,
         "exchange": ordinals,
         "occurred at": when(chunk.occurred_at, zone_known=chunk.occurred_zone_known),
         "recorded at": when(chunk.recorded_at),

@@ -35,6 +35,10 @@ def mcp(
         str | None,
         typer.Option("--agent", metavar="NAME", help="Agent under whose name to store memories."),
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="Project that stored memories are about."),
+    ] = None,
     session: Annotated[
         str | None,
         typer.Option(
@@ -89,6 +93,7 @@ def mcp(
     scope = modules["scope"].Scope(
         user_id=_read_id(user, "--user"),
         agent_id=None if agent is None else _read_id(agent, "--agent"),
+        project=None if project is None else _read_id(project, "--project"),
         session_id=session,
         trace=trace or None,
         may=("read",) if read_only else ("read", "write", "forget"),

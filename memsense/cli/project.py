@@ -1,4 +1,4 @@
-"""`memsense project`: named groups of sessions, to which a search can be limited."""
+"""`memsense project`: what memories are about, and named pools of sessions."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from memsense.store.projects import Project
 
 app = new_app(
-    no_args_is_help=True, help="Group sessions into named projects, to limit searches to them."
+    no_args_is_help=True, help="List projects, and pool sessions, to limit searches to them."
 )
 
 SESSIONS_SHOWN = 60
@@ -27,7 +27,7 @@ Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="Ids o
 
 @app.command("list")
 def list_projects(ctx: typer.Context, *, output: Output = "table") -> None:
-    """List the projects of the namespace.
+    """List the projects that memories are about, and the pools of sessions.
 
     \b
       memsense project list
@@ -40,16 +40,26 @@ def list_projects(ctx: typer.Context, *, output: Output = "table") -> None:
     if not projects:
         console().print("No projects: make one with 'memsense project create'.")
         return
-    rows = table("project", "sessions", "", "since", right=("sessions",))
+    rows = table(
+        "project", "sessions", "exchanges", "last", "pool", right=("sessions", "exchanges")
+    )
     for project in projects:
-        ids = shorten(", ".join(project.session_ids), SESSIONS_SHOWN)
-        add_row(rows, plain(project.name), len(project.session_ids), ids, when(project.created_at))
+        pool = shorten(", ".join(project.session_ids), SESSIONS_SHOWN) or "empty"
+        last = when(project.last_at) if project.last_at else ""
+        add_row(
+            rows,
+            plain(project.name),
+            project.sessions,
+            project.exchanges,
+            last,
+            pool if project.created_at else "",
+        )
     console().print(rows)
 
 
 @app.command("show")
 def show(ctx: typer.Context, name: Name, *, output: Output = "table") -> None:
-    """Print a project's sessions, one on each line.
+    """Print the sessions of a project's pool, one on each line.
 
     \b
       memsense project show kitchen
@@ -73,7 +83,7 @@ def create(
     *,
     output: Output = "table",
 ) -> None:
-    """Create a project of sessions; a session need not exist yet.
+    """Create a pool of sessions; a session need not exist yet.
 
     \b
       memsense project create kitchen s01-20250203 s04-20250310

@@ -185,7 +185,7 @@ class AsyncProjectsResource(Facade):
 
     @knows_arguments
     async def create(self, name: "str", session_ids: "Sequence[str]" = ()) -> "Project":
-        """Create a project of these sessions, which may be empty still.
+        """Create a pool of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])
             memory.search("Which colour?", user_id="ada", project="kitchen")
@@ -239,7 +239,7 @@ class AsyncProjectsResource(Facade):
 
     @knows_arguments
     async def list(self) -> "Sequence[Project]":
-        """Return the namespace's projects by name."""
+        """Return the projects of both kinds by name, with what a search in each reaches."""
         return await self._threads.run(self._sync.list)
 
     @knows_arguments
@@ -1008,7 +1008,7 @@ class AsyncUserProjects(Facade):
             name: Name of the project.
 
         Raises:
-            NotFoundError: If it holds no session of the user.
+            NotFoundError: If it holds no memory of the user.
         """
         return await self._threads.run(self._sync.get, name)
 
@@ -1159,7 +1159,7 @@ class AsyncUserMemory(Facade):
 
     @cached_property
     def projects(self) -> "AsyncUserProjects":
-        """The namespace's projects, as far as they hold sessions of the user."""
+        """The namespace's projects, as far as they hold memories of the user."""
         return AsyncUserProjects(self._threads, self._sync.projects)
 
     @knows_arguments
@@ -1169,6 +1169,7 @@ class AsyncUserMemory(Facade):
         *,
         session_id: "str",
         agent_id: "str | None" = None,
+        project: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         task_tag: "str | None" = None,
         tags: "Sequence[str]" = (),
@@ -1196,6 +1197,8 @@ class AsyncUserMemory(Facade):
                 messages of OpenAI, Anthropic and LangChain are accepted too.
             session_id: The conversation that it belongs to: an id of your own.
             agent_id: The agent that the conversation was with.
+            project: The project that it is about, such as a repository's address or a folder;
+                `search` can be limited to it.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
             task_tag: Label of the task; it replaces the one that the rules find.
@@ -1230,6 +1233,7 @@ class AsyncUserMemory(Facade):
             messages,
             session_id=session_id,
             agent_id=agent_id,
+            project=project,
             mode=mode,
             task_tag=task_tag,
             tags=tags,
@@ -1367,7 +1371,8 @@ class AsyncUserMemory(Facade):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -1459,7 +1464,8 @@ class AsyncUserMemory(Facade):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -1542,7 +1548,8 @@ class AsyncUserMemory(Facade):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -1649,7 +1656,8 @@ class AsyncUserMemory(Facade):
 
         Args:
             agent_id: Only memories of conversations with this agent.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
@@ -1967,7 +1975,8 @@ class AsyncUserMemory(Facade):
         Args:
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
@@ -2021,6 +2030,7 @@ class AsyncMemory(OpenFacade):
         user_id: "str",
         session_id: "str",
         agent_id: "str | None" = None,
+        project: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         task_tag: "str | None" = None,
         tags: "Sequence[str]" = (),
@@ -2049,6 +2059,8 @@ class AsyncMemory(OpenFacade):
             user_id: Whose memory it becomes: an id of your own, up to 500 characters.
             session_id: The conversation that it belongs to: an id of your own.
             agent_id: The agent that the conversation was with.
+            project: The project that it is about, such as a repository's address or a folder;
+                `search` can be limited to it.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
             task_tag: Label of the task; it replaces the one that the rules find.
@@ -2084,6 +2096,7 @@ class AsyncMemory(OpenFacade):
             user_id=user_id,
             session_id=session_id,
             agent_id=agent_id,
+            project=project,
             mode=mode,
             task_tag=task_tag,
             tags=tags,
@@ -2236,7 +2249,8 @@ class AsyncMemory(OpenFacade):
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -2335,7 +2349,8 @@ class AsyncMemory(OpenFacade):
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -2425,7 +2440,8 @@ class AsyncMemory(OpenFacade):
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -2585,7 +2601,8 @@ class AsyncMemory(OpenFacade):
                 true.
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
@@ -2940,7 +2957,8 @@ class AsyncMemory(OpenFacade):
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.

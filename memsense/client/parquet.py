@@ -54,6 +54,7 @@ COLUMNS: Mapping[str, str] = {
     "recorded_at": "time",
     "message_ids": "texts",
     "source": "text",
+    "project": "text",
     "content_hash": "text",
     "dedup_window": "int64",
     "expires_at": "time",

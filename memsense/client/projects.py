@@ -1,4 +1,4 @@
-"""`memory.projects`: named pools of sessions to search in."""
+"""`memory.projects`: projects that memories are about, and named pools of sessions."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -32,7 +32,11 @@ _Sessions = Annotated[Ids, about("Ids of sessions; they needn't hold anything ye
 
 
 class ProjectsResource:
-    """Store of projects, which are pools of sessions."""
+    """Projects of the namespace: those that memories are about, and pools of sessions.
+
+    A name has one meaning: `search(project=name)` reaches the memories that are about it, and those
+    of the sessions in the pool of that name.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -43,7 +47,7 @@ class ProjectsResource:
         name: Annotated[_NewName, about("Name of the new project.")],
         session_ids: _Sessions = (),
     ) -> Project:
-        """Create a project of these sessions, which may be empty still.
+        """Create a pool of these sessions, which may be empty still.
 
             memory.projects.create("kitchen", ["monday", "friday"])
             memory.search("Which colour?", user_id="ada", project="kitchen")
@@ -114,7 +118,7 @@ class ProjectsResource:
         )
 
     def list(self) -> Sequence[Project]:
-        """Return the namespace's projects by name."""
+        """Return the projects of both kinds by name, with what a search in each reaches."""
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []

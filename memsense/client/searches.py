@@ -147,8 +147,11 @@ class Searches:
         if (project := request.filters.get("project")) is not None:
             from memsense.store import projects
 
-            row = run_read(pool, lambda it: projects.fetch_project(it, namespace, project))
-            if not row.session_ids:
+            row = run_read(
+                pool,
+                lambda it: projects.check_project(it, namespace, project, user_id=request.user_id),
+            )
+            if not row.session_ids and not row.sessions:
                 search.notes.append(f"project {project!r} has no sessions yet")
         search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))
         return search

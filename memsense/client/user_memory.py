@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class UserProjects(UserProjectsView):
-    """Projects that hold sessions of one user, with those sessions alone."""
+    """Projects that hold memories of one user, with those alone."""
 
     def list(self) -> "Sequence[Project]":
         """Return the projects by name."""
@@ -57,7 +57,7 @@ class UserProjects(UserProjectsView):
             name: Name of the project.
 
         Raises:
-            NotFoundError: If it holds no session of the user.
+            NotFoundError: If it holds no memory of the user.
         """
         return find_projects(self._context, self.user_id, name)[0]
 
@@ -216,7 +216,7 @@ class UserMemory(UserView):
 
     @cached_property
     def projects(self) -> "UserProjects":
-        """The namespace's projects, as far as they hold sessions of the user."""
+        """The namespace's projects, as far as they hold memories of the user."""
         return UserProjects(self._context, self.user_id)
 
     @knows_arguments
@@ -226,6 +226,7 @@ class UserMemory(UserView):
         *,
         session_id: "str",
         agent_id: "str | None" = None,
+        project: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         task_tag: "str | None" = None,
         tags: "Sequence[str]" = (),
@@ -253,6 +254,8 @@ class UserMemory(UserView):
                 messages of OpenAI, Anthropic and LangChain are accepted too.
             session_id: The conversation that it belongs to: an id of your own.
             agent_id: The agent that the conversation was with.
+            project: The project that it is about, such as a repository's address or a folder;
+                `search` can be limited to it.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
             task_tag: Label of the task; it replaces the one that the rules find.
@@ -286,6 +289,7 @@ class UserMemory(UserView):
             messages,
             session_id=session_id,
             agent_id=agent_id,
+            project=project,
             mode=mode,
             task_tag=task_tag,
             tags=tags,
@@ -428,7 +432,8 @@ class UserMemory(UserView):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -523,7 +528,8 @@ class UserMemory(UserView):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -610,7 +616,8 @@ class UserMemory(UserView):
             top_k: Maximum number of hits, up to 1,000.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -718,7 +725,8 @@ class UserMemory(UserView):
 
         Args:
             agent_id: Only memories of conversations with this agent.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
@@ -1036,7 +1044,8 @@ class UserMemory(UserView):
         Args:
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.

@@ -19,6 +19,7 @@ from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
 from memsense.store import projects
 from memsense.store.traces import Trace
+from memsense.text.nearest import did_you_mean
 from memsense.types import Chunk
 
 
@@ -106,11 +107,15 @@ def find_projects(context: Context, user_id: str, name: str | None) -> Sequence[
     rows: Sequence[projects.Project] = ()
     if namespace is not None:
         rows = run_read(
-            context.pool, lambda it: projects.list_projects_of(it, namespace, user_id, name)
+            context.pool, lambda it: projects.list_projects(it, namespace, user_id=user_id)
         )
-    if name is not None and not rows:
-        raise NotFoundError(f"no project {name!r} with sessions of {shorten(user_id)}")
-    return rows
+    if name is None:
+        return rows
+    chosen = [row for row in rows if row.name == name]
+    if not chosen:
+        hint = did_you_mean(name, [row.name for row in rows])
+        raise NotFoundError(f"no project {name!r} with sessions of {shorten(user_id)}{hint}")
+    return chosen
 
 
 _Noted = TypeVar("_Noted", SearchResult, Trace)

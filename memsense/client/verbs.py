@@ -53,6 +53,7 @@ from memsense.parameters import (
     OnlyUserId,
     OwnerId,
     PageSize,
+    ProjectLabel,
     Reason,
     SessionId,
     Since,
@@ -115,7 +116,10 @@ Query = Annotated[QuestionText, about("The question in plain words, at most 8,00
 TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
 AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
 SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]
-ProjectFilter = Annotated[Name, about("Only memories of this project's sessions.")]
+ProjectFilter = Annotated[
+    Name,
+    about("Only memories of this project: about it, or of a session in the pool of that name."),
+]
 KindFilter = Annotated[
     Sequence[MemoryKind],
     AsList,
@@ -228,6 +232,7 @@ class Memory:
         user_id: OwnerId,
         session_id: SessionId,
         agent_id: AgentLabel | None = None,
+        project: ProjectLabel | None = None,
         mode: Mode = "turn",
         task_tag: TaskTag | None = None,
         tags: TagLabels = (),
@@ -256,6 +261,8 @@ class Memory:
             user_id: Whose memory it becomes: an id of your own, up to 500 characters.
             session_id: The conversation that it belongs to: an id of your own.
             agent_id: The agent that the conversation was with.
+            project: The project that it is about, such as a repository's address or a folder;
+                `search` can be limited to it.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
             task_tag: Label of the task; it replaces the one that the rules find.
@@ -459,7 +466,8 @@ class Memory:
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -541,7 +549,8 @@ class Memory:
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -610,7 +619,8 @@ class Memory:
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             granularity: Kind of hits: "turn" for exchanges, "session" for whole sessions; default:
@@ -760,7 +770,8 @@ class Memory:
                 true.
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.
@@ -1127,7 +1138,8 @@ class Memory:
             all_users: True for the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
-            project: Only memories of this project's sessions.
+            project: Only memories of this project: about it, or of a session in the pool of that
+                name.
             since: Only memories of events from this time on, ISO 8601.
             until: Only memories of events before this time, ISO 8601.
             tags: Only memories with at least one of these tags.

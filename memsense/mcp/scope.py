@@ -28,6 +28,7 @@ class Scope:
     Args:
         user_id: Whose memory it is.
         agent_id: The agent that new memories are stored under.
+        project: The project that new memories are about.
         session_id: The session of new memories; by default one session for each day.
         trace: Record each recall; None records the share that the setting `trace_sample` says.
         may: The scopes of the key.
@@ -35,6 +36,7 @@ class Scope:
 
     user_id: str
     agent_id: str | None = None
+    project: str | None = None
     session_id: str | None = None
     trace: bool | None = None
     may: "Collection[KeyScope]" = ("read", "write", "forget")

@@ -193,6 +193,7 @@ class Tools:
             [{"role": role, "content": content, "at": occurred_at} for role, content in messages],
             session_id=session_id,
             agent_id=access.scope.agent_id,
+            project=access.scope.project,
             memory_kind=kind,
             tags=tags or (),
             ttl=ttl,

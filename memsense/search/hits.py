@@ -102,6 +102,7 @@ class Hit:
             "tags": list(self.chunk.tags),
             "metadata": dict(self.chunk.metadata),
             "source": self.chunk.source,
+            "project": self.chunk.project,
             "expires_at": self.chunk.expires_at,
             "personal_info": self.chunk.personal_info,
             "preferences": self.chunk.preferences,

@@ -149,6 +149,7 @@ def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
         occurred_at=exchanges[0].occurred_at,
         occurred_zone_known=exchanges[0].occurred_zone_known,
         source=exchanges[0].source,
+        project=exchanges[0].project,
         part_count=1,
         opening_length=0,
         message_ids=list(dict.fromkeys(message_ids)),

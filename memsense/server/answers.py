@@ -75,6 +75,7 @@ class Memory(
         *("part_count", "status", "user_text", "assistant_text", "tags", "task_tag"),
         *("memory_kind", "personal_info", "preferences", "events", "memory_score"),
         *("confidence", "occurred_at", "recorded_at", "expires_at", "message_ids", "source"),
+        "project",
         "metadata",
         ordinal=Field(description="Position of its first exchange in the session, from 0."),
         expires_at=Field(description="From this time on no search finds it."),
@@ -204,7 +205,7 @@ class FoundMemory(
         Chunk,
         *("chunk_id", "user_id", "agent_id", "session_id", "granularity", "occurred_at"),
         *("message_ids", "memory_kind", "tags", "personal_info", "preferences", "events"),
-        *("metadata", "source", "expires_at"),
+        *("metadata", "source", "project", "expires_at"),
     )
 ):
     """A hit, with the computation of its score."""

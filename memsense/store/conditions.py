@@ -6,7 +6,7 @@ from memsense.db.queries import fill
 
 FILE = "filters.sql"
 
-ALIKE = frozenset({"session_ids", "project", "quoted"})
+ALIKE = frozenset({"session_ids", "quoted"})
 """Filters that all exchanges of a session pass or fail together, and `quoted`, which is no
 condition on what is shown.
 """

@@ -59,6 +59,7 @@ class _Row:
     message_ids: Sequence[str]
     source: str | None
     metadata: Mapping[str, Any]
+    project: str | None
     content_hash: str
     dedup_window: int
     expires_at: datetime | None

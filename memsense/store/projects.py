@@ -1,4 +1,4 @@
-"""Projects: named pools of a namespace's sessions."""
+"""Projects: what exchanges are about, and named pools of a namespace's sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,24 @@ from memsense.text.nearest import did_you_mean
 
 FILE = "settings.sql"
 
+MOST_NAMES = 20
+"""Names of projects that an error lists."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A named pool of sessions, in the order of their ids."""
+    """What memories are about, a named pool of sessions, or both under one name.
+
+    `sessions`, `exchanges` and `last_at` describe what a search in the project reaches.
+    `session_ids` are those of the pool, in order; `created_at` is None if there is no pool.
+    """
 
     name: str
     session_ids: Sequence[str]
-    created_at: datetime
+    created_at: datetime | None
+    sessions: int
+    exchanges: int
+    last_at: datetime | None
 
 
 def _key(namespace: Namespace, name: str | None = None) -> dict[str, Any]:
@@ -31,37 +41,54 @@ def _key(namespace: Namespace, name: str | None = None) -> dict[str, Any]:
     }
 
 
-def list_projects(connection: Connection, namespace: Namespace) -> list[Project]:
-    """Return the namespace's projects by name."""
-    return _fetch_projects(connection, namespace, None)
+def list_projects(
+    connection: Connection, namespace: Namespace, *, user_id: str | None = None
+) -> list[Project]:
+    """Return the projects by name; of one user, those that the user's memory has sessions of."""
+    return _fetch_projects(connection, namespace, None, user_id)
 
 
-def fetch_project(connection: Connection, namespace: Namespace, name: str) -> Project:
-    """Return the project of that name; raise NotFoundError, which lists the existing names."""
-    projects = _fetch_projects(connection, namespace, name)
+def fetch_project(
+    connection: Connection, namespace: Namespace, name: str, *, user_id: str | None = None
+) -> Project:
+    """Return the project of that name, of all users or as far as it is one user's.
+
+    Raises NotFoundError, which lists the existing names.
+    """
+    projects = _fetch_projects(connection, namespace, name, user_id)
     if not projects:
-        raise _no_project(connection, namespace, name)
+        raise _no_project(connection, namespace, name, user_id)
     return projects[0]
 
 
-def list_projects_of(
-    connection: Connection, namespace: Namespace, user_id: str, name: str | None = None
-) -> list[Project]:
-    """Return the projects that hold sessions of a user, each with those sessions alone."""
-    values = {**_key(namespace, name), "user_id": user_id}
-    return fetch_all(connection, "list_projects_of", values, FILE, of=Project)
+def check_project(
+    connection: Connection, namespace: Namespace, name: str, *, user_id: str | None
+) -> Project:
+    """Return the project that a search of this memory named.
+
+    A pool counts for every user, also if none of its sessions is in the memory. Raises
+    NotFoundError if there is neither a pool of that name nor a memory about it.
+    """
+    for project in _fetch_projects(connection, namespace, name, None):
+        if project.created_at is not None:
+            return project
+    return fetch_project(connection, namespace, name, user_id=user_id)
 
 
 def _fetch_projects(
-    connection: Connection, namespace: Namespace, name: str | None
+    connection: Connection, namespace: Namespace, name: str | None, user_id: str | None
 ) -> list[Project]:
-    return fetch_all(connection, "list_projects", _key(namespace, name), FILE, of=Project)
+    values = {**_key(namespace, name), "user_id": user_id}
+    return fetch_all(connection, "list_projects", values, FILE, of=Project)
 
 
-def _no_project(connection: Connection, namespace: Namespace, name: str) -> NotFoundError:
+def _no_project(
+    connection: Connection, namespace: Namespace, name: str, user_id: str | None = None
+) -> NotFoundError:
     """Return the error for a name that no project has."""
-    names = [project.name for project in list_projects(connection, namespace)]
-    existing = f"there are {', '.join(names)}" if names else "there are none"
+    names = [project.name for project in list_projects(connection, namespace, user_id=user_id)]
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    existing = f"there are {shown}" if names else "there are none"
     return NotFoundError(
         f"no project {name!r} in namespace {namespace.name!r}; {existing}"
         f"{did_you_mean(name, names)}"

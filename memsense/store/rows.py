@@ -57,6 +57,7 @@ def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
                 occurred_zone_known=row[9],
                 message_ids=tuple(row[10]),
                 source=row[11],
+                project=row[15],
             ),
             Link(row[12], row[13]),
             row[14],
@@ -89,6 +90,7 @@ def read_session_chunks(
                 source=row[10],
                 content_hash=row[11],
                 expires_at=row[12],
+                project=row[13],
             ),
         )
         for row in fetch_all(connection, "fetch_session_chunks", values)

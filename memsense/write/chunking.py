@@ -106,6 +106,7 @@ class Turn:
     message_ids: Sequence[str]
     source: str | None
     expires_at: datetime | None = None
+    project: str | None = None
 
     @classmethod
     def of(cls, draft: ChunkDraft | Chunk) -> "Turn":
@@ -160,11 +161,12 @@ def build_session_chunks(
     for turn in turns:
         text = turn.render()
         # A chunk expires with the first of its turns. A turn that never expires must not go with
-        # it, so no chunk holds both kinds.
+        # it, so no chunk holds both kinds; nor turns of two projects, which a filter tells apart.
         if (
             current is not None
             and len(current.session_text) + len(text) < LARGEST_CHUNK
             and (current.expires_at is None) == (turn.expires_at is None)
+            and current.project == turn.project
         ):
             ids = set(current.message_ids)
             current = replace(
@@ -196,6 +198,7 @@ def build_session_chunks(
             source=turn.source,
             content_hash="",
             expires_at=turn.expires_at,
+            project=turn.project,
         )
     if current is not None:
         chunks.append(current)

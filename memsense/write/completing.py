@@ -107,6 +107,7 @@ def _join_annotations(later: Annotations, stored: Chunk) -> Annotations:
     }
     return Annotations(
         agent_id=later.agent_id or stored.agent_id,
+        project=later.project or stored.project,
         task_tag=later.task_tag or stored.task_tag,
         tags=list(dict.fromkeys((*stored.tags, *later.tags))),
         facets={**caller_facets, **later.facets},

@@ -43,6 +43,7 @@ class Annotations(Input):
 
     Args:
         agent_id: The agent that the exchanges belong to, at most 500 characters.
+        project: The project that the exchanges are about; it wins over that of a log.
         task_tag: The task that the exchanges belong to; a field of the lexical route.
         tags: Labels to filter by.
         facets: Texts of `personal_info`, `preferences` and `events`; they replace the rules' texts.
@@ -58,6 +59,7 @@ class Annotations(Input):
     """
 
     agent_id: Id | None = None
+    project: Name | None = None
     task_tag: Name | None = None
     tags: Names = ()
     facets: Annotated[Mapping[str, Text], mapping_of(*FACETS, noun="facet ")] = {}
@@ -163,6 +165,9 @@ class Drafter:
         metadata = {**session.metadata, **options.metadata}
         window = 0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC))
         expires_at = choose_expiry(options.expires_at, options.ttl)
+        # A session may move to another folder: an exchange is about that of its own messages.
+        projects = (message.project for message in messages if message.project)
+        project = options.project or next(projects, conversation.project)
 
         pieces = split_exchange(user_text, assistant_text)
         beginning = find_opening(user_text) if len(pieces) > 1 else ""
@@ -215,6 +220,7 @@ class Drafter:
                 content_hash=exchange_hash(identity, part) if part else identity,
                 dedup_window=window,
                 expires_at=expires_at,
+                project=project,
             )
             chunks.append(chunk)
         return ExchangeDraft(

@@ -117,6 +117,7 @@ class ExportedChunk(Input):
     recorded_at: Time
     message_ids: Sequence[Id] = ()
     source: Text | None = None
+    project: Name | None = None
     metadata: Metadata = Field(default_factory=dict[str, JsonValue])
     content_hash: Name
     dedup_window: _Large = 0

@@ -303,3 +303,26 @@ def test_a_chunk_in_python_has_the_tables_columns(conn: psycopg.Connection[Any])
     chunk = {item.name for item in fields(Chunk)}
     assert chunk - {"namespace", "user_id"} == columns - index - identity
     assert {item.name for item in fields(ChunkDraft)} <= columns
+
+
+def test_stored_chunks_are_about_no_project_until_somebody_says_so(
+    empty_database_url: str,
+) -> None:
+    upgrade(empty_database_url, "0026")
+    execute(
+        empty_database_url,
+        "INSERT INTO memsense.tenants (name) VALUES ('acme');"
+        " INSERT INTO memsense.namespaces (tenant_id, name, language) VALUES (1, 'n', 'english');"
+        " INSERT INTO memsense.scopes (tenant_id, namespace_id, user_id) VALUES (1, 1, 'ada');"
+        " INSERT INTO memsense.chunks (tenant_id, scope_id, session_id, granularity, ordinal,"
+        "     last_ordinal, user_text, content_hash, dedup_window, source)"
+        " VALUES (1, 1, 's', 'turn', 0, 0, 'Tea.', 'h', 0,"
+        "     'claude_code:/home/ada/.claude/projects/-home-ada-my-app/s.jsonl')",
+    )
+    text = "SELECT source, user_text, {} FROM memsense.chunks"
+    source = "claude_code:/home/ada/.claude/projects/-home-ada-my-app/s.jsonl"
+    upgrade(empty_database_url, "0027")
+    # The folder's name is ambiguous, and a repository has another name than its folder.
+    assert execute(empty_database_url, text.format("project")) == [(source, "Tea.", None)]
+    downgrade(empty_database_url, "0026")
+    assert execute(empty_database_url, text.format("status")) == [(source, "Tea.", "active")]

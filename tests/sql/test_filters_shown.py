@@ -164,7 +164,7 @@ def test_every_returned_character_is_of_an_exchange_that_passes(
         for row in store.chunks.values()
         if row["status"] == "active" and passes(store, filters, row)
     ]
-    strict = {*filters.names} - {"session_ids", "project"}
+    strict = {*filters.names} - {"session_ids"}
     for hit in hits:
         row = store.chunks[hit.chunk_id]
         assert row["status"] == "active"

@@ -108,7 +108,7 @@ def test_why_not_reports_a_chunk_outside_the_project(filled: MemSense) -> None:
     outside = filled.recent(user_id="ada", session_id="s2", limit=1)[0].chunk_id
     verdict = filled.why_not(QUESTION, outside, user_id="ada", project="pool")
     assert verdict.step == "scope"
-    assert verdict.text.endswith("project: its session is not in the project asked for")
+    assert verdict.text.endswith("project: neither it nor its session is in the project asked for")
     inside = filled.recent(user_id="ada", session_id="s4", limit=1)[0].chunk_id
     verdict = filled.why_not(QUESTION, inside, user_id="ada", project="pool", top_k=50)
     assert verdict.step == "hit"

@@ -17,12 +17,13 @@ filtered AS NOT MATERIALIZED (
       AND c.tsv IS NOT NULL
       AND ((SELECT are_all FROM spared) OR (c.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
       AND c.session_id = ANY (%(session_ids)s::text[])
-      AND c.session_id = ANY (ARRAY(
+      AND (c.project = %(project)s
+       OR c.session_id = ANY (ARRAY(
           SELECT p.session_id
           FROM memsense.project_sessions AS p
           WHERE p.tenant_id = %(tenant_id)s
             AND p.namespace_id = (SELECT namespace_id FROM scope LIMIT 1)
-            AND p.project = %(project)s))
+            AND p.project = %(project)s)))
       AND c.agent_id = %(agent_id)s
       AND c.occurred_at >= %(since)s
       AND c.occurred_at < %(until)s
@@ -64,7 +65,14 @@ filtered AS NOT MATERIALIZED (
                 AND (c.ordinal, c.part) >= (x.ordinal, x.part)
                 AND c.ordinal <= x.last_ordinal
                 AND (
-                    c.agent_id = %(agent_id)s
+                    (c.project = %(project)s
+                     OR c.session_id = ANY (ARRAY(
+                        SELECT p.session_id
+                        FROM memsense.project_sessions AS p
+                        WHERE p.tenant_id = %(tenant_id)s
+                          AND p.namespace_id = (SELECT namespace_id FROM scope LIMIT 1)
+                          AND p.project = %(project)s)))
+                    AND c.agent_id = %(agent_id)s
                     AND c.occurred_at >= %(since)s
                     AND c.occurred_at < %(until)s
                     AND c.tags <> '{}'
