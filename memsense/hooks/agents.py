@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
+from memsense.text.projects import project_of
+
 AgentName = Literal["claude-code", "codex", "gemini", "opencode"]
 Task = Literal["warm", "recall", "capture"]
 
@@ -38,7 +40,8 @@ class Event:
 
     `log` is the path of the session's log file. opencode writes no such file, and sends the whole
     session as `session` instead. `has_forgotten` is true if the model's context was cleared, so
-    that memories it was given before may be given again.
+    that memories it was given before may be given again. `project` is the one of the folder that the
+    agent works in.
     """
 
     agent: AgentName
@@ -47,6 +50,7 @@ class Event:
     session_id: str
     prompt: str = ""
     log: str | None = None
+    project: str | None = None
     session: Mapping[str, Any] | None = None
     has_forgotten: bool = False
 
@@ -61,6 +65,7 @@ def read_event(agent: AgentName, text: str | bytes) -> Event:
     if not isinstance(name, str):
         raise ValueError("a hook's input must have a hook_event_name")  # noqa: TRY004
     log, session = fields.get("transcript_path"), fields.get("session")
+    folder = fields.get("cwd")
     # A sub-agent's prompts come from another agent, not from the person: ignore its events.
     task = None if fields.get("agent_id") else TASKS.get(name)
     return Event(
@@ -70,6 +75,7 @@ def read_event(agent: AgentName, text: str | bytes) -> Event:
         session_id=str(fields.get("session_id") or ""),
         prompt=str(fields.get("prompt") or ""),
         log=log if isinstance(log, str) and log else None,
+        project=project_of(folder) if isinstance(folder, str) else None,
         session=cast("Mapping[str, Any]", session) if isinstance(session, dict) else None,
         has_forgotten=fields.get("source") in _CLEARING_SOURCES,
     )

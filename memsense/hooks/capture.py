@@ -37,13 +37,15 @@ def ingest_entry(memory: UserMemory, entry: Path) -> None:
     try:
         request = json.loads(in_progress.read_bytes())
         agent = cast("AgentName", request["agent"])
+        # An entry that an earlier version has queued names no project.
+        project = cast("str | None", request.get("project"))
         if request["session"] is None:
-            _ingest_log(memory, agent, Path(request["log"]))
+            _ingest_log(memory, agent, Path(request["log"]), project)
         else:
             with tempfile.TemporaryDirectory() as directory:
                 log = Path(directory) / "session.json"
                 log.write_text(json.dumps(request["session"]))
-                _ingest_log(memory, agent, log)
+                _ingest_log(memory, agent, log, project)
     except DatabaseError:
         # An entry that was queued meanwhile is newer and holds this session's turns, too.
         if not entry.with_suffix(".json").exists():
@@ -54,10 +56,10 @@ def ingest_entry(memory: UserMemory, entry: Path) -> None:
     in_progress.unlink(missing_ok=True)
 
 
-def _ingest_log(memory: UserMemory, agent: AgentName, log: Path) -> None:
+def _ingest_log(memory: UserMemory, agent: AgentName, log: Path, project: str | None) -> None:
     report = memory.ingest(
         log,
-        options=ReadOptions(format=FORMATS[agent]),
+        options=ReadOptions(format=FORMATS[agent], project=project),
         annotations=Annotations(agent_id=agent),
     )
     for reason in report.failed:

@@ -72,6 +72,7 @@ def respond(
         "task": event.task,
         "session_id": event.session_id,
         "prompt": event.prompt,
+        "project": event.project,
         "has_forgotten": event.has_forgotten,
         "max_tokens": max_tokens,
     }
@@ -98,7 +99,12 @@ def enqueue(event: Event, folder: HookFolder) -> None:
     """Queue the event's session for ingestion, in place of an earlier entry for it."""
     if event.log is None and event.session is None:
         return
-    entry = {"agent": event.agent, "log": event.log, "session": event.session}
+    entry = {
+        "agent": event.agent,
+        "log": event.log,
+        "project": event.project,
+        "session": event.session,
+    }
     name = hashlib.sha256(f"{event.agent}:{event.session_id}".encode()).hexdigest()[:16]
     # Write under a temporary name, so that the daemon never reads half an entry.
     file = folder.queue / f".{name}.{os.getpid()}"

@@ -27,6 +27,7 @@ class ReadOptions(Input):
         all_branches: Read abandoned branches and turns that were taken back too.
         keep_do_not_remember: Read ChatGPT's conversations that are marked as not to be remembered.
         session_gap: Silence that ends a session of a chat that has no sessions of its own.
+        project: The project of what a log holds, where the log itself names none.
         bots: Keep what bots post in Slack and Discord.
         guessed: Read, in folders and archives too, logs that only look like conversations.
         roots: Folders whose logs are named by their path below them, as if the folder had been
@@ -45,6 +46,7 @@ class ReadOptions(Input):
     all_branches: Switch = False
     keep_do_not_remember: Switch = False
     session_gap: InstanceOf[timedelta] = timedelta(hours=6)
+    project: Name | None = None
     bots: Switch = True
     guessed: Switch = False
     roots: Sequence[str | Path] = ()

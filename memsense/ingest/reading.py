@@ -14,6 +14,7 @@ from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
 from memsense.inputs import find_id_fault
+from memsense.text.projects import project_of
 from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
@@ -147,12 +148,13 @@ class ConversationBuilder:
         external_id: str | None = None,
         speaker: str | None = None,
         stamp: Stamp = NO_TIME,
+        folder: str | None = None,
         line: int | None = None,
     ) -> None:
         """Add a message at the end; one with an id seen before is dropped or replaces that one.
 
         A message whose id can't be stored is counted and left out: without its id it could not
-        be recognised when the log is read again.
+        be recognised when the log is read again. `folder` is where the conversation was by then.
         """
         text, injected = strip_injected(text)
         self.reading.report.injected_blocks += injected
@@ -172,6 +174,7 @@ class ConversationBuilder:
             speaker=clean(speaker) if speaker else None,
             at=stamp.at,
             at_zone_known=stamp.zone_known,
+            project=project_of(folder) if folder else None,
         )
         position = self._positions.get(message.external_id) if message.external_id else None
         if position is None:
@@ -200,10 +203,14 @@ class ConversationBuilder:
         *,
         title: str | None = None,
         started_at: datetime | None = None,
+        folder: str | None = None,
         participants: Sequence[str] = (),
         metadata: Mapping[str, JsonValue] | None = None,
     ) -> Iterator[Conversation]:
-        """Yield the conversation; count it instead if it is empty or its id can't be stored."""
+        """Yield the conversation; count it instead if it is empty or its id can't be stored.
+
+        Its project is that of `folder`, else of the first message with one, else the caller's.
+        """
         messages = (m for position, m in enumerate(self.messages) if position not in self._removed)
         self.messages = list(messages)
         if not self.messages:
@@ -214,6 +221,8 @@ class ConversationBuilder:
             if value is not None and (fault := find_id_fault(value)):
                 self.reading.skip_conversation(f"conversation whose {name} {fault}")
                 return
+        projects = (message.project for message in self.messages if message.project)
+        project = project_of(folder) if folder else None
         report, clean = self.reading.report, self.reading.clean
         report.conversations += 1
         report.messages_kept += len(self.messages)
@@ -227,6 +236,7 @@ class ConversationBuilder:
             title=clean(title) if title else None,
             started_at=started_at or self.messages[0].at,
             participants=tuple(clean(name) for name in participants) or self.speakers(),
+            project=project or next(projects, self.reading.options.project),
             metadata={
                 key: clean(value) if isinstance(value, str) else value
                 for key, value in (metadata or {}).items()
