@@ -40,7 +40,7 @@ class Event:
 
     `log` is the path of the session's log file. opencode writes no such file, and sends the whole
     session as `session` instead. `has_forgotten` is true if the model's context was cleared, so
-    that memories it was given before may be given again. `project` is the one of the folder that the
+    that memories it was given before may be given again. `project` is that of the folder that the
     agent works in.
     """
 

@@ -128,6 +128,7 @@ def _opencode(snapshot: Snapshot) -> Iterator[Session]:
             "id": session_id,
             "parentID": row.get("parent_id"),
             "title": row.get("title"),
+            "directory": row.get("directory"),
             "revert": _parse_column(row.get("revert")),
             "time": {"created": row.get("time_created")},
         }
@@ -155,6 +156,7 @@ def _goose(snapshot: Snapshot) -> Iterator[Session]:
             "name": row.get("name"),
             "description": row.get("description"),
             "session_type": row.get("session_type"),
+            "working_dir": row.get("working_dir"),
             "conversation": messages,
         }
 

@@ -149,6 +149,21 @@ def transcript(file: Path, *said: str) -> dict[str, Any]:
     return {"hook_event_name": "Stop", "session_id": "s2", "transcript_path": str(file)}
 
 
+def test_a_session_whose_log_names_no_folder_is_about_that_of_the_event(
+    hooks: Hooks, database_url: str, tmp_path: Path
+) -> None:
+    own, other = transcript(tmp_path / "own.jsonl", "The loom is red."), tmp_path / "other.jsonl"
+    hooks.call({**own, "cwd": "/work/looms"})
+    lines = [json.loads(line) for line in (tmp_path / "own.jsonl").read_text().splitlines()]
+    moved = [line | {"cwd": "/work/boats", "sessionId": "s3"} for line in lines]
+    other.write_text("\n".join(map(json.dumps, moved)))
+    hooks.call({**own, "session_id": "s3", "transcript_path": str(other), "cwd": "/work/looms"})
+    texts(database_url, 3)
+    with MemSense.open(database_url) as memory:
+        about = {chunk.session_id: chunk.project for chunk in memory.recent(user_id="ada")}
+    assert about == {"before": None, "s2": "/work/looms", "s3": "/work/boats"}
+
+
 def test_a_prompt_gets_the_memories_that_answer_it_each_once(hooks: Hooks) -> None:
     told = hooks.answered(PROMPT)
     assert json.loads(told)["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"

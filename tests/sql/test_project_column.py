@@ -1,4 +1,4 @@
-"""The project that a memory is about: stored, filtered by, listed, exported, kept by every change."""
+"""The project that a memory is about: stored, filtered by, listed, exported, kept by changes."""
 
 import json
 from collections.abc import Callable

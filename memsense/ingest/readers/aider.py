@@ -10,6 +10,7 @@ from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.types import Conversation, Role
 
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
+_HISTORY = ".aider.chat.history.md"
 _PROMPT = "####"
 _NOTICE = ">"
 
@@ -64,7 +65,14 @@ def _finish(builder: ConversationBuilder, turn: _Turn, started: str) -> Iterator
     if builder.messages:
         file_id = builder.reading.source.session_id
         session = f"{file_id}/{started.replace(' ', 'T')}" if started else file_id
-        yield from builder.build(session, started_at=builder.reading.stamp(started).at)
+        # The history lies in the folder that it is about.
+        path = builder.reading.source.path
+        is_own = path is not None and path.name == _HISTORY
+        yield from builder.build(
+            session,
+            started_at=builder.reading.stamp(started).at,
+            folder=str(path.absolute().parent) if path is not None and is_own else None,
+        )
 
 
 READER = Reader(name="aider", sniff=sniff, read=read)

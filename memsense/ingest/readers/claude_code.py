@@ -56,6 +56,7 @@ class _Line:
     message_id: str | None = None
     texts: list[str] = field(default_factory=list[str])
     stamp: Stamp = NO_TIME
+    folder: str = ""
     reason: str | None = None
 
 
@@ -104,6 +105,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             "\n\n".join(line.texts),
             external_id=line.uuid,
             stamp=line.stamp,
+            folder=line.folder,
             line=line.number,
         )
     title = next((titles[line.uuid] for line in lines if line.uuid in titles), None)
@@ -139,6 +141,7 @@ def _read_line(reading: Reading, value: JsonObject, number: int) -> _Line:
         return line
     # ... then the words. Most lines have none: they are tool calls and results.
     line.stamp = reading.stamp(value.get("timestamp"))
+    line.folder = string(value.get("cwd"))
     line.role = "assistant" if value.get("type") == "assistant" else "user"
     line.message_id = identifier(message.get("id"))
     blocks = list(text_blocks(message.get("content")))

@@ -1,5 +1,6 @@
 """Reader of Cline, Roo Code and Kilo Code: a task's `ui_messages.json`, says and asks in order."""
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import cast
@@ -17,6 +18,8 @@ from memsense.types import Conversation, JsonValue, Role
 _USER = frozenset({"task", "user_feedback", "user_feedback_diff"})
 _ASSISTANT = frozenset({"text", "completion_result"})
 _QUESTIONS = frozenset({"followup", "plan_mode_respond", "completion_result"})
+_REQUEST = "api_req_started"
+_WORKSPACE = re.compile(r"# Current (?:Workspace|Working) Directory \(([^()\n\\]{1,500})\)")
 _KINDS = frozenset({"say", "ask"})
 _QUESTION_KEYS = ("question", "response")
 
@@ -32,7 +35,7 @@ def sniff(head: Head) -> str | None:
 
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield the one conversation of a task."""
-    builder = reading.conversation()
+    builder, folder = reading.conversation(), ""
     for record in reading.objects():
         value = record.value
         if value.get("partial") is True:
@@ -41,6 +44,9 @@ def read(reading: Reading) -> Iterator[Conversation]:
         text = string(value.get("text"))
         is_ask = value.get("type") == "ask"
         kind = string(value.get(string(value.get("type"))))
+        # A request to the model repeats what the program told it of the workspace.
+        if kind == _REQUEST and not folder and (match := _WORKSPACE.search(text)):
+            folder = match[1]
         role: Role | None = None
         if is_ask:
             role = "assistant" if kind in _QUESTIONS and text.strip() else None
@@ -64,7 +70,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             stamp=reading.stamp(value.get("ts")),
             line=record.line,
         )
-    yield from builder.build(reading.source.session_id)
+    yield from builder.build(reading.source.session_id, folder=folder)
 
 
 READER = Reader(name="cline", sniff=sniff, read=read)

@@ -43,6 +43,7 @@ class _Utterance:
     external_id: str | None
     stamp: Stamp
     line: int
+    folder: str
     layers: set[str]
 
     def is_same(self, other: "_Utterance") -> bool:
@@ -62,9 +63,13 @@ class _Utterance:
 
 @dataclass(slots=True)
 class _Rollout:
-    """One file's messages in turns, each begun by a user's message, and its first header."""
+    """One file's messages in turns, each begun by a user's message, and its first header.
+
+    `folder` is where the session is by now.
+    """
 
     header: JsonObject = field(default_factory=dict[str, JsonValue])
+    folder: str = ""
     turns: list[list[_Utterance]] = field(default_factory=lambda: [[]])
 
     def add(self, utterance: _Utterance) -> bool:
@@ -120,6 +125,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         item = payload if kind == "response_item" else value
         if kind == "session_meta" or ("id" in value and kind is None):
             rollout.header = rollout.header or payload or value
+            rollout.folder = rollout.folder or string(rollout.header.get("cwd"))
             reading.skip("not a message", record.line)
         elif kind == "event_msg" and event in _EVENTS:
             role, text = _EVENTS[event], string(payload.get("message"))
@@ -132,6 +138,8 @@ def read(reading: Reading) -> Iterator[Conversation]:
             role, text = role_of(string(item.get("role"))), content_text(item.get("content"))
             _add(reading, rollout, record, item, role=role, text=text, layer="item")
         else:
+            if kind == "turn_context":
+                rollout.folder = string(payload.get("cwd")) or rollout.folder
             is_rollback = kind == "event_msg" and event == "thread_rolled_back"
             if is_rollback and not reading.options.all_branches:
                 count = payload.get("num_turns")
@@ -153,6 +161,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
             utterance.text,
             external_id=utterance.external_id,
             stamp=utterance.stamp,
+            folder=utterance.folder,
             line=utterance.line,
         )
     yield from builder.build(
@@ -186,7 +195,15 @@ def _add(
         reading.skip(INJECTED, record.line)
         return
     stamp = reading.stamp(record.value.get("timestamp"))
-    utterance = _Utterance(role, words, identifier(item.get("id")), stamp, record.line, {layer})
+    utterance = _Utterance(
+        role=role,
+        text=words,
+        external_id=identifier(item.get("id")),
+        stamp=stamp,
+        line=record.line,
+        folder=rollout.folder,
+        layers={layer},
+    )
     if not rollout.add(utterance):
         reading.skip("same words in the other layer", record.line)
 

@@ -16,6 +16,7 @@ from memsense.ingest.values import (
     sequence,
     string,
 )
+from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, JsonValue, Role
 
 _SPEAKERS: dict[str, Role] = {"user.message": "user", "assistant.message": "assistant"}
@@ -44,7 +45,7 @@ def sniff(head: Head) -> str | None:
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield each session; a log of changes is the session that it became."""
     events = reading.conversation()
-    session, has_events = "", False
+    session, folder, has_events = "", "", False
     state: JsonObject | None = None
     last: ObjectRecord | None = None
     for record in reading.objects():
@@ -62,6 +63,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         else:
             has_events = True
             session = session or string(reach(record.value, "data", "sessionId"))
+            folder = string(reach(record.value, "data", "context", "cwd")) or folder
             value, data = record.value, mapping(record.value.get("data"))
             role = _SPEAKERS.get(string(value.get("type")))
             attachments = objects(data.get("attachments"))
@@ -79,6 +81,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
                     text,
                     external_id=identifier(value.get("id")),
                     stamp=reading.stamp(value.get("timestamp")),
+                    folder=folder,
                     line=record.line,
                 )
     if state is not None and last is not None:
@@ -133,6 +136,7 @@ def _read_session(
         reading.name_session(own_id, record.ordinal),
         title=string(session.get("customTitle")),
         started_at=reading.stamp(session.get("creationDate")).at,
+        folder=find_workspace(reading.source),
     )
 
 

@@ -9,6 +9,7 @@ from memsense.ingest.injected import unwrap_query
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, INJECTED, ConversationBuilder, ObjectRecord, Reading
 from memsense.ingest.values import JsonObject, identifier, objects, reach, string
+from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, Role
 
 _EXPORTED = re.compile(r"_Exported on [^\n]{1,80} from Cursor \([^()\n]{1,20}\)_\s*")
@@ -97,6 +98,7 @@ def _read_composer(reading: Reading, record: ObjectRecord) -> Iterator[Conversat
         reading.name_session(own_id, record.ordinal),
         title=string(chat.get("name")),
         started_at=reading.stamp(chat.get("createdAt")).at,
+        folder=find_workspace(reading.source),
     )
 
 

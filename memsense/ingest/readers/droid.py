@@ -87,7 +87,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 line=line,
             )
     own_id = identifier(header.get("id")) or session or reading.source.session_id
-    yield from builder.build(own_id, title=title)
+    yield from builder.build(own_id, title=title, folder=string(header.get("cwd")))
 
 
 READER = Reader(name="droid", sniff=sniff, read=read)

@@ -8,6 +8,7 @@ from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
+from memsense.ingest.source import Source
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
@@ -19,6 +20,7 @@ from memsense.ingest.values import (
 )
 from memsense.types import Conversation, JsonValue
 
+_CHATS, _ROOT = "chats", ".project_root"
 _LISTS = ("contents", "messages", "history")
 _TEXT_KEYS = ("displayContent", "content", "parts", "text", "message")
 
@@ -139,7 +141,21 @@ def _build(
     if own_id:
         reading.report.seen_ids.setdefault(_seen_key(own_id), reading.source.label)
     started = reading.stamp(header.get("startTime")).at
-    yield from builder.build(own_id or session_id, started_at=started)
+    folder = _find_root(reading.source) if "projectHash" in header else None
+    yield from builder.build(own_id or session_id, started_at=started, folder=folder)
+
+
+def _find_root(source: Source) -> str | None:
+    """Return the folder of a session in `tmp/<project>/chats`, as a file beside `chats` names it.
+
+    The session itself has only the folder's hash.
+    """
+    if source.path is None or source.path.parent.name != _CHATS:
+        return None
+    try:
+        return (source.path.parent.parent / _ROOT).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
 
 
 def _add_turn(

@@ -37,7 +37,7 @@ def _is_message(record: JsonObject) -> bool:
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield each exported session, or the one session of a file of lines."""
     loose = reading.conversation()
-    title, has_lines = "", False
+    title, folder, has_lines = "", "", False
     for record in reading.objects():
         value, line = record.value, record.line
         name = string(value.get("description")) or string(value.get("name"))
@@ -51,13 +51,15 @@ def read(reading: Reading) -> Iterator[Conversation]:
             for message in messages:
                 _add_message(builder, message, line)
             session = reading.name_session(identifier(value.get("id")), record.ordinal)
-            yield from builder.build(session, title=name)
+            folder = string(value.get("working_dir"))
+            yield from builder.build(session, title=name, folder=folder)
         else:
             has_lines = True
             title = title or name
+            folder = folder or string(value.get("working_dir"))
             _add_message(loose, value, line)
     if has_lines:
-        yield from loose.build(reading.source.session_id, title=title)
+        yield from loose.build(reading.source.session_id, title=title, folder=folder)
 
 
 def _add_message(builder: ConversationBuilder, message: JsonObject, line: int) -> None:

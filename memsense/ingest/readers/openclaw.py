@@ -57,6 +57,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         identifier(header.get("id")) or reading.source.session_id,
         title=title,
         started_at=reading.stamp(header.get("timestamp")).at,
+        folder=string(header.get("cwd")),
         metadata=metadata,
     )
 

@@ -106,12 +106,14 @@ def _build(
                 text,
                 external_id=identifier(message.get("id")),
                 stamp=reading.stamp(reach(message, "time", "created")),
+                folder=string(reach(message, "path", "cwd")),
                 line=line,
             )
     yield from builder.build(
         identifier(info.get("id")) or reading.source.session_id,
         title=string(info.get("title")),
         started_at=reading.stamp(reach(info, "time", "created")).at,
+        folder=string(info.get("directory")),
     )
 
 

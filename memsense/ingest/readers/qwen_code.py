@@ -42,6 +42,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 text,
                 external_id=identifier(value.get("uuid")),
                 stamp=reading.stamp(value.get("timestamp")),
+                folder=string(value.get("cwd")),
                 line=entry.line,
             )
         elif any("functionCall" in part for part in objects(parts)):
