@@ -19,7 +19,7 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What memories are about, a named pool of sessions, or both under one name.
+    """Subject of memories, a named pool of sessions, or both under one name.
 
     `sessions`, `exchanges` and `last_at` describe what a search in the project reaches.
     `session_ids` are those of the pool, in order; `created_at` is None if there is no pool.
@@ -87,8 +87,8 @@ def _no_project(
 ) -> NotFoundError:
     """Return the error for a name that no project has."""
     names = [project.name for project in list_projects(connection, namespace, user_id=user_id)]
-    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
-    existing = f"there are {shown}" if names else "there are none"
+    first = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    existing = f"there are {first}" if names else "there are none"
     return NotFoundError(
         f"no project {name!r} in namespace {namespace.name!r}; {existing}"
         f"{did_you_mean(name, names)}"
