@@ -22,7 +22,7 @@ from memsense.evaluation.gold import GoldSet, GoldText
 from memsense.evaluation.run import TURN_DEPTH, check_stored
 from memsense.search.hits import Hit, SearchResult
 from memsense.search.profiles import Profile
-from memsense.text.tokens import count_tokens
+from memsense.text.tokens import Tokenizer, make_counter
 
 BUDGETS = (200, 500, 1_000, 2_000)
 """Tokens of the prompts that questions get."""
@@ -207,7 +207,7 @@ def measure_prompts(
     profile: Profile,
     writers: Mapping[str, Writer] = WRITERS,
     budgets: Sequence[int] = BUDGETS,
-    count: Callable[[str], int] = count_tokens,
+    tokenizer: Tokenizer | None = None,
     on_question: Callable[[], object] = lambda: None,
 ) -> list[PromptResult]:
     """Write the prompts of every question, and measure which gold turns they carry.
@@ -218,13 +218,14 @@ def measure_prompts(
         profile: The profile that ranks.
         writers: Writers of prompts, by name.
         budgets: Maximum numbers of tokens.
-        count: Counter of tokens.
+        tokenizer: Counter of tokens, as `to_prompt` takes it; by default memsense's own.
         on_question: Called after each question.
 
     Raises:
         EvaluationError: If a user of the gold set has no memory.
     """
     check_stored(memory, gold)
+    count = make_counter(tokenizer)
     results: list[PromptResult] = []
     for question in gold.questions:
         request = _search(
@@ -315,7 +316,7 @@ def measure_unrelated(
     memories: int = MEMORIES,
     writers: Mapping[str, Writer] = WRITERS,
     max_tokens: int = UNRELATED_BUDGET,
-    count: Callable[[str], int] = count_tokens,
+    tokenizer: Tokenizer | None = None,
     on_prompt: Callable[[], object] = lambda: None,
 ) -> list[UnrelatedResult]:
     """Put each unrelated prompt to some of the gold set's memories, and count the tokens it gets.
@@ -328,13 +329,14 @@ def measure_unrelated(
         memories: Memories that each prompt is put to; all of them if there are no more.
         writers: Writers of prompts, by name.
         max_tokens: Maximum length of what is written.
-        count: Counter of tokens.
+        tokenizer: Counter of tokens, as `to_prompt` takes it; by default memsense's own.
         on_prompt: Called after each prompt.
 
     Raises:
         EvaluationError: If a user of the gold set has no memory.
     """
     check_stored(memory, gold)
+    count = make_counter(tokenizer)
     splits = {question.user_id: question.split for question in gold.questions}
     draw = random.Random(0)  # noqa: S311 (a sample, no secret)
     results: list[UnrelatedResult] = []

@@ -152,7 +152,7 @@ def test_prompts_are_measured_by_the_gold_that_they_carry(memory: MemSense) -> N
         profile=BALANCED,
         writers={"own": write_within, "none": lambda _, __: ""},
         budgets=(20, 40),
-        count=len,
+        tokenizer=len,
     )
     everything = Shares(user_turns=1.0, all_turns=1.0)
     assert [one.ceiling for one in results] == [
@@ -212,7 +212,7 @@ def test_each_unrelated_prompt_is_put_to_a_memory_of_the_gold_set(memory: MemSen
         prompts=prompts,
         writers={"length": lambda request, budget: request.question * budget},
         max_tokens=2,
-        count=len,
+        tokenizer=len,
     )
     # There is one user, although four memories are requested.
     assert [(one.prompt, one.user_id, one.tokens["length"]) for one in results] == [
