@@ -149,6 +149,7 @@ class Tools:
         question a call, in words that the memory may hold. Each hit has its chunk, date and score.
         """
         access = (await self._find(request)).require("read")
+        question = access.clean(question)
         result = await access.memory.search(
             question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
         )
@@ -195,6 +196,7 @@ class Tools:
             agent_id=access.scope.agent_id,
             project=access.scope.project,
             memory_kind=kind,
+            redact=access.redacts,
             tags=tags or (),
             ttl=ttl,
             expires_at=expires_at,
@@ -214,6 +216,7 @@ class Tools:
         numbers.
         """
         access = (await self._find(request)).require("read")
+        question = access.clean(question)
         verdict = await access.memory.why_not(question, chunk_id, **_set_only(options))
         answer = WhyNotAnswer.of(access, question, verdict)
         where = f"searched: user {answer.user}, namespace {answer.namespace}"
@@ -249,7 +252,7 @@ class Tools:
         date: then also remember what is right.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.forget(chunk_id, reason=reason)
+        changed = await access.memory.forget(chunk_id, reason=access.clean(reason))
         answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
         return _result(format_change(answer, "forgotten"), answer)
 
@@ -262,7 +265,7 @@ class Tools:
         Use it when something was forgotten by mistake.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.restore(chunk_id, reason=reason)
+        changed = await access.memory.restore(chunk_id, reason=access.clean(reason))
         answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
         return _result(format_change(answer, "restored"), answer)
 
@@ -285,6 +288,7 @@ class Tools:
         changes no score.
         """
         access = (await self._find(request)).require("write")
+        question, note = access.clean(question), access.clean(note)
         await access.memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
         answer = FeedbackAnswer(**whose(access), chunk_id=chunk_id, helpful=helpful)
         verdict = "helpful" if helpful else "not helpful"
