@@ -3,7 +3,7 @@
 import difflib
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -91,51 +91,56 @@ def plan_install(host: Host, server: Server) -> Change:
     """Return the change that adds the server; raises ConfigurationError for a broken file."""
     editor, file = _editor(host), real_file(host.file())
     before = read_text(file)
-    entry = _find_entry(_parse(editor, file, before or ""), host)
+    entry, added = _find_entry(_parse(editor, file, before or ""), host), host.entry(server)
     change = Change(file=file, before=before, after=before, is_first=entry is None)
+    if entry == added:
+        return change
     # A second installation starts from the text without memsense. Otherwise a later removal could
     # not bring back the original to the byte.
-    start = plan_removal(host).after if change.backup.exists() else before
-    return replace(change, after=_insert(host, editor, file, start or "", host.entry(server)))
+    start = before if entry is None else plan_removal(host).after
+    try:
+        after: str = editor.put(start, host.path, added)
+    except ValueError as error:
+        raise broken_file_error(file, error) from error
+    document = _parse(editor, file, start or "")
+    outer, name = host.path
+    expected = {**document, outer: {**document.get(outer, {}), name: added}}
+    _check_edit(editor, file, after, expected)
+    return replace(change, after=after)
 
 
 def plan_removal(host: Host) -> Change:
     """Return the change that removes the server.
 
-    If nothing else was changed since the installation, the file becomes the backup to the byte.
+    What the installation has added is recognised by its layout: a file that was not changed since
+    becomes what it was to the byte, and a change elsewhere in the file stays.
     """
     editor, file = _editor(host), real_file(host.file())
     before = read_text(file)
-    entry = _find_entry(_parse(editor, file, before or ""), host)
-    if before is None or entry is None:
+    document = _parse(editor, file, before or "")
+    if before is None or _find_entry(document, host) is None:
         return Change(file=file, before=before, after=before)
-    original = read_text(file.with_name(file.name + SUFFIX))
-    if _insert(host, editor, file, original or "", entry) == before:
-        return Change(file=file, before=before, after=original)
-    after = editor.drop(before, host.path)
-    # Also remove the object that held the servers, if the installation has created it.
+    after: str | None = editor.drop(before, host.path, read_original(file, editor.read))
     outer, name = host.path
-    original_document = _parse(editor, file, original or "")
-    if outer not in original_document and not _parse(editor, file, after).get(outer):
-        after = editor.drop(after, host.path[:1])
-    document = _parse(editor, file, before)
     servers = {key: value for key, value in document[outer].items() if key != name}
     expected = {key: value for key, value in document.items() if key != outer}
-    if outer in original_document or servers:
+    if servers or outer in _parse(editor, file, after or ""):
         expected[outer] = servers
-    _check_edit(editor, file, after, expected)
+    _check_edit(editor, file, after or "", expected)
     return Change(file=file, before=before, after=after)
 
 
-def _insert(host: Host, editor: ModuleType, file: Path, text: str, entry: dict[str, Any]) -> str:
+def read_original(file: Path, read: Callable[[str], dict[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the settings of the backup, or None if there is none that says anything.
+
+    They tell an object that the person had from one that the installation has created, where a
+    program has written the file anew and the layout no longer says so.
+    """
     try:
-        after: str = editor.put(text, host.path, entry)
-    except ValueError as error:
-        raise broken_file_error(file, error) from error
-    document = _parse(editor, file, text)
-    outer, name = host.path
-    _check_edit(editor, file, after, {**document, outer: {**document.get(outer, {}), name: entry}})
-    return after
+        text = read_text(file.with_name(file.name + SUFFIX))
+        return read(text) or None if text else None
+    except (ConfigurationError, ValueError):
+        return None
 
 
 def _check_edit(editor: ModuleType, file: Path, after: str, expected: Mapping[str, Any]) -> None:

@@ -12,7 +12,13 @@ from typing import Any, Final, cast
 
 from memsense.errors import ConfigurationError
 from memsense.hosts import jsonc
-from memsense.hosts.change import SUFFIX, Change, broken_file_error, read_text, real_file
+from memsense.hosts.change import (
+    Change,
+    broken_file_error,
+    read_original,
+    read_text,
+    real_file,
+)
 from memsense.hosts.places import NAME, HostName, config_folder
 
 HOOKS: Final = "hooks"
@@ -61,42 +67,34 @@ class ListedHooks:
         """Return the change that adds our hooks, in place of those of an earlier installation."""
         file = real_file(self.file())
         before = read_text(file)
-        document = _parse(file, before or "")
-        start = self.plan_removal()[0].after if _our_groups(document) else before
+        ours = _our_groups(_parse(file, before or ""))
         hook = {"type": "command", "command": command.line, "timeout": command.agent_timeout}
         group = {HOOKS: [hook]}
+        change = Change(file=file, before=before, after=before, is_first=not ours)
+        if ours == {event: [group] for event in self.events}:
+            return [change]
+        text = self.plan_removal()[0].after if ours else before
         try:
-            after = _append_groups(start or "", {event: [group] for event in self.events})
+            for event in self.events:
+                text = jsonc.append(text, (HOOKS, event), group)
         except ValueError as error:
             raise broken_file_error(file, error) from error
-        is_first = not _our_groups(document)
-        return [Change(file=file, before=before, after=after, is_first=is_first)]
+        return [replace(change, after=text)]
 
     def plan_removal(self) -> list[Change]:
         """Return the change that removes our hooks.
 
-        If nothing else was changed since the installation, the file becomes the backup to the byte.
+        What the installation has added is recognised by its layout: a file that was not changed
+        since becomes what it was to the byte, and a change elsewhere in the file stays.
         """
         file = real_file(self.file())
         before = read_text(file)
-        change = Change(file=file, before=before, after=before)
-        ours = _our_groups(_parse(file, before or ""))
-        if before is None or not ours:
-            return [change]
-        original = read_text(file.with_name(file.name + SUFFIX))
-        if _append_groups(original or "", ours) == before:
-            return [replace(change, after=original)]
-        # The user has edited the file since: remove our groups, and the lists and the object that
-        # the installation has created for them.
-        text, original_document = before, _parse(file, original or "")
-        original_lists = cast("Mapping[str, Any]", original_document.get(HOOKS, {}))
-        for event in ours:
-            text = jsonc.drop_items(text, (HOOKS, event), _is_our_group)
-            if event not in original_lists and not jsonc.read(text)[HOOKS][event]:
-                text = jsonc.drop(text, (HOOKS, event))
-        if HOOKS not in original_document and not jsonc.read(text)[HOOKS]:
-            text = jsonc.drop(text, (HOOKS,))
-        return [replace(change, after=text)]
+        original = read_original(file, jsonc.read)
+        text = before
+        # The last one first: each removal finds the text as it was after the insertion before.
+        for event in reversed(_our_groups(_parse(file, before or ""))):
+            text = jsonc.drop_items(text, (HOOKS, event), _is_our_group, original)
+        return [Change(file=file, before=before, after=text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,13 +143,6 @@ def _our_groups(document: Mapping[str, Any]) -> dict[str, list[Any]]:
         if isinstance(groups, list)
     }
     return {event: groups for event, groups in groups_by_event.items() if groups}
-
-
-def _append_groups(text: str, groups_by_event: Mapping[str, Sequence[Any]]) -> str:
-    for event, groups in groups_by_event.items():
-        for group in groups:
-            text = jsonc.append(text, (HOOKS, event), group)
-    return text
 
 
 def _parse(file: Path, text: str) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def test_appending_and_dropping_items_are_those_of_lists(
         put = jsonc.append(text, ("list",), value)
         assert jsonc.read(put) == {**rest, "list": [*(items or []), value]}
         dropped = jsonc.drop_items(put, ("list",), lambda item: item == value)
-        assert jsonc.read(dropped) == {
-            **rest,
-            "list": [item for item in items or [] if item != value],
-        }
+        left = [item for item in items or [] if item != value]
+        if left == (items or []):
+            assert dropped == text
+        assert jsonc.read(dropped or "").get("list", []) == left
