@@ -4,16 +4,19 @@
 into the `Args:` section of every method that uses the type.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 from uuid import UUID
 
 from memsense.inputs import (
     AnyTime,
+    AsList,
     Check,
     ChunkId,
     ChunksAndMessages,
+    FiniteNumber,
     Id,
+    Ids,
     Limit,
     Metadata,
     Name,
@@ -124,17 +127,26 @@ WhenToEmbed = Annotated[
     ),
 ]
 
-Redact = Annotated[
-    bool,
-    about(
-        "Replace secrets, such as keys and passwords, by their kind before anything is stored;"
-        " default: as MEMSENSE_REDACT says."
-    ),
-]
-
 # Options of searches that MCP has too. They stand here, because its server must start quickly
-# and does not import the memory.
+# and does not import the memory. A filter's name is that of its condition in sql/filters.sql.
 
+AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
+SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]
+ProjectFilter = Annotated[
+    Name,
+    about("Only memories of this project: about it, or of a session in the pool of that name."),
+]
+KindFilter = Annotated[
+    Sequence[MemoryKind],
+    AsList,
+    about('Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
+]
+MetadataFilter = Annotated[
+    Metadata, about("Only memories whose metadata contains this JSON object.")
+]
+MinScore = Annotated[
+    FiniteNumber, about("Lowest score of a hit; the answer may then be empty, and says so.")
+]
 Since = Annotated[AnyTime, about("Only memories of events from this time on, ISO 8601.")]
 Until = Annotated[AnyTime, about("Only memories of events before this time, ISO 8601.")]
 TagFilter = Annotated[Names, about("Only memories with at least one of these tags.")]

@@ -24,12 +24,10 @@ from memsense.inputs import (
     AnyLocalTime,
     AsList,
     Checker,
-    FiniteNumber,
     Id,
     Ids,
     Limit,
     Metadata,
-    Name,
     Names,
     Note,
     about,
@@ -37,6 +35,7 @@ from memsense.inputs import (
 )
 from memsense.parameters import (
     Actor,
+    AgentFilter,
     AgentLabel,
     AllUsers,
     AsOf,
@@ -46,16 +45,20 @@ from memsense.parameters import (
     Exclusions,
     ExpiresAt,
     FacetTexts,
+    KindFilter,
     KindLabel,
     MemoryId,
+    MetadataFilter,
     MetadataObject,
+    MinScore,
     Mode,
     OnlyUserId,
     OwnerId,
     PageSize,
+    ProjectFilter,
     ProjectLabel,
     Reason,
-    Redact,
+    SessionFilter,
     SessionId,
     Since,
     TagFilter,
@@ -87,7 +90,6 @@ from memsense.types import (
     EmbeddingModel,
     Event,
     Granularity,
-    MemoryKind,
     Page,
     ScopeStatistics,
     SessionSummary,
@@ -115,20 +117,6 @@ DEFAULT_PAGE = 50
 
 Query = Annotated[QuestionText, about("The question in plain words, at most 8,000 characters.")]
 TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
-AgentFilter = Annotated[Id, about("Only memories of conversations with this agent.")]
-SessionFilter = Annotated[Ids, about("Only memories of these sessions.")]
-ProjectFilter = Annotated[
-    Name,
-    about("Only memories of this project: about it, or of a session in the pool of that name."),
-]
-KindFilter = Annotated[
-    Sequence[MemoryKind],
-    AsList,
-    about('Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
-]
-MetadataFilter = Annotated[
-    Metadata, about("Only memories whose metadata contains this JSON object.")
-]
 ExcludedSessions = Annotated[
     Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
 ]
@@ -138,9 +126,6 @@ HitGranularity = Annotated[
         'Kind of hits: "turn" for exchanges, "session" for whole sessions; default: the profile\'s,'
         ' which is "turn" in all shipped profiles but `memsense`.'
     ),
-]
-MinScore = Annotated[
-    FiniteNumber, about("Lowest score of a hit; the answer may then be empty, and says so.")
 ]
 AskedAt = Annotated[
     AnyLocalTime, about('Moment that "last week" in the question counts from; default: now.')
@@ -243,7 +228,6 @@ class Memory:
         metadata: MetadataObject | None = None,
         expires_at: ExpiresAt | None = None,
         ttl: TimeToLive | None = None,
-        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
@@ -278,8 +262,6 @@ class Memory:
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -289,8 +271,7 @@ class Memory:
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those. `redacted` counts by kind what was not
-            stored: secrets, and passages in `<private>`.
+            will compute later; `deferred` counts those.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -308,7 +289,6 @@ class Memory:
             session_id=session_id,
             mode=mode,
             annotations=annotations,
-            redact=redact,
         )
         [added] = self._writes.add([session], embed=embed, joined=connection, key=key)
         return added
@@ -320,7 +300,6 @@ class Memory:
         *,
         user_id: Annotated[Id, about("Owner of the sessions that name no `user_id` themselves.")]
         | None = None,
-        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
@@ -335,8 +314,6 @@ class Memory:
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
             user_id: Owner of the sessions that name no `user_id` themselves.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -351,7 +328,7 @@ class Memory:
         """
         from memsense.client.adding import read_sessions
 
-        batch = read_sessions(self._context, sessions, user_id, redact)
+        batch = read_sessions(self._context, sessions, user_id)
         if not batch:
             return []
         return self._writes.add(batch, embed=embed, joined=connection, key=key)
@@ -368,7 +345,6 @@ class Memory:
         mode: Mode = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
-        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         dry_run: bool = False,
         on_start: Callable[[int], object] = lambda _: None,
@@ -388,8 +364,6 @@ class Memory:
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -418,7 +392,6 @@ class Memory:
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
-            redacts=self._context.redacts(logs=True, choice=redact),
             annotations=notes,
         )
         job = ingest_run.IngestJob(
