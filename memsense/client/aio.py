@@ -1179,7 +1179,6 @@ class AsyncUserMemory(Facade):
         metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -1213,8 +1212,6 @@ class AsyncUserMemory(Facade):
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1224,8 +1221,7 @@ class AsyncUserMemory(Facade):
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those. `redacted` counts by kind what was not
-            stored: secrets, and passages in `<private>`.
+            will compute later; `deferred` counts those.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -1247,7 +1243,6 @@ class AsyncUserMemory(Facade):
             metadata=metadata,
             expires_at=expires_at,
             ttl=ttl,
-            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -1258,7 +1253,6 @@ class AsyncUserMemory(Facade):
         self,
         sessions: "Iterable[Mapping[str, object]]",
         *,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -1272,8 +1266,6 @@ class AsyncUserMemory(Facade):
         Args:
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1287,12 +1279,7 @@ class AsyncUserMemory(Facade):
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
         """
         return await self._threads.run(
-            self._sync.add_many,
-            sessions,
-            redact=redact,
-            embed=embed,
-            key=key,
-            connection=connection,
+            self._sync.add_many, sessions, embed=embed, key=key, connection=connection
         )
 
     @knows_arguments
@@ -1302,7 +1289,6 @@ class AsyncUserMemory(Facade):
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
@@ -1321,8 +1307,6 @@ class AsyncUserMemory(Facade):
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1343,7 +1327,6 @@ class AsyncUserMemory(Facade):
             mode=mode,
             options=options,
             annotations=annotations,
-            redact=redact,
             embed=embed,
             dry_run=dry_run,
             on_start=on_start,
@@ -2057,7 +2040,6 @@ class AsyncMemory(OpenFacade):
         metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -2092,8 +2074,6 @@ class AsyncMemory(OpenFacade):
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2103,8 +2083,7 @@ class AsyncMemory(OpenFacade):
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those. `redacted` counts by kind what was not
-            stored: secrets, and passages in `<private>`.
+            will compute later; `deferred` counts those.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -2127,7 +2106,6 @@ class AsyncMemory(OpenFacade):
             metadata=metadata,
             expires_at=expires_at,
             ttl=ttl,
-            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -2139,7 +2117,6 @@ class AsyncMemory(OpenFacade):
         sessions: "Iterable[Mapping[str, object]]",
         *,
         user_id: "str | None" = None,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -2154,8 +2131,6 @@ class AsyncMemory(OpenFacade):
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
             user_id: Owner of the sessions that name no `user_id` themselves.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2172,7 +2147,6 @@ class AsyncMemory(OpenFacade):
             self._sync.add_many,
             sessions,
             user_id=user_id,
-            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -2186,7 +2160,6 @@ class AsyncMemory(OpenFacade):
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
-        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
@@ -2206,8 +2179,6 @@ class AsyncMemory(OpenFacade):
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
-            redact: Replace secrets, such as keys and passwords, by their kind before anything is
-                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2229,7 +2200,6 @@ class AsyncMemory(OpenFacade):
             mode=mode,
             options=options,
             annotations=annotations,
-            redact=redact,
             embed=embed,
             dry_run=dry_run,
             on_start=on_start,

@@ -1,13 +1,14 @@
 """Prompts that a person can choose in a host."""
 
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
 from memsense.errors import MemSenseError
 from memsense.mcp.answers import describe_contents
-from memsense.mcp.scope import FindAccess, Request
+from memsense.mcp.scope import FindAccess
+from memsense.mcp.sdk import CheckedPrompt, Request, Server, shown_error
 
 MAX_TOKENS = 2_000
 """Largest length of the memories in the prompt `recall`."""
@@ -44,7 +45,7 @@ class Prompts:
             text = str(result.to_prompt(max_tokens=MAX_TOKENS))
             text = text or describe_contents(access, await access.memory.stats())
         except MemSenseError as error:
-            raise ValueError(str(error)) from error
+            raise shown_error(str(error)) from error
         return f"{text}\n\nAnswer from these memories, or say that they hold no answer: {question}"
 
     async def remember(self) -> str:
@@ -58,10 +59,14 @@ class Prompts:
         return EXPLAIN.format(question=question)
 
 
-def add_prompts(server: MCPServer[Any], find: FindAccess, *, read_only: bool) -> None:
+def add_prompts(server: Server, find: FindAccess, *, read_only: bool) -> None:
     """Add the prompts to the server; with `read_only`, not the one that writes."""
     prompts = Prompts(find)
-    server.prompt(title="Answer from memory")(prompts.recall)
-    server.prompt(title="Explain a recall")(prompts.explain)
+    offered: list[tuple[Callable[..., Awaitable[str]], str]] = [
+        (prompts.recall, "Answer from memory"),
+        (prompts.explain, "Explain a recall"),
+    ]
     if not read_only:
-        server.prompt(title="Remember this conversation")(prompts.remember)
+        offered.append((prompts.remember, "Remember this conversation"))
+    for prompt, title in offered:
+        server.add_prompt(CheckedPrompt.from_function(prompt, title=title))

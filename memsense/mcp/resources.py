@@ -5,27 +5,24 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Any, ParamSpec
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-
 from memsense.errors import InvalidInputError, MemSenseError, NotFoundError
-from memsense.mcp.scope import FindAccess, Request
+from memsense.mcp.scope import FindAccess
+from memsense.mcp.sdk import Request, Server, shown_error
 
 P = ParamSpec("P")
 JSON = "application/json"
 
 
 def pass_errors_on(function: Callable[P, Awaitable[str]]) -> Callable[P, Awaitable[str]]:
-    """Turn a MemSenseError into the SDK's errors, whose text the host shows."""
+    """Turn a MemSenseError into an error whose text the host shows."""
 
     @wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> str:
         try:
             return await function(*args, **kwargs)
-        except (NotFoundError, InvalidInputError) as error:
-            raise ResourceNotFoundError(str(error)) from error
         except MemSenseError as error:
-            raise ResourceError(str(error)) from error
+            is_callers = isinstance(error, NotFoundError | InvalidInputError)
+            raise shown_error(str(error), is_callers=is_callers) from error
 
     return wrapper
 
@@ -51,7 +48,7 @@ class Resources:
         return _as_json((await access.memory.traces.get(trace_id)).as_dict())
 
 
-def add_resources(server: MCPServer[Any], find: FindAccess) -> None:
+def add_resources(server: Server, find: FindAccess) -> None:
     """Add the resources to the server."""
     resources = Resources(find)
     server.resource("memsense://chunk/{chunk_id}", name="chunk", title="A memory", mime_type=JSON)(

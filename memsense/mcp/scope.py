@@ -4,23 +4,19 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self
 
 import anyio
 from anyio import to_thread
-from mcp.server.mcpserver import Context
 
 from memsense.config import Settings
 from memsense.errors import ConfigurationError
-from memsense.text.secrets import clean
+from memsense.mcp.sdk import Request
 
 # Importing the memory takes as long as importing the protocol. A host gets the list of tools first.
 if TYPE_CHECKING:
     from memsense.client.aio import AsyncMemSense, AsyncUserMemory
     from memsense.store.access import KeyScope
-
-Request = Context[Any, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +46,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """A user's memory, with the scope of one call.
-
-    With `redacts`, secrets in what a model sends are replaced before anything is stored.
-    """
+    """A user's memory, with the scope of one call."""
 
     memory: "AsyncUserMemory"
     scope: Scope
     namespace: str
-    redacts: bool = True
-
-    def clean(self, text: T) -> T:
-        """Return a text of a model as it may be stored and recorded."""
-        return clean(text, secrets=self.redacts)[0]
 
     def require(self, needed: "KeyScope") -> Self:
         """Return the access itself; raises ConfigurationError if the key lacks a scope."""
@@ -114,7 +102,6 @@ class OneScope:
             memory=memory.for_user(self._scope.user_id),
             scope=self._scope,
             namespace=self._settings.namespace,
-            redacts=self._settings.redact != "off",
         )
 
     async def __aenter__(self) -> Self:

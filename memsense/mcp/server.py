@@ -5,14 +5,11 @@
 The SDK answers every revision of the protocol.
 """
 
-from typing import Any
-
-from mcp.server.mcpserver import MCPServer
-
 import memsense
 from memsense.mcp.prompts import add_prompts
 from memsense.mcp.resources import add_resources
 from memsense.mcp.scope import FindAccess
+from memsense.mcp.sdk import Server, create_server
 from memsense.mcp.tools import make_tools
 
 INSTRUCTIONS = """\
@@ -31,21 +28,19 @@ asks you to. Don't store small talk, the content of files, or secrets. When a fa
 recalled."""
 
 
-def build_server(find: FindAccess, *, read_only: bool = False) -> MCPServer[Any]:
+def build_server(find: FindAccess, *, read_only: bool = False) -> Server:
     """Return the MCP server.
 
     Args:
         find: Returns the memory for each call, such as `OneScope`.
         read_only: Leave out the tools and prompts that write.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = create_server(
         "memsense",
-        title="memsense",
         description="Memory of earlier conversations, with an explanation of every score.",
         instructions=INSTRUCTIONS if read_only else INSTRUCTIONS + REMEMBERING,
         version=memsense.__version__,
         tools=make_tools(find, read_only=read_only),
-        log_level="WARNING",
     )
     add_resources(server, find)
     add_prompts(server, find, read_only=read_only)

@@ -6,27 +6,35 @@ from functools import wraps
 from inspect import cleandoc
 from typing import Annotated, Any, ParamSpec, TypeVar, cast
 
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from memsense.declaration import parameters_of, unknown_argument
 from memsense.errors import MemSenseError
 from memsense.inputs import LONGEST_NOTE, about, describe_argument_fault, whole_number
 from memsense.mcp.answers import (
-    ChangeAnswer,
-    FeedbackAnswer,
-    RecallAnswer,
-    RecentAnswer,
-    RememberAnswer,
-    WhyNotAnswer,
     describe_contents,
-    whose,
+    explain_recall,
+    format_change,
+    format_recall,
+    format_recent,
+    format_remembered,
+    format_verdict,
 )
-from memsense.mcp.scope import FindAccess, Request
-from memsense.mcp.text import format_change, format_recall, format_recent, format_remembered
-from memsense.parameters import AsOf, Exclusions, Since, TagFilter, Until
+from memsense.mcp.scope import FindAccess
+from memsense.mcp.sdk import CallToolResult, Request, Tool, ToolError, text_result, tool_hints
+from memsense.parameters import (
+    AgentFilter,
+    AsOf,
+    Exclusions,
+    KindFilter,
+    MetadataFilter,
+    MinScore,
+    ProjectFilter,
+    SessionFilter,
+    Since,
+    TagFilter,
+    Until,
+)
 from memsense.types import MemoryKind
 
 P = ParamSpec("P")
@@ -39,15 +47,11 @@ DEFAULT_TOP_K = 5
 LARGEST_TOP_K = 20
 LARGEST_LIMIT = 50
 
-ChunkId = Annotated[int, Field(ge=1, description="Id of a memory, as recall and recent show it.")]
-Question = Annotated[
-    str, Field(min_length=1, max_length=8_000, description="One question in plain words.")
-]
+ChunkId = Annotated[int, Field(ge=1)]
+Question = Annotated[str, Field(min_length=1, max_length=8_000)]
 Time = Annotated[str | None, Field(description="ISO 8601, such as 2026-03-01.")]
 Tags = Annotated[list[str] | None, Field(max_length=20, description="Short labels.")]
-Reason = Annotated[
-    str | None, Field(max_length=LONGEST_NOTE, description="Reason for the memory's history.")
-]
+Reason = Annotated[str | None, Field(max_length=LONGEST_NOTE)]
 TopK = Annotated[
     int, whole_number(1, LARGEST_TOP_K), about("Maximum number of memories, up to 20.")
 ]
@@ -56,9 +60,15 @@ TopK = Annotated[
 def search_options(
     *,
     top_k: TopK = DEFAULT_TOP_K,
+    min_score: MinScore | None = None,
     since: Since | None = None,
     until: Until | None = None,
+    project: ProjectFilter | None = None,
+    agent_id: AgentFilter | None = None,
+    session_ids: SessionFilter | None = None,
     tags: TagFilter | None = None,
+    kinds: KindFilter | None = None,
+    metadata: MetadataFilter | None = None,
     exclude: Exclusions | None = None,
     as_of: AsOf | None = None,
 ) -> None:
@@ -116,7 +126,8 @@ class CheckedTool(Tool):
             if name not in names:
                 raise ToolError(f"{prefix}: {unknown_argument(name, names)}")
         try:
-            self.fn_metadata.validate_arguments(arguments)
+            parsed = self.fn_metadata.pre_parse_json(arguments)
+            self.fn_metadata.arg_model.model_validate(parsed)
         except ValidationError as error:
             fault = error.errors(include_url=False)[0]
             place = ".".join(str(part) for part in fault["loc"][:1])
@@ -138,24 +149,23 @@ class Tools:
         *,
         question: Question,
         explain: Annotated[
-            bool, Field(description="Also return how each part of a score was computed.")
+            bool, Field(description="Add the arithmetic of each score; long.")
         ] = False,
         **options: Any,
-    ) -> Annotated[CallToolResult, RecallAnswer]:
+    ) -> CallToolResult:
         """Find what was said in earlier conversations.
 
         Use it before you answer anything that may depend on who the user is, what they like, what
         was decided or done before, or when they say "again", "as usual", "last time". Ask one
-        question a call, in words that the memory may hold. Each hit has its chunk, date and score.
+        question a call, in words that the memory may hold.
         """
         access = (await self._find(request)).require("read")
-        question = access.clean(question)
         result = await access.memory.search(
             question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
         )
         notes = [] if result else [describe_contents(access, await access.memory.stats())]
-        answer = RecallAnswer.of(access, question, result, notes=notes, explain=explain)
-        return _result(format_recall(answer), answer)
+        text = format_recall(access, result, notes, explain=explain)
+        return text_result(text, explain_recall(access, result, notes) if explain else None)
 
     @pass_errors_on
     async def remember(
@@ -163,7 +173,7 @@ class Tools:
         request: Request,
         *,
         text: Annotated[
-            str, Field(min_length=1, max_length=100_000, description="What the user said or wants.")
+            str, Field(min_length=1, max_length=100_000, description="What the user said.")
         ],
         answer: Annotated[
             str | None, Field(max_length=100_000, description="What you answered, decided or did.")
@@ -173,64 +183,55 @@ class Tools:
             Field(description="How lasting it is; default: by rules."),
         ] = None,
         tags: Tags = None,
-        occurred_at: Annotated[Time, Field(description="When, ISO 8601; default: now.")] = None,
+        occurred_at: Annotated[Time, Field(description="When, ISO 8601.")] = None,
         ttl: Annotated[
             str | None,
-            Field(max_length=50, description="How long to keep it, such as 12h or 30d; or never."),
+            Field(max_length=50, description='How long to keep it: "12h", "30d", "never".'),
         ] = None,
-        expires_at: Annotated[Time, Field(description="Or until when, ISO 8601.")] = None,
-    ) -> Annotated[CallToolResult, RememberAnswer]:
+        expires_at: Annotated[Time, Field(description="Or until when.")] = None,
+    ) -> str:
         """Store something for later conversations.
 
         Use it when the user states a lasting fact, a preference or a decision, corrects what you
         recalled, or asks you to remember. One fact a call, in the user's words, so that it can be
         understood without this conversation: names and dates, not "he" and "tomorrow". Never
-        passwords or keys. The same text within ten minutes is stored once.
+        passwords or keys.
         """
         access = (await self._find(request)).require("write")
-        session_id = access.scope.session_now()
         messages = [("user", text), *([("assistant", answer)] if answer else [])]
         added = await access.memory.add(
             [{"role": role, "content": content, "at": occurred_at} for role, content in messages],
-            session_id=session_id,
+            session_id=access.scope.session_now(),
             agent_id=access.scope.agent_id,
             project=access.scope.project,
             memory_kind=kind,
-            redact=access.redacts,
             tags=tags or (),
             ttl=ttl,
             expires_at=expires_at,
         )
-        remembered = RememberAnswer.of(access, session_id, added)
-        return _result(format_remembered(remembered), remembered)
+        return format_remembered(access, added)
 
     @pass_errors_on
     @takes_search_options
     async def why_not(
         self, request: Request, *, question: Question, chunk_id: ChunkId, **options: Any
-    ) -> Annotated[CallToolResult, WhyNotAnswer]:
+    ) -> str:
         """Explain why recall does not return a memory for a question, or as which hit it does.
 
-        Use it when recall missed a memory that it should have found. Pass the same options as to
-        recall. The answer names the first step of the search that lost the memory, with its
-        numbers.
+        Use it when recall missed a memory that it should have found, with the options of that
+        recall. The answer names the step of the search that lost it.
         """
         access = (await self._find(request)).require("read")
-        question = access.clean(question)
         verdict = await access.memory.why_not(question, chunk_id, **_set_only(options))
-        answer = WhyNotAnswer.of(access, question, verdict)
-        where = f"searched: user {answer.user}, namespace {answer.namespace}"
-        return _result(f"Chunk {chunk_id}: {answer.text}.\n{where}", answer)
+        return format_verdict(access, verdict)
 
     @pass_errors_on
     async def recent(
         self,
         request: Request,
         *,
-        limit: Annotated[
-            int, Field(ge=1, le=LARGEST_LIMIT, description="Maximum number of memories.")
-        ] = 10,
-    ) -> Annotated[CallToolResult, RecentAnswer]:
+        limit: Annotated[int, Field(ge=1, le=LARGEST_LIMIT, description="Up to 50.")] = 10,
+    ) -> str:
         """List the latest memories, newest first.
 
         Use it to see where a conversation was left off, or what has just been stored. To answer a
@@ -239,35 +240,28 @@ class Tools:
         access = (await self._find(request)).require("read")
         chunks = await access.memory.recent(limit=limit)
         notes = [] if chunks else [describe_contents(access, await access.memory.stats())]
-        answer = RecentAnswer.of(access, chunks, notes)
-        return _result(format_recent(answer), answer)
+        return format_recent(access, chunks, notes)
 
     @pass_errors_on
-    async def forget(
-        self, request: Request, *, chunk_id: ChunkId, reason: Reason = None
-    ) -> Annotated[CallToolResult, ChangeAnswer]:
+    async def forget(self, request: Request, *, chunk_id: ChunkId, reason: Reason = None) -> str:
         """Remove a memory from all recalls; restore brings it back.
 
         Use it when the user asks to forget something, or says that a memory is wrong or out of
         date: then also remember what is right.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.forget(chunk_id, reason=access.clean(reason))
-        answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
-        return _result(format_change(answer, "forgotten"), answer)
+        changed = await access.memory.forget(chunk_id, reason=reason)
+        return format_change(access, chunk_id, changed, "forgotten")
 
     @pass_errors_on
-    async def restore(
-        self, request: Request, *, chunk_id: ChunkId, reason: Reason = None
-    ) -> Annotated[CallToolResult, ChangeAnswer]:
+    async def restore(self, request: Request, *, chunk_id: ChunkId, reason: Reason = None) -> str:
         """Bring a forgotten memory back.
 
         Use it when something was forgotten by mistake.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.restore(chunk_id, reason=access.clean(reason))
-        answer = ChangeAnswer(**whose(access), chunk_id=chunk_id, changed=changed)
-        return _result(format_change(answer, "restored"), answer)
+        changed = await access.memory.restore(chunk_id, reason=reason)
+        return format_change(access, chunk_id, changed, "restored")
 
     @pass_errors_on
     async def feedback(
@@ -275,31 +269,19 @@ class Tools:
         request: Request,
         *,
         chunk_id: ChunkId,
-        helpful: Annotated[bool, Field(description="Whether the memory helped to answer.")],
-        question: Annotated[
-            str | None,
-            Field(max_length=10_000, description="The question that it answered."),
-        ] = None,
-        note: Annotated[str | None, Field(max_length=10_000, description="What was wrong.")] = None,
-    ) -> Annotated[CallToolResult, FeedbackAnswer]:
+        helpful: bool,
+        question: Annotated[str | None, Field(max_length=LONGEST_NOTE)] = None,
+        note: Annotated[str | None, Field(max_length=LONGEST_NOTE)] = None,
+    ) -> str:
         """Record whether a recalled memory helped.
 
         Use it when a memory was decisive, or misleading. It goes into the memory's history and
         changes no score.
         """
         access = (await self._find(request)).require("write")
-        question, note = access.clean(question), access.clean(note)
         await access.memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
-        answer = FeedbackAnswer(**whose(access), chunk_id=chunk_id, helpful=helpful)
         verdict = "helpful" if helpful else "not helpful"
-        return _result(f"Recorded: chunk {chunk_id} of {answer.user} was {verdict}.", answer)
-
-
-def _result(text: str, answer: BaseModel) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=answer.model_dump(mode="json", exclude_none=True),
-    )
+        return f"Recorded: chunk {chunk_id} of {access.scope.user_id} was {verdict}."
 
 
 def make_tools(find: FindAccess, *, read_only: bool) -> list[Tool]:
@@ -307,7 +289,8 @@ def make_tools(find: FindAccess, *, read_only: bool) -> list[Tool]:
     tools = Tools(find)
     reading = [
         _make_tool(tools.recall, "Recall", reads=True, repeatable=True),
-        _make_tool(tools.why_not, "Why not recalled", reads=True, repeatable=True),
+        # Its options are those of recall, whose texts stand above it in the list.
+        _make_tool(tools.why_not, "Why not recalled", reads=True, repeatable=True, texts=False),
         _make_tool(tools.recent, "Recent memories", reads=True, repeatable=True),
     ]
     if read_only:
@@ -328,32 +311,50 @@ def _make_tool(
     reads: bool = False,
     destructive: bool = False,
     repeatable: bool = False,
+    texts: bool = True,
 ) -> Tool:
     tool = CheckedTool.from_function(
         function,
         title=title,
         description=cleandoc(function.__doc__ or ""),
-        annotations=ToolAnnotations(
-            title=title,
-            read_only_hint=reads,
-            destructive_hint=destructive,
-            idempotent_hint=repeatable,
-            open_world_hint=False,
-        ),
+        annotations=tool_hints(title, reads=reads, destructive=destructive, repeatable=repeatable),
+        structured_output=False,
     )
-    tool.parameters = _without_titles(tool.parameters)
-    tool.fn_metadata.output_schema = _without_titles(tool.fn_metadata.output_schema)
+    tool.parameters = _shorten_schema(tool.parameters, texts=texts)
     return tool
 
 
-def _without_titles(schema: Any) -> Any:
-    """Return the schema without the titles that pydantic derives from names.
+_LIMITS = frozenset(
+    "title format pattern minLength maxLength minItems maxItems minimum maximum".split()
+)
 
-    They are a third of its length, and models pay for it.
+
+def _shorten_schema(schema: Any, *, texts: bool = True) -> Any:
+    """Return the schema as a model needs it: names, types, choices, and texts if `texts`.
+
+    A model pays for the whole list of tools in every request. Limits are left out, because an
+    error names the one that a call breaks, and so are null and defaults of null: an argument that
+    isn't required can be left out. Calls are still checked by the whole schema, null included.
     """
-    if isinstance(schema, Mapping):
-        fields = cast("Mapping[str, Any]", schema)
-        return {name: _without_titles(item) for name, item in fields.items() if name != "title"}
     if isinstance(schema, list):
-        return [_without_titles(item) for item in cast("list[Any]", schema)]
-    return schema
+        return [_shorten_schema(item, texts=texts) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    fields = dict(cast("Mapping[str, Any]", schema))
+    if "properties" in fields:
+        names = fields.pop("properties")
+        short = {name: _shorten_schema(item, texts=texts) for name, item in names.items()}
+        return {"type": "object", "properties": short, "required": fields.get("required", [])}
+    choices = [item for item in fields.pop("anyOf", ()) if item != {"type": "null"}]
+    if len(choices) == 1:
+        fields = {**choices[0], **fields}
+    elif choices:
+        fields["anyOf"] = choices
+    return {
+        name: _shorten_schema(item, texts=texts)
+        for name, item in fields.items()
+        if name not in _LIMITS
+        and not (name == "default" and item is None)
+        and not (name == "description" and not texts)
+        and not (name == "additionalProperties" and item is True)
+    }

@@ -5,16 +5,15 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import anyio
 import uvicorn
-from mcp.server.mcpserver import MCPServer
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
 from memsense.errors import ConfigurationError, MemSenseError
 from memsense.mcp.scope import OneScope
+from memsense.mcp.sdk import Server, http_app
 
 PATH = "/mcp"
 _END_SIGNALS = [
@@ -24,7 +23,7 @@ _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def serve_stdio(
-    server: MCPServer[Any],
+    server: Server,
     find: OneScope,
     on_error: Callable[[MemSenseError], object],
     leave: Callable[[int], NoReturn],
@@ -66,7 +65,7 @@ def serve_stdio(
 
 
 def serve_http(
-    server: MCPServer[Any],
+    server: Server,
     find: OneScope,
     listener: socket.socket,
     on_ready: Callable[[], object],
@@ -115,7 +114,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def build_app(server: MCPServer[Any], *names: str, asks_for_keys: bool = False) -> Starlette:
+def build_app(server: Server, *names: str, asks_for_keys: bool = False) -> Starlette:
     """Return the server as an ASGI application, which keeps no sessions.
 
     An application that includes it must enter its lifespan in its own:
@@ -131,13 +130,9 @@ def build_app(server: MCPServer[Any], *names: str, asks_for_keys: bool = False) 
         asks_for_keys: Each request has a key: answer to any host name.
     """
     hosts = [*_LOCAL_NAMES, *(f"[{name}]" if ":" in name else name for name in names)]
-    return server.streamable_http_app(
-        streamable_http_path=PATH,
-        json_response=True,
-        stateless_http=True,
-        transport_security=TransportSecuritySettings(
-            enable_dns_rebinding_protection=not asks_for_keys,
-            allowed_hosts=[entry for host in hosts for entry in (host, f"{host}:*")],
-            allowed_origins=[f"http://{host}:*" for host in hosts],
-        ),
-    )
+    security = {
+        "enable_dns_rebinding_protection": not asks_for_keys,
+        "allowed_hosts": [entry for host in hosts for entry in (host, f"{host}:*")],
+        "allowed_origins": [f"http://{host}:*" for host in hosts],
+    }
+    return http_app(server, PATH, security)

@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "cli")]
+HERE = Path(__file__).parent
+sys.path += [str(HERE), *(str(HERE.parent / name) for name in ("cli", "sql"))]

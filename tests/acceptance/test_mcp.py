@@ -15,11 +15,20 @@ import psycopg
 import pytest
 import uvicorn
 from mcp import Client, StdioServerParameters
-from mcp_processes import COMMAND, PATIENCE, environment, http_server, started, stdio
-from mcp_types import CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_answers import ask, call, ids_in, text_of
+from mcp_processes import (
+    COMMAND,
+    FIRST_SDK,
+    PATIENCE,
+    environment,
+    http_server,
+    started,
+    stdio,
+)
 from starlette.applications import Starlette
 
-from memsense import load_settings
+from memsense import MemSense, load_settings
 from memsense.mcp.scope import OneScope, Scope
 from memsense.mcp.server import build_server
 from memsense.mcp.transports import build_app, is_loopback
@@ -27,33 +36,23 @@ from memsense.mcp.transports import build_app, is_loopback
 MODES = ("auto", "legacy", "2026-07-28")
 
 
-async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    found = await client.call_tool(tool, arguments)
-    assert isinstance(found, CallToolResult)
-    [content] = found.content
-    assert isinstance(content, TextContent)
-    assert not found.is_error, content.text
-    assert found.structured_content is not None
-    return found.structured_content
-
-
 async def remember_and_recall(client: Client, mode: str) -> None:
     text = f"I drink tea in mode {mode}."
-    [chunk] = (await ask(client, "remember", text=text))["chunk_ids"]
-    found = await ask(client, "recall", question=text)
-    assert chunk in [one["chunk_id"] for one in found["memories"]]
+    [chunk] = ids_in(await ask(client, "remember", text=text))
+    assert chunk in ids_in(await ask(client, "recall", question=text))
 
 
 def test_a_host_that_starts_the_server_recalls_what_it_remembered(database_url: str) -> None:
     async def main() -> None:
         async with Client(stdio(database_url)) as client:
             await remember_and_recall(client, "auto")
-            session = (await ask(client, "recent"))["memories"][0]["session_id"]
         async with Client(stdio(database_url), mode="legacy") as client:
             await remember_and_recall(client, "legacy")
-            assert (await ask(client, "recent"))["memories"][0]["session_id"] != session
 
     anyio.run(main)
+    with MemSense.open(database_url) as memory:
+        # Each process is a conversation of its own.
+        assert len({chunk.session_id for chunk in memory.recent(user_id="ada")}) == 2
 
 
 def test_one_http_server_answers_every_mode_of_the_client(database_url: str) -> None:
@@ -64,6 +63,52 @@ def test_one_http_server_answers_every_mode_of_the_client(database_url: str) -> 
 
     with http_server(database_url) as address:
         anyio.run(main, address)
+
+
+@pytest.mark.skipif(not FIRST_SDK.exists(), reason="`make setup-dev` installs the SDK for it")
+def test_both_generations_of_the_sdk_serve_the_same(database_url: str) -> None:
+    """CrewAI brings the first along, other programs the second."""
+
+    async def describe(client: Client) -> list[Any]:
+        lists = [
+            *(await client.list_tools()).tools,
+            *(await client.list_prompts()).prompts,
+            *(await client.list_resource_templates()).resource_templates,
+        ]
+        return [client.instructions, *(it.model_dump(exclude={"meta"}) for it in lists)]
+
+    async def check(client: Client, mode: str) -> None:
+        await remember_and_recall(client, mode)
+        explained = await call(client, "recall", question="tea", explain=True)
+        assert explained.structured_content is not None
+        assert explained.structured_content["memories"]
+        refused = await call(client, "recall", question="tea", tagz=["tea"])
+        assert refused.is_error
+        assert text_of(refused).endswith("recall: tagz is unknown; did you mean 'tags'?")
+        [message] = (await client.get_prompt("recall", {"question": "tea"})).messages
+        assert "> user: I drink tea" in getattr(message.content, "text", "")
+        with pytest.raises(MCPError, match="quest is unknown; did you mean 'question'"):
+            await client.get_prompt("recall", {"quest": "tea"})
+        [content] = (await client.read_resource("memsense://chunk/1")).contents
+        assert "I drink tea" in getattr(content, "text", "")
+        with pytest.raises(MCPError, match="no chunk 99 in this namespace"):
+            await client.read_resource("memsense://chunk/99")
+
+    async def main(address: str) -> None:
+        async with Client(stdio(database_url), mode="legacy") as client:
+            second = await describe(client)
+        async with Client(stdio(database_url, first_sdk=True), mode="legacy") as client:
+            assert await describe(client) == second
+            await check(client, "first, legacy")
+        async with Client(stdio(database_url, first_sdk=True)) as client:
+            await check(client, "first, auto")
+        async with Client(address, mode="legacy") as client:
+            await check(client, "first, HTTP")
+
+    with http_server(database_url, first_sdk=True) as address:
+        anyio.run(main, address)
+        assert post(address, {"Host": "evil.example"}) == 421
+        assert post(address, {"Origin": "http://evil.example"}) == 403
 
 
 AGENTS, EACH = 10, 12
@@ -81,10 +126,9 @@ def test_ten_agents_on_one_memory_at_once_lose_nothing(database_url: str) -> Non
         async with Client(server) as client:
             for count in range(EACH):
                 text = say(number, count)
-                [chunk] = (await ask(client, "remember", text=text))["chunk_ids"]
+                [chunk] = ids_in(await ask(client, "remember", text=text))
                 if count % 4 == 0:
-                    found = await ask(client, "recall", question=text, top_k=20)
-                    assert chunk in [one["chunk_id"] for one in found["memories"]]
+                    assert chunk in ids_in(await ask(client, "recall", question=text, top_k=20))
 
     async def main(address: str) -> None:
         async with anyio.create_task_group() as tasks:

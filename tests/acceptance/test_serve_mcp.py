@@ -1,14 +1,16 @@
 """MCP on the server: a key and a user in the address say whose memory it is."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import anyio
 import httpx
 import httpx2
+import mcp_answers
+import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent
+from mcp_answers import ask, ids_in, text_of
+from mcp_processes import FIRST_SDK
 from test_serve import run, serving
 
 MODES = ("auto", "legacy", "2026-07-28")
@@ -35,39 +37,30 @@ def call(address: str, key: str | None, work: Work, *, user: str, mode: str = "a
     anyio.run(main)
 
 
-async def ask(client: Client, tool: str, **arguments: object) -> tuple[bool, str, dict[str, Any]]:
-    found = await client.call_tool(tool, arguments)
-    assert isinstance(found, CallToolResult)
-    [content] = found.content
-    assert isinstance(content, TextContent)
-    return bool(found.is_error), content.text, found.structured_content or {}
-
-
 def test_a_key_opens_its_tenant_and_the_address_one_user_of_it(database_url: str) -> None:
     acme, rival = (make_key(database_url, tenant, "read,write") for tenant in ("acme", "rival"))
     reader = make_key(database_url, "acme", "read")
 
     async def remember(client: Client) -> None:
-        refused, _, answer = await ask(client, "remember", text="I drink tea in Lisbon.")
-        assert (refused, answer["user"]) == (False, "ada")
+        told = await ask(client, "remember", text="I drink tea in Lisbon.")
+        assert told.startswith("Remembered for ada: ")
 
     async def find(client: Client) -> None:
-        _, told, answer = await ask(client, "recall", question="tea")
-        assert len(answer["memories"]) == 1
+        told = await ask(client, "recall", question="tea")
+        assert len(ids_in(told)) == 1
         assert "> user: I drink tea in Lisbon." in told
 
     async def find_nothing(client: Client) -> None:
-        refused, _, answer = await ask(client, "recall", question="tea")
-        assert (refused, answer["memories"]) == (False, [])
-        refused, told, _ = await ask(client, "forget", chunk_id=1)
-        assert refused
-        assert "needs a key with the scope 'forget'" in told
+        assert ids_in(await ask(client, "recall", question="tea")) == []
+        refused = await mcp_answers.call(client, "forget", chunk_id=1)
+        assert refused.is_error
+        assert "needs a key with the scope 'forget'" in text_of(refused)
 
     async def only_read(client: Client) -> None:
         await find(client)
-        refused, told, _ = await ask(client, "remember", text="I drink milk.")
-        assert refused
-        assert "needs a key with the scope 'write'; yours has read" in told
+        refused = await mcp_answers.call(client, "remember", text="I drink milk.")
+        assert refused.is_error
+        assert "needs a key with the scope 'write'; yours has read" in text_of(refused)
 
     with serving(database_url, "--require-keys") as address:
         for mode in MODES:
@@ -76,6 +69,24 @@ def test_a_key_opens_its_tenant_and_the_address_one_user_of_it(database_url: str
         call(address, reader, only_read, user="ada")
         call(address, acme, find_nothing, user="bob")
         call(address, rival, find_nothing, user="ada")
+
+
+@pytest.mark.skipif(not FIRST_SDK.exists(), reason="`make setup-dev` installs the SDK for it")
+def test_a_key_opens_its_tenant_on_the_first_generation_of_the_sdk_too(database_url: str) -> None:
+    key = make_key(database_url, "acme", "read,write")
+
+    async def work(client: Client) -> None:
+        [chunk] = ids_in(await ask(client, "remember", text="I drink tea in Lisbon."))
+        assert ids_in(await ask(client, "recall", question="tea")) == [chunk]
+        [content] = (await client.read_resource(f"memsense://chunk/{chunk}")).contents
+        assert "Lisbon" in getattr(content, "text", "")
+        [message] = (await client.get_prompt("recall", {"question": "tea"})).messages
+        assert "> user: I drink tea in Lisbon." in getattr(message.content, "text", "")
+
+    variables = {"PYTHONPATH": str(FIRST_SDK)}
+    with serving(database_url, "--require-keys", **variables) as address:
+        call(address, key, work, user="ada", mode="legacy")
+        assert httpx.post(f"{address}/mcp?user=ada", json=PING, headers=ACCEPT).status_code == 401
 
 
 def test_who_shows_no_key_or_names_no_user_is_told(database_url: str) -> None:
@@ -103,8 +114,7 @@ def test_who_shows_no_key_or_names_no_user_is_told(database_url: str) -> None:
 
 def test_without_keys_only_this_machine_is_answered(database_url: str) -> None:
     async def remember(client: Client) -> None:
-        refused, _, _ = await ask(client, "remember", text="I drink tea.")
-        assert not refused
+        await ask(client, "remember", text="I drink tea.")
 
     with serving(database_url) as address:
         call(address, None, remember, user="ada")

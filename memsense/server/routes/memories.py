@@ -54,9 +54,7 @@ async def add_memories(
     arguments = caller.with_user(body.arguments())
     added = await caller.memory.add(**arguments, key=idempotency_key)
     memories = [Memory.of(chunk) for chunk in added]
-    return AddedMemories(
-        memories=memories, notes=added.notes, deferred=added.deferred, redacted=added.redacted
-    )
+    return AddedMemories(memories=memories, notes=added.notes, deferred=added.deferred)
 
 
 @router.get("/memories", responses=problems())
