@@ -32,6 +32,9 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@# The first generation of MCP's SDK, which CrewAI needs, for a test that puts it before the second.
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/share/mcp-1 \
+	  'mcp>=1.30,<2' httpx-sse pydantic-settings python-dotenv
 	@touch $@ $(VENV)/.installed
 
 .PHONY: setup setup-dev
