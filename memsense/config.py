@@ -155,6 +155,16 @@ class Settings(BaseModel):
     auto_index: bool = Field(
         default=False, description="a worker gives and takes HNSW indexes by itself, as jobs"
     )
+    redact: Literal["logs", "all", "off"] = Field(
+        default="logs",
+        description="where secrets are replaced before anything is stored: what ingest, hooks and"
+        " MCP bring (logs), what calls bring as well (all), or nowhere (off)",
+    )
+    exclude_folders: list[str] = Field(
+        default_factory=list[str],
+        description="folders whose sessions ingest and hooks never read; a JSON list, or paths"
+        f" separated by {os.pathsep!r}",
+    )
     trace_sample: float = Field(default=0.0, ge=0, le=1, description="share of searches to record")
     trace_days: float = Field(
         default=30.0, ge=0, description="age at which 'trace prune' deletes traces"
@@ -186,6 +196,18 @@ class Settings(BaseModel):
                 'it must be a JSON object such as {"https://host/v1": "key"}'
             )
         return keys  # pyright: ignore[reportUnknownVariableType]
+
+    @field_validator("exclude_folders", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        if not value.startswith("["):
+            return [path for path in value.split(os.pathsep) if path.strip()]
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError:
+            raise ValueError('it must be a JSON list such as ["/home/ada/secret"]') from None
 
     @field_validator("data_dir", mode="before")
     @classmethod

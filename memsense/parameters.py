@@ -127,6 +127,14 @@ WhenToEmbed = Annotated[
     ),
 ]
 
+Redact = Annotated[
+    bool,
+    about(
+        "Replace secrets, such as keys and passwords, by their kind before anything is stored;"
+        " default: as MEMSENSE_REDACT says."
+    ),
+]
+
 # Options of searches that MCP has too. They stand here, because its server must start quickly
 # and does not import the memory. A filter's name is that of its condition in sql/filters.sql.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
@@ -172,18 +173,23 @@ class ExchangeDraft:
     `messages` maps each message's key to the hash of its content; empty if the caller uses
     no ledger; equal content within ten minutes of event time then counts once. A draft that
     `completes` a stored exchange replaces it. `has_expiry` is true if the caller set when the
-    exchange expires, or that it never does.
+    exchange expires, or that it never does. `redacted` counts by kind what its texts lack: secrets,
+    and passages in `<private>`.
     """
 
     chunks: Sequence[ChunkDraft]
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     completes: Completion | None = None
     has_expiry: bool = False
+    redacted: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionDraft:
-    """The exchanges that one call or one conversation adds to one session."""
+    """The exchanges that one call or one conversation adds to one session.
+
+    `left_out` counts the private passages and secrets of exchanges without any other text.
+    """
 
     user_id: str
     session_id: str
@@ -191,6 +197,15 @@ class SessionDraft:
     mode: IngestMode = "turn"
     format: str = ""
     speakers: Sequence[str] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def redacted(self) -> Counter[str]:
+        """Counts by kind of what was taken out of the texts, and of what was left out whole."""
+        counts: Counter[str] = Counter(self.left_out)
+        for exchange in self.exchanges:
+            counts.update(exchange.redacted)
+        return counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,14 +322,21 @@ class Added(list[Chunk]):
     """The chunks of an add, and notes about them.
 
     `deferred` counts the chunks whose vectors a job will make; until then only words find them.
+    `redacted` counts by kind what was not stored: secrets, and passages in `<private>`.
     """
 
     def __init__(
-        self, chunks: Iterable[Chunk] = (), *, notes: Sequence[str] = (), deferred: int = 0
+        self,
+        chunks: Iterable[Chunk] = (),
+        *,
+        notes: Sequence[str] = (),
+        deferred: int = 0,
+        redacted: Mapping[str, int] | None = None,
     ) -> None:
         super().__init__(chunks)
         self.notes = list(notes)
         self.deferred = deferred
+        self.redacted = dict(redacted or {})
 
 
 def join_sides(user_text: str, assistant_text: str) -> str:

@@ -104,6 +104,7 @@ VERBS: dict[str, dict[str, Declared]] = {
     "ingest": {
         "user_id": (str, None, 'Owner of what the logs hold, unless a log names its own; default: "default".'),
         "mode": (Literal["turn", "session", "hybrid"], "turn", 'What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),
+        "redact": (bool, None, "Replace secrets, such as keys and passwords, by their kind before anything is stored; default: as MEMSENSE_REDACT says."),
         "embed": (Literal["now", "later", "strict"], None, 'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored); default: the setting `embed`.'),
         "dry_run": (bool, False, "Read and count, but store nothing."),
     },
@@ -121,6 +122,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "metadata": (dict[str, Any], None, "A JSON object of your own, returned with hits and usable as a filter."),
         "expires_at": (datetime, None, "When it expires: no search finds it afterwards, and a job deletes it."),
         "ttl": (timedelta, None, 'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never" overrides the namespace\'s rules.'),
+        "redact": (bool, None, "Replace secrets, such as keys and passwords, by their kind before anything is stored; default: as MEMSENSE_REDACT says."),
         "embed": (Literal["now", "later", "strict"], None, 'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored); default: the setting `embed`.'),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
     },

@@ -35,7 +35,7 @@ STDIN = "-"
 # The other parameters of `add` are about one exchange or one call.
 @options_of(
     "add",
-    leave_out={"mode", "facets", "memory_kind", "confidence", "metadata", "embed", "key"},
+    leave_out={"mode", "facets", "memory_kind", "confidence", "metadata", "redact", "embed", "key"},
     into="labels",
 )
 @options_of("ingest")

@@ -117,6 +117,7 @@ FORMS: Mapping[str, Form] = {
     "agent_id": Form(metavar="NAME"),
     "project": Form(metavar="NAME"),
     "by": Form(metavar="NAME"),
+    "redact": Form(("--redact/--no-redact",)),
     "profile": Form(
         ("--profile", "-p"), "NAME", tuple(PROFILES), f"Shipped are {', '.join(PROFILES)}."
     ),
@@ -173,7 +174,8 @@ def options_of(
                 name: read_value(verb, name, value)
                 for name, value in options.items()
                 # Without an option the verb's own default counts. A 0 is a value, though.
-                if value is not None and value is not False and value not in ([], {})
+                if value is not None and value not in ([], {})
+                if value is not False or _is_pair(name)
             }
             command(**values, **{into: selection})
 
@@ -209,6 +211,8 @@ def declared_options(verb: str, name: str) -> list[inspect.Parameter]:
         help=help_of(verb, name),
         autocompletion=complete_from(choices) if choices else None,
     )
+    if base is bool and _is_pair(name):
+        return [_parameter(name, Annotated[bool | None, option], None)]
     if base is bool:
         return [_parameter(name, Annotated[bool, option], bool(default))]
     if is_list:
@@ -216,6 +220,11 @@ def declared_options(verb: str, name: str) -> list[inspect.Parameter]:
     value = kind if base in (int, float, Literal) else str
     annotation = Annotated[value | None if default is None else value, option]
     return [_parameter(name, annotation, default)]
+
+
+def _is_pair(name: str) -> bool:
+    """Return whether an option has a flag for no, too: without both the setting decides."""
+    return any("/" in flag for flag in FORMS.get(name, Form()).flags)
 
 
 def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
@@ -232,7 +241,7 @@ def option_name(name: str) -> str:
 def flag_of(verb: str, name: str) -> str:
     """Return the long flag of a declared parameter."""
     if form := FORMS.get(name, Form()).flags:
-        return form[0]
+        return form[0].partition("/")[0]
     kind = VERBS[verb][name][0]
     is_singular = name.endswith("_id") or get_origin(kind) is list
     return f"--{option_name(name) if is_singular else name.replace('_', '-')}"

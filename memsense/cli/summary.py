@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memsense.cli.render import add_row, plain, table, when
+from memsense.text.secrets import summary
 from memsense.write.ingest_run import IngestReport
 
 LISTED_SOURCES = 8
@@ -38,6 +39,8 @@ def print_summary(to: Console, report: IngestReport, *, is_watched: bool = False
             f" 'memsense worker' embeds them ({plain(report.deferred_because or '')})"
         )
         to.print(Text(text, style="yellow"))
+    if report.redacted:
+        to.print(Text(f"note: {summary(report.redacted)}", style="yellow"))
     for failure in report.failed:
         to.print(Text(f"failed: {plain(failure)}", style="red"))
 

@@ -10,6 +10,7 @@ import typer
 from memsense.cli.options import Output, Selection, options_of
 from memsense.cli.output import print_data
 from memsense.cli.target import target_of
+from memsense.text.secrets import summary
 
 STREAM = "-"
 
@@ -83,6 +84,8 @@ def import_file(
         else ""
     )
     typer.echo(f"{stored}{repeated}{skipped}")
+    if report.redacted:
+        typer.echo(summary(report.redacted))
     if report.settings_taken:
         typer.echo(f"settings taken over: {', '.join(report.settings_taken)}")
     if report.settings_left:

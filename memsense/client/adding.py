@@ -33,18 +33,28 @@ def read_session(
     session_id: str,
     mode: IngestMode,
     annotations: Annotations,
+    redact: bool | None = None,
 ) -> SessionInput:
     """Return one session's messages, ready to be stored; those without a time are said now.
 
     Raises InvalidInputError for a message that can't be used.
     """
     conversation = read_messages(messages, session_id=session_id, now=datetime.now(UTC))
-    drafter = Drafter(tagger=context.tagger, mode=mode, ledger=False, annotations=annotations)
+    drafter = Drafter(
+        tagger=context.tagger,
+        mode=mode,
+        ledger=False,
+        redacts=context.redacts(logs=False, choice=redact),
+        annotations=annotations,
+    )
     return SessionInput(conversation, drafter, user_id)
 
 
 def read_sessions(
-    context: Context, sessions: Iterable[Mapping[str, object]], user_id: str | None
+    context: Context,
+    sessions: Iterable[Mapping[str, object]],
+    user_id: str | None,
+    redact: bool | None = None,
 ) -> list[SessionInput]:
     """Return several sessions, ready to be stored; `user_id` owns those that name no user.
 
@@ -66,6 +76,7 @@ def read_sessions(
                 session_id=item.session_id,
                 mode=item.mode,
                 annotations=item,
+                redact=redact,
             )
         except InvalidInputError as error:
             raise InvalidInputError(f"sessions.{number}: {error}") from None

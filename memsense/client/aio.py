@@ -1179,6 +1179,7 @@ class AsyncUserMemory(Facade):
         metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -1212,6 +1213,8 @@ class AsyncUserMemory(Facade):
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1221,7 +1224,8 @@ class AsyncUserMemory(Facade):
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those.
+            will compute later; `deferred` counts those. `redacted` counts by kind what was not
+            stored: secrets, and passages in `<private>`.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -1243,6 +1247,7 @@ class AsyncUserMemory(Facade):
             metadata=metadata,
             expires_at=expires_at,
             ttl=ttl,
+            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -1253,6 +1258,7 @@ class AsyncUserMemory(Facade):
         self,
         sessions: "Iterable[Mapping[str, object]]",
         *,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -1266,6 +1272,8 @@ class AsyncUserMemory(Facade):
         Args:
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1279,7 +1287,12 @@ class AsyncUserMemory(Facade):
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
         """
         return await self._threads.run(
-            self._sync.add_many, sessions, embed=embed, key=key, connection=connection
+            self._sync.add_many,
+            sessions,
+            redact=redact,
+            embed=embed,
+            key=key,
+            connection=connection,
         )
 
     @knows_arguments
@@ -1289,6 +1302,7 @@ class AsyncUserMemory(Facade):
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
@@ -1307,6 +1321,8 @@ class AsyncUserMemory(Facade):
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -1327,6 +1343,7 @@ class AsyncUserMemory(Facade):
             mode=mode,
             options=options,
             annotations=annotations,
+            redact=redact,
             embed=embed,
             dry_run=dry_run,
             on_start=on_start,
@@ -2040,6 +2057,7 @@ class AsyncMemory(OpenFacade):
         metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -2074,6 +2092,8 @@ class AsyncMemory(OpenFacade):
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2083,7 +2103,8 @@ class AsyncMemory(OpenFacade):
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those.
+            will compute later; `deferred` counts those. `redacted` counts by kind what was not
+            stored: secrets, and passages in `<private>`.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -2106,6 +2127,7 @@ class AsyncMemory(OpenFacade):
             metadata=metadata,
             expires_at=expires_at,
             ttl=ttl,
+            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -2117,6 +2139,7 @@ class AsyncMemory(OpenFacade):
         sessions: "Iterable[Mapping[str, object]]",
         *,
         user_id: "str | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
@@ -2131,6 +2154,8 @@ class AsyncMemory(OpenFacade):
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
             user_id: Owner of the sessions that name no `user_id` themselves.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2147,6 +2172,7 @@ class AsyncMemory(OpenFacade):
             self._sync.add_many,
             sessions,
             user_id=user_id,
+            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -2160,6 +2186,7 @@ class AsyncMemory(OpenFacade):
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
@@ -2179,6 +2206,8 @@ class AsyncMemory(OpenFacade):
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -2200,6 +2229,7 @@ class AsyncMemory(OpenFacade):
             mode=mode,
             options=options,
             annotations=annotations,
+            redact=redact,
             embed=embed,
             dry_run=dry_run,
             on_start=on_start,

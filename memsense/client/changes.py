@@ -36,6 +36,7 @@ class Changes:
     ) -> list[int]:
         """Forget or archive a chunk; if the embedder is down, leave its work to a job."""
         vectors, key = self._context.batch_vectors(), key or _make_key()
+        reason = self._context.clean(reason)
 
         def change(connection: Connection, _: store.Namespace, place: store.ChunkPlace) -> Any:
             return store.retire(connection, place, status, reason, vectors)
@@ -47,6 +48,7 @@ class Changes:
     def restore(self, chunk_id: int, reason: str | None, key: str | None) -> list[int]:
         """Bring a retired chunk back."""
         vectors, key = self._context.batch_vectors(), key or _make_key()
+        reason = self._context.clean(reason)
 
         def change(
             connection: Connection, namespace: store.Namespace, place: store.ChunkPlace
@@ -76,6 +78,7 @@ class Changes:
         key: str | None,
     ) -> None:
         """Store a user's feedback about a hit."""
+        question, note = self._context.clean(question), self._context.clean(note)
         self._change(
             lambda it, _, place: store.record_feedback(it, place, helpful, question, note),
             key or _make_key(),

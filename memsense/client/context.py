@@ -21,6 +21,7 @@ from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile
+from memsense.text.secrets import clean
 from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
@@ -109,6 +110,18 @@ class Context:
         )
         other.embedders = self.embedders.apart()
         return other
+
+    def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
+        """Return whether secrets of logs, or of calls, are replaced: the call's choice, or the
+        setting's.
+        """
+        if choice is not None:
+            return choice
+        return self.settings.redact == "all" or (logs and self.settings.redact == "logs")
+
+    def clean(self, value: T) -> T:
+        """Return a text or JSON value of a call as it may be stored."""
+        return clean(value, secrets=self.redacts(logs=False))[0]
 
     @property
     def store_id(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypedDict
 from uuid import uuid4
@@ -102,6 +102,8 @@ class HistoriesResource:
             agent_id: The agent that the conversation was with.
         """
         session = _Session(collection, user_id, session_id, agent_id)
+        clean = self._context.clean
+        said = [replace(item, value=clean(item.value), text=clean(item.text)) for item in said]
         # An item with a key may repeat any earlier one, so all keys of the session are read then.
         has_keys = any(item.key for item in said)
         before = self._read(session, None if has_keys else LATEST)
@@ -221,6 +223,7 @@ class HistoriesResource:
         drafter = Drafter(
             tagger=self._context.tagger,
             ledger=True,
+            redacts=self._context.redacts(logs=False),
             annotations=Annotations(agent_id=session.agent_id),
         )
         draft = drafter.draft(conversation, session.user_id)

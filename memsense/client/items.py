@@ -1,6 +1,7 @@
 """`memory.items`: values under a path and a key, which frameworks store beside conversations."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field, InstanceOf
@@ -66,6 +67,9 @@ class ItemsResource:
         Returns:
             The result of each operation, in order.
         """
+        operations = [
+            self._clean(item) if isinstance(item, PutItem) else item for item in operations
+        ]
         writes = [item for item in operations if isinstance(item, PutItem)]
 
         def work(connection: Connection) -> tuple[list[Any], list[Item], Collection | None]:
@@ -165,6 +169,10 @@ class ItemsResource:
             return items.sweep_items(connection, place) if place else 0
 
         return run_transaction(self._context.pool, work, is_idempotent=True)
+
+    def _clean(self, item: PutItem) -> PutItem:
+        clean = self._context.clean
+        return replace(item, value=clean(item.value), words=clean(item.words))
 
     def _place(self, connection: Connection, name: str) -> Collection | None:
         namespace = self._context.find_namespace(connection)

@@ -50,6 +50,8 @@ class Searches:
         `trace_sample`.
         """
         context, started = self._context, time.perf_counter()
+        # Recorded searches and spans hold the question.
+        requests = [replace(it, query=context.clean(it.query) or "[private]") for it in requests]
         with telemetry.operation("search_memory", context.store_id) as span:
             with context.recorder.search_running():
                 results = self._answer(requests, trace=trace)

@@ -1,8 +1,9 @@
 """Export and import: a memory as a file of lines, and back."""
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -35,6 +36,7 @@ from memsense.write.exported import (
     read_lines,
 )
 from memsense.write.ingest_run import read_paths
+from memsense.write.redacting import clean_chunk
 
 Place = str | Path | IO[Any]
 """A file by its path, or an open one."""
@@ -54,6 +56,7 @@ class ImportReport:
 
     `skipped` counts session chunks of a session that holds something else by now. `settings_taken`
     are the settings and profiles that the namespace got, `settings_left` the file's other ones.
+    `redacted` counts secrets by kind, if the setting `redact` is "all".
     """
 
     users: set[str] = field(default_factory=set[str])
@@ -63,6 +66,7 @@ class ImportReport:
     skipped: int = 0
     settings_taken: Sequence[str] = ()
     settings_left: Sequence[str] = ()
+    redacted: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, session: ExportedSession, counts: Imported) -> None:
         """Count a session."""
@@ -82,6 +86,7 @@ class ImportReport:
             "skipped": self.skipped,
             "settings_taken": list(self.settings_taken),
             "settings_left": list(self.settings_left),
+            "redacted": dict(self.redacted),
         }
 
 
@@ -150,6 +155,9 @@ class Transfer:
             assert isinstance(header, Header)
             self._import_settings(header, report, settings)
             for session in _sessions(lines):
+                # Otherwise an import is the export that it reads, to the byte.
+                if self._context.settings.redact == "all":
+                    session = self._clean(session, report)  # noqa: PLW2901 (the same session)
                 report.add(session, self._import(session, header))
                 on_session(report)
         return report
@@ -171,6 +179,22 @@ class Transfer:
 
         run_transaction(context.pool, work)
         run_read(context.pool, context.reload_namespace)
+
+    def _clean(self, session: ExportedSession, report: ImportReport) -> ExportedSession:
+        """Return the session without secrets, and count them in the report."""
+        chunks: list[ExportedChunk] = []
+        for chunk in session.chunks:
+            changes, counts = clean_chunk(chunk, self._context.tagger)
+            history = [
+                entry.model_copy(update={"detail": self._context.clean(entry.detail)})
+                for entry in chunk.history
+            ]
+            update: dict[str, Any] = {**changes, "history": history}
+            if changes:
+                update["vectors"] = {}  # those of the text as it was
+            chunks.append(chunk.model_copy(update=update))
+            report.redacted.update(counts)
+        return replace(session, chunks=chunks)
 
     def _import(self, session: ExportedSession, header: Header) -> Imported:
         context = self._context

@@ -62,6 +62,12 @@ class Updating:
     ) -> Chunk:
         """Change an exchange, and return the chunk as it is afterwards."""
         context = self._context
+        reason = context.clean(reason)
+        changes = {
+            name: context.clean(getattr(update, name))
+            for name in ("content", "facets", "tags", "metadata")
+        }
+        update = replace(update, **changes)
         vectors = context.batch_vectors()
         chunks = run_read(
             context.pool,

@@ -236,6 +236,7 @@ class UserMemory(UserView):
         metadata: "Mapping[str, Any] | None" = None,
         expires_at: "datetime | str | None" = None,
         ttl: "timedelta | str | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | None" = None,
@@ -269,6 +270,8 @@ class UserMemory(UserView):
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -278,7 +281,8 @@ class UserMemory(UserView):
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those.
+            will compute later; `deferred` counts those. `redacted` counts by kind what was not
+            stored: secrets, and passages in `<private>`.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -299,6 +303,7 @@ class UserMemory(UserView):
             metadata=metadata,
             expires_at=expires_at,
             ttl=ttl,
+            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -310,6 +315,7 @@ class UserMemory(UserView):
         self,
         sessions: "Iterable[Mapping[str, object]]",
         *,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
         connection: "Connection[Any] | None" = None,
@@ -323,6 +329,8 @@ class UserMemory(UserView):
         Args:
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -337,6 +345,7 @@ class UserMemory(UserView):
         """
         return self._memory.add_many(
             self._own_sessions(sessions),
+            redact=redact,
             embed=embed,
             key=key,
             connection=connection,
@@ -350,6 +359,7 @@ class UserMemory(UserView):
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
+        redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         dry_run: "bool" = False,
         on_start: "Callable[[int], object]" = lambda _: None,
@@ -368,6 +378,8 @@ class UserMemory(UserView):
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -387,6 +399,7 @@ class UserMemory(UserView):
             mode=mode,
             options=options,
             annotations=annotations,
+            redact=redact,
             embed=embed,
             dry_run=dry_run,
             on_start=on_start,

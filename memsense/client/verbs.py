@@ -58,6 +58,7 @@ from memsense.parameters import (
     ProjectFilter,
     ProjectLabel,
     Reason,
+    Redact,
     SessionFilter,
     SessionId,
     Since,
@@ -228,6 +229,7 @@ class Memory:
         metadata: MetadataObject | None = None,
         expires_at: ExpiresAt | None = None,
         ttl: TimeToLive | None = None,
+        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
@@ -262,6 +264,8 @@ class Memory:
             expires_at: When it expires: no search finds it afterwards, and a job deletes it.
             ttl: How long from now until it expires: a timedelta or a text such as "12h" or "30d";
                 "never" overrides the namespace's rules.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -271,7 +275,8 @@ class Memory:
 
         Returns:
             The stored chunks. `notes` say what else there is to know, such as vectors that a job
-            will compute later; `deferred` counts those.
+            will compute later; `deferred` counts those. `redacted` counts by kind what was not
+            stored: secrets, and passages in `<private>`.
 
         Raises:
             InvalidInputError: If a message or an argument can't be used.
@@ -289,6 +294,7 @@ class Memory:
             session_id=session_id,
             mode=mode,
             annotations=annotations,
+            redact=redact,
         )
         [added] = self._writes.add([session], embed=embed, joined=connection, key=key)
         return added
@@ -300,6 +306,7 @@ class Memory:
         *,
         user_id: Annotated[Id, about("Owner of the sessions that name no `user_id` themselves.")]
         | None = None,
+        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
@@ -314,6 +321,8 @@ class Memory:
             sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
                 belongs to a session.
             user_id: Owner of the sessions that name no `user_id` themselves.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -328,7 +337,7 @@ class Memory:
         """
         from memsense.client.adding import read_sessions
 
-        batch = read_sessions(self._context, sessions, user_id)
+        batch = read_sessions(self._context, sessions, user_id, redact)
         if not batch:
             return []
         return self._writes.add(batch, embed=embed, joined=connection, key=key)
@@ -345,6 +354,7 @@ class Memory:
         mode: Mode = "turn",
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
+        redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         dry_run: bool = False,
         on_start: Callable[[int], object] = lambda _: None,
@@ -364,6 +374,8 @@ class Memory:
                 both.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
+            redact: Replace secrets, such as keys and passwords, by their kind before anything is
+                stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
@@ -392,6 +404,7 @@ class Memory:
             mode=mode,
             ledger=True,
             user_speaker=reading.user_speaker,
+            redacts=self._context.redacts(logs=True, choice=redact),
             annotations=notes,
         )
         job = ingest_run.IngestJob(

@@ -16,6 +16,7 @@ from memsense.db.connection import Connection
 from memsense.errors import ConflictError
 from memsense.store.awaiting import OutdatedDraftError, find_awaiting
 from memsense.store.keys import WriteKey, write_once
+from memsense.text.secrets import summary
 from memsense.types import (
     Added,
     Awaiting,
@@ -101,9 +102,14 @@ class Writes:
             try:
                 with naming_key(key):
                     ready = [draft for draft, _ in completed]
-                    return self._add(ready, vectors, joined, write_key)
+                    results = self._add(ready, vectors, joined, write_key)
             except OutdatedDraftError:
                 continue  # another call answered the question first: look again what awaits one
+            for added, draft in zip(results, drafts, strict=True):
+                added.redacted = dict(draft.redacted)
+                if added.redacted:
+                    added.notes.append(summary(added.redacted))
+            return results
         raise ConflictError(
             f"session {sessions[0].conversation.session_id!r} is written to by several at once, and"
             " what is added answers what another call just answered; add it again"

@@ -11,6 +11,7 @@ from memsense.errors import DatabaseError, MemSenseError
 from memsense.hooks.agents import FORMATS, AgentName
 from memsense.hooks.folder import HookFolder
 from memsense.ingest import ReadOptions
+from memsense.text.secrets import summary
 from memsense.write.drafting import Annotations
 
 _IN_PROGRESS = ".taken"
@@ -66,3 +67,5 @@ def _ingest_log(memory: UserMemory, agent: AgentName, log: Path, project: str | 
         logger.warning("%s: %s", log, reason)
     if report.stored or report.replaced:
         logger.info("%s: %d stored, %d replaced", log, report.stored, report.replaced)
+    if report.redacted:
+        logger.info("%s: %s", log, summary(report.redacted))

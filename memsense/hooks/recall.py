@@ -5,6 +5,7 @@ from threading import Lock
 
 from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
+from memsense.text.secrets import clean
 
 TOP_K = 8
 LONGEST_PROMPT = 4_000
@@ -41,7 +42,9 @@ class Recaller:
         The text stands in tags that the readers of logs remove, so that a recalled memory is never
         ingested a second time.
         """
-        question = strip_injected(prompt)[0].strip()[:LONGEST_PROMPT]
+        # Before it is cut, which could leave half a key: a recorded search holds the question.
+        prompt = strip_injected(prompt)[0].strip()[: 2 * LONGEST_PROMPT]
+        question = clean(prompt, secrets=True)[0][:LONGEST_PROMPT]
         if not question or question.startswith(_COMMAND_PREFIX):
             return "", set()
         with self._lock:

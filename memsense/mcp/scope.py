@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -12,11 +12,14 @@ from anyio import to_thread
 from memsense.config import Settings
 from memsense.errors import ConfigurationError
 from memsense.mcp.sdk import Request
+from memsense.text.secrets import clean
 
 # Importing the memory takes as long as importing the protocol. A host gets the list of tools first.
 if TYPE_CHECKING:
     from memsense.client.aio import AsyncMemSense, AsyncUserMemory
     from memsense.store.access import KeyScope
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +49,19 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """A user's memory, with the scope of one call."""
+    """A user's memory, with the scope of one call.
+
+    With `redacts`, secrets in what a model sends are replaced before anything is stored.
+    """
 
     memory: "AsyncUserMemory"
     scope: Scope
     namespace: str
+    redacts: bool = True
+
+    def clean(self, text: T) -> T:
+        """Return a text of a model as it may be stored and recorded."""
+        return clean(text, secrets=self.redacts)[0]
 
     def require(self, needed: "KeyScope") -> Self:
         """Return the access itself; raises ConfigurationError if the key lacks a scope."""
@@ -102,6 +113,7 @@ class OneScope:
             memory=memory.for_user(self._scope.user_id),
             scope=self._scope,
             namespace=self._settings.namespace,
+            redacts=self._settings.redact != "off",
         )
 
     async def __aenter__(self) -> Self:

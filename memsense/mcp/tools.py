@@ -160,6 +160,7 @@ class Tools:
         question a call, in words that the memory may hold.
         """
         access = (await self._find(request)).require("read")
+        question = access.clean(question)
         result = await access.memory.search(
             question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
         )
@@ -205,6 +206,7 @@ class Tools:
             agent_id=access.scope.agent_id,
             project=access.scope.project,
             memory_kind=kind,
+            redact=access.redacts,
             tags=tags or (),
             ttl=ttl,
             expires_at=expires_at,
@@ -222,6 +224,7 @@ class Tools:
         recall. The answer names the step of the search that lost it.
         """
         access = (await self._find(request)).require("read")
+        question = access.clean(question)
         verdict = await access.memory.why_not(question, chunk_id, **_set_only(options))
         return format_verdict(access, verdict)
 
@@ -250,7 +253,7 @@ class Tools:
         date: then also remember what is right.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.forget(chunk_id, reason=reason)
+        changed = await access.memory.forget(chunk_id, reason=access.clean(reason))
         return format_change(access, chunk_id, changed, "forgotten")
 
     @pass_errors_on
@@ -260,7 +263,7 @@ class Tools:
         Use it when something was forgotten by mistake.
         """
         access = (await self._find(request)).require("forget")
-        changed = await access.memory.restore(chunk_id, reason=reason)
+        changed = await access.memory.restore(chunk_id, reason=access.clean(reason))
         return format_change(access, chunk_id, changed, "restored")
 
     @pass_errors_on
@@ -279,6 +282,7 @@ class Tools:
         changes no score.
         """
         access = (await self._find(request)).require("write")
+        question, note = access.clean(question), access.clean(note)
         await access.memory.feedback(chunk_id, helpful=helpful, question=question, note=note)
         verdict = "helpful" if helpful else "not helpful"
         return f"Recorded: chunk {chunk_id} of {access.scope.user_id} was {verdict}."

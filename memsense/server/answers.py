@@ -107,6 +107,9 @@ class AddedMemories(BaseModel):
     deferred: int = Field(
         description="Number of memories without vectors yet; full text finds them already."
     )
+    redacted: dict[str, int] = Field(
+        description="Secrets by kind, and private passages, that were not stored."
+    )
 
 
 class Session(answer_of(SessionSummary)):

@@ -60,6 +60,7 @@ async def _authorize(request: Request) -> mcp_scope.Access:
         memory=memory,
         scope=mcp_access_scope,
         namespace=state.tenants.settings.namespace,
+        redacts=state.tenants.settings.redact != "off",
     )
 
 

@@ -77,6 +77,7 @@ def complete_exchange(
             for chunk in exchange.chunks
         ],
         has_expiry=draft.exchanges[0].has_expiry or bool(stored.expires_at),
+        redacted=draft.exchanges[0].redacted,
         messages={
             format_ledger_key(content_hash, dedup_window(at)): at.isoformat()
             for content_hash, at in pieces

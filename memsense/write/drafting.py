@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -22,6 +22,7 @@ from memsense.inputs import (
     Ttl,
     mapping_of,
 )
+from memsense.text.secrets import clean
 from memsense.types import (
     ChunkDraft,
     Conversation,
@@ -85,6 +86,7 @@ class Annotations(Input):
 
 
 NO_ANNOTATIONS = Annotations()
+_ANNOTATED_TEXTS = ("task_tag", "tags", "facets", "metadata")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,8 @@ class _Session:
     keys: Mapping[int, str]
     speakers: Sequence[str]
     metadata: Mapping[str, JsonValue]
+    annotations: Annotations
+    redacted: Mapping[int, Counter[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +111,8 @@ class Drafter:
         ledger: True for logs, which are read again: message keys decide whether an exchange is
             stored already. False for calls: equal content within ten minutes of event time is one.
         user_speaker: The speaker whose messages are the user's side in a log of several people.
+        redacts: Whether secrets are replaced by their kind. Passages in `<private>` are always left
+            out.
         annotations: Annotations for all exchanges.
     """
 
@@ -114,10 +120,15 @@ class Drafter:
     mode: IngestMode = "turn"
     ledger: bool
     user_speaker: str | None = None
+    redacts: bool = False
     annotations: Annotations = NO_ANNOTATIONS
 
     def draft(self, conversation: Conversation, user_id: str) -> SessionDraft:
         """Return the session draft of a conversation, for this user's memory."""
+        # Before anything else is made of them: hashes and keys of messages are those of the texts
+        # without secrets, too. A short password could be guessed from the hash of its sentence.
+        conversation, redacted = self._clean(conversation)
+        annotations, of_annotations = self._clean_annotations()
         exchanges = pair_exchanges(conversation, user_speaker=self.user_speaker)
         speakers = {message.speaker for message in conversation.messages if message.speaker}
         session = _Session(
@@ -128,25 +139,57 @@ class Drafter:
             metadata={
                 name: value for name, value in conversation.metadata.items() if name != "user_id"
             },
+            annotations=annotations,
+            redacted=redacted,
         )
         drafts = [self._draft_exchange(session, exchange) for exchange in exchanges]
+        left_out: Counter[str] = Counter()
+        for draft in drafts:
+            if not draft.chunks:
+                left_out.update(draft.redacted)
+        if of_annotations and drafts:
+            counts = Counter(drafts[0].redacted) + of_annotations
+            drafts[0] = replace(drafts[0], redacted=counts)
         return SessionDraft(
             user_id=user_id,
             session_id=conversation.session_id,
             exchanges=[draft for draft in drafts if draft.chunks],
+            left_out=left_out,
             mode=self.mode,
             format=conversation.format if self.ledger else "",
             speakers=session.speakers,
         )
 
+    def _clean(self, conversation: Conversation) -> tuple[Conversation, dict[int, Counter[str]]]:
+        """Return the conversation as it may be stored, and each message's counts by its `id()`."""
+        messages: list[Message] = []
+        redacted: dict[int, Counter[str]] = {}
+        for message in conversation.messages:
+            text, counts = clean(message.text, secrets=self.redacts)
+            messages.append(replace(message, text=text) if counts else message)
+            if counts:
+                redacted[id(messages[-1])] = counts
+        metadata, of_metadata = clean(conversation.metadata, secrets=self.redacts)
+        if not redacted and not of_metadata:
+            return conversation, redacted
+        return replace(conversation, messages=messages, metadata=metadata), redacted
+
+    def _clean_annotations(self) -> tuple[Annotations, Counter[str]]:
+        values = {name: getattr(self.annotations, name) for name in _ANNOTATED_TEXTS}
+        cleaned, counts = clean(values, secrets=self.redacts)
+        return (self.annotations.model_copy(update=cleaned) if counts else self.annotations), counts
+
     def _draft_exchange(self, session: _Session, exchange: Exchange) -> ExchangeDraft:
         """Return the draft of one exchange; without chunks if it has nothing to embed."""
-        conversation, options = session.conversation, self.annotations
+        conversation, options = session.conversation, session.annotations
         user_text, assistant_text = _join_visible(exchange.user), _join_visible(exchange.assistant)
-        if not user_text and not assistant_text:
-            return ExchangeDraft(chunks=())
-
         messages = [*exchange.user, *exchange.assistant]
+        redacted: Counter[str] = Counter()
+        for message in messages:
+            redacted.update(session.redacted.get(id(message), ()))
+        if not user_text and not assistant_text:
+            return ExchangeDraft(chunks=(), redacted=redacted)
+
         ledger = {session.keys[id(message)]: message_hash(message) for message in messages}
         # An edited message of a log must change the hash but keep its key, so the ledger is
         # hashed. A call has no keys that come again; there the content alone counts.
@@ -227,6 +270,7 @@ class Drafter:
             chunks=chunks,
             messages=ledger if self.ledger else {},
             has_expiry=options.expires_at is not None or options.ttl is not None,
+            redacted=redacted,
         )
 
 

@@ -1,5 +1,6 @@
 """Bulk ingestion: logs are read, drafted, embedded and written, a transaction for each session."""
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ class IngestReport:
         refused: Exchanges of sessions that could not be stored.
         deferred: Chunks stored without vectors, which a job will make.
         deferred_because: Why they were stored without vectors.
+        redacted: Secrets and private passages that were not stored, counted by kind.
         users: Users whose memory was written to.
         failed: Logs and sessions that could not be read or stored, each with the reason.
         dry_run: Whether nothing was written.
@@ -56,6 +58,7 @@ class IngestReport:
     refused: int = 0
     deferred: int = 0
     deferred_because: str | None = None
+    redacted: Counter[str] = field(default_factory=Counter[str])
     users: set[str] = field(default_factory=set[str])
     failed: list[str] = field(default_factory=list[str])
     dry_run: bool = False
@@ -82,6 +85,7 @@ class IngestReport:
             "refused": self.refused,
             "deferred": self.deferred,
             "deferred_because": self.deferred_because,
+            "redacted": dict(self.redacted),
             "users": sorted(self.users),
             "conversations_read": self.read.conversations_read,
             "messages_read": self.read.messages_read,
@@ -168,6 +172,8 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
             # Only exchanges that are new or changed are embedded: reading a log again would
             # otherwise cost as much as the first time.
             missing = [job.select_missing(draft) for draft in batch]
+            for draft in missing:
+                report.redacted.update(draft.redacted)
             has_tokens = vectors.has_tokens and vectors.deferred is None
             exchanges = _list_exchanges(batch, missing, job) if has_tokens else ()
             vectors.prepare(list_texts(missing), exchanges)
@@ -189,7 +195,9 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
     Raises IngestError if nothing could be stored.
     """
     for draft in _draft_sources(sources, job, report):
-        missing = len(job.select_missing(draft).exchanges)
+        selection = job.select_missing(draft)
+        report.redacted.update(selection.redacted)
+        missing = len(selection.exchanges)
         report.stored += missing
         report.repeated += len(draft.exchanges) - missing
         job.on_session(report)

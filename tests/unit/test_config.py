@@ -37,6 +37,8 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "auto_index": "true",
         "embed": "later",
         "worker": "on",
+        "redact": "all",
+        "exclude_folders": f"/a{os.pathsep}/b c",
         "embedding_api_keys": '{"https://host/v1": "secret"}',
     }
     for name in Settings.model_fields:
@@ -52,6 +54,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
     assert (settings.prepared_statements, settings.require_policies) == (False, True)
     assert (settings.embed, settings.worker, settings.job_attempts) == ("later", "on", 7)
     assert settings.embedding_api_keys == {"https://host/v1": "secret"}
+    assert (settings.redact, settings.exclude_folders) == ("all", ["/a", "/b c"])
     rest = Settings.model_fields.keys() - values.keys()
     assert {str(getattr(settings, name)).removesuffix(".0") for name in rest} == {"7"}
 

@@ -54,7 +54,9 @@ async def add_memories(
     arguments = caller.with_user(body.arguments())
     added = await caller.memory.add(**arguments, key=idempotency_key)
     memories = [Memory.of(chunk) for chunk in added]
-    return AddedMemories(memories=memories, notes=added.notes, deferred=added.deferred)
+    return AddedMemories(
+        memories=memories, notes=added.notes, deferred=added.deferred, redacted=added.redacted
+    )
 
 
 @router.get("/memories", responses=problems())
