@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from memsense.environment import read_setting_variables, setting_variables
+from memsense.environment import read_setting_variables, setting_variables, split_folders
 from memsense.errors import ConfigurationError
 
 ROOT_DATA_DIR = Path("/var/lib/memsense")
@@ -199,15 +199,8 @@ class Settings(BaseModel):
 
     @field_validator("exclude_folders", mode="before")
     @classmethod
-    def _split_paths(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        if not value.startswith("["):
-            return [path for path in value.split(os.pathsep) if path.strip()]
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError:
-            raise ValueError('it must be a JSON list such as ["/home/ada/secret"]') from None
+    def _split_folders(cls, value: object) -> object:
+        return split_folders(value) if isinstance(value, str) else value
 
     @field_validator("data_dir", mode="before")
     @classmethod

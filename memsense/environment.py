@@ -3,6 +3,7 @@
 It imports almost nothing, because a hook of a coding agent imports it before each prompt.
 """
 
+import json
 import os
 
 PREFIX = "memsense_"
@@ -25,6 +26,19 @@ def setting_variables() -> dict[str, str]:
 def read_setting_variables() -> list[tuple[str, str]]:
     """Return the settings that variables set, with the variables' texts, sorted by name."""
     return sorted((name, os.environ[variable]) for name, variable in setting_variables().items())
+
+
+def split_folders(text: str) -> list[str]:
+    """Return the folders of a variable: a JSON list, or paths with os.pathsep between them.
+
+    Raises ValueError for a text that begins as a JSON list and is none.
+    """
+    if not text.lstrip().startswith("["):
+        return [path for path in text.split(os.pathsep) if path.strip()]
+    try:
+        return [str(path) for path in json.loads(text)]
+    except json.JSONDecodeError:
+        raise ValueError('it must be a JSON list such as ["/home/ada/private"]') from None
 
 
 def default_user() -> str:

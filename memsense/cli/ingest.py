@@ -106,6 +106,15 @@ def ingest(
     all_branches: Annotated[
         bool, typer.Option("--all-branches", help="Keep abandoned branches of a chat.")
     ] = False,
+    exclude_folders: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude-folder",
+            metavar="PATH",
+            help="Never read sessions of agents that worked in this folder or below it, nor logs"
+            " that lie there; beside those of MEMSENSE_EXCLUDE_FOLDERS. Repeatable.",
+        ),
+    ] = None,
     guessed: Annotated[
         bool,
         typer.Option(
@@ -154,6 +163,7 @@ def ingest(
         sidechains=sidechains,
         all_branches=all_branches,
         guessed=guessed,
+        exclude_folders=exclude_folders or (),
     )
     arguments: dict[str, Any] = {
         **selection,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast, get_args
 
-from memsense.environment import default_user
+from memsense.environment import default_user, read_setting_variables, split_folders
 from memsense.hooks.agents import AgentName, format_answer, read_event
 from memsense.hooks.client import Deadline, respond
 from memsense.hooks.folder import HookFolder, hook_folder
@@ -115,7 +115,10 @@ def answer(call: HookCall) -> None:
         sys.stderr.write("memsense: no agent is named; write for example: memsense hook codex\n")
         return
     try:
-        event = read_event(call.agent, sys.stdin.buffer.read())
+        excluded = dict(read_setting_variables()).get("exclude_folders", "")
+        event = read_event(
+            call.agent, sys.stdin.buffer.read(), exclude_folders=split_folders(excluded)
+        )
         command, environment = call.daemon_command()
         context = respond(
             event,

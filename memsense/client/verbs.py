@@ -395,6 +395,8 @@ class Memory:
         from memsense.write.drafting import Annotations, Drafter
 
         reading = Checker(InstanceOf[ReadOptions] | None, "options")(options) or ReadOptions()
+        excluded = (*reading.exclude_folders, *self._context.settings.exclude_folders)
+        reading = reading.model_copy(update={"exclude_folders": excluded})
         notes = Checker(InstanceOf[Annotations] | None, "annotations")(annotations) or Annotations()
         report = ingest_run.IngestReport(dry_run=dry_run)
         sources = ingest_run.find_sources(ingest_run.read_paths(paths), report, reading)

@@ -1,10 +1,11 @@
 """Events that coding agents send to their hooks, and the form of the answer that each expects."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
 
+from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
 
 AgentName = Literal["claude-code", "codex", "gemini", "opencode"]
@@ -55,8 +56,13 @@ class Event:
     has_forgotten: bool = False
 
 
-def read_event(agent: AgentName, text: str | bytes) -> Event:
-    """Parse the JSON that an agent sends to its hook; raise ValueError if it is not an event."""
+def read_event(
+    agent: AgentName, text: str | bytes, *, exclude_folders: Sequence[str] = ()
+) -> Event:
+    """Parse the JSON that an agent sends to its hook; raise ValueError if it is not an event.
+
+    In one of `exclude_folders` an event has no task: nothing of it is recalled or captured.
+    """
     document = json.loads(text)
     if not isinstance(document, dict):
         raise ValueError("a hook's input must be a JSON object")  # noqa: TRY004 (wrong content)
@@ -68,6 +74,8 @@ def read_event(agent: AgentName, text: str | bytes) -> Event:
     folder = fields.get("cwd")
     # A sub-agent's prompts come from another agent, not from the person: ignore its events.
     task = None if fields.get("agent_id") else TASKS.get(name)
+    if any(isinstance(it, str) and lies_in(it, exclude_folders) for it in (folder, log)):
+        task = None
     return Event(
         agent=agent,
         name=name,

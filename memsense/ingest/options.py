@@ -30,6 +30,8 @@ class ReadOptions(Input):
         project: The project of what a log holds, where the log itself names none.
         bots: Keep what bots post in Slack and Discord.
         guessed: Read, in folders and archives too, logs that only look like conversations.
+        exclude_folders: Folders whose sessions are never read: the agent worked there, or the log
+            lies there. Those of the setting of the same name count as well.
         roots: Folders whose logs are named by their path below them, as if the folder had been
             given.
 
@@ -49,4 +51,5 @@ class ReadOptions(Input):
     project: Name | None = None
     bots: Switch = True
     guessed: Switch = False
+    exclude_folders: Sequence[str | Path] = ()
     roots: Sequence[str | Path] = ()

@@ -14,11 +14,13 @@ from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
 from memsense.inputs import find_id_fault
+from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
 from memsense.text.sanitising import sanitise
 from memsense.types import Conversation, JsonValue, Message, Role
 
 EMPTY = "empty message"
+EXCLUDED = "session of an excluded folder"
 INJECTED = "injected context"
 NO_MESSAGES = "conversation without messages"
 
@@ -139,6 +141,7 @@ class ConversationBuilder:
     messages: list[Message] = field(default_factory=list[Message])
     _positions: dict[str, int] = field(default_factory=dict[str, int])
     _removed: set[int] = field(default_factory=set[int])
+    _is_excluded: bool = False
 
     def add(
         self,
@@ -156,6 +159,9 @@ class ConversationBuilder:
         A message whose id can't be stored is counted and left out: without its id it could not
         be recognised when the log is read again. `folder` is where the conversation was by then.
         """
+        if folder and lies_in(folder, self.reading.options.exclude_folders):
+            # All of it: what was said there may be repeated after the session has gone elsewhere.
+            self._is_excluded = True
         text, injected = strip_injected(text)
         self.reading.report.injected_blocks += injected
         if injected:
@@ -211,6 +217,9 @@ class ConversationBuilder:
 
         Its project is that of `folder`, else of the first message with one, else the caller's.
         """
+        if self._is_excluded or lies_in(folder or "", self.reading.options.exclude_folders):
+            self.reading.skip_conversation(EXCLUDED)
+            return
         messages = (m for position, m in enumerate(self.messages) if position not in self._removed)
         self.messages = list(messages)
         if not self.messages:

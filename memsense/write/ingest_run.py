@@ -14,6 +14,7 @@ from pydantic import BeforeValidator
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
 from memsense.inputs import Checker, wrong_value
+from memsense.text.folders import lies_in
 from memsense.types import SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
 from memsense.write.vectors import BatchVectors, TokenText, list_texts, list_token_texts
@@ -156,7 +157,14 @@ _read_path = Checker(Annotated[str, BeforeValidator(_check_path)], "path")
 
 def find_sources(paths: Iterable[str], report: IngestReport, options: ReadOptions) -> list[Source]:
     """Return the logs behind the paths; raises IngestError for a path that does not exist."""
-    return expand_paths(paths, report.read, roots=options.roots)
+    sources: list[Source] = []
+    for source in expand_paths(paths, report.read, roots=options.roots):
+        # A member of an archive is named by the archive's path and its own.
+        if source.kind != "stdin" and lies_in(source.path or source.label, options.exclude_folders):
+            report.read.skip("log in an excluded folder", source.label, unit="file")
+        else:
+            sources.append(source)
+    return sources
 
 
 def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) -> IngestReport:
