@@ -37,6 +37,10 @@ COMMANDS = {
     "recent": ("memsense.cli.listing:recent", "List the latest memories, newest first."),
     "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
     "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),
+    "left-off": (
+        "memsense.cli.listing:left_off",
+        "Show where a project's last session ended.",
+    ),
     "show": ("memsense.cli.chunks:show", "Show one memory with all of its fields."),
     "history": ("memsense.cli.chunks:history", "Show everything that happened to a memory."),
     "forget": ("memsense.cli.chunks:forget", "Take memories out of every search."),

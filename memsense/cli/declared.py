@@ -98,6 +98,12 @@ VERBS: dict[str, dict[str, Declared]] = {
         "limit": (int, 50, "Maximum number of items."),
         "cursor": (str, None, "`next_cursor` of the page before; default: the first page."),
     },
+    "left_off": {
+        "user_id": (str, ..., "Whose memory to read: an id of your own."),
+        "project": (str, ..., "The project: a repository's address, a folder, or another name of one."),
+        "max_tokens": (int, 300, "Maximum length of the text, in tokens."),
+        "exclude_sessions": (list[str], (), "Sessions to leave out, for example the one that goes on."),
+    },
     "stats": {
         "user_id": (str, None, "Only this user's; default: all users'."),
     },

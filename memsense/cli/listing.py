@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
-from memsense.cli.options import Output, Selection, options_of
+from memsense.cli.options import Output, Selection, help_of, options_of
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, shorten, table, when
 from memsense.cli.target import target_of
+from memsense.text.projects import project_of
 from memsense.types import Chunk, Page
 
 EXCERPT = 240
@@ -82,6 +85,42 @@ def sessions(ctx: typer.Context, *, selection: Selection, output: Output = "tabl
             )
         console().print(rows)
         _print_next_cursor(page)
+
+
+@options_of("left_off")
+def left_off(
+    ctx: typer.Context,
+    *,
+    user: Annotated[
+        str, typer.Option("--user", "-u", metavar="NAME", help=help_of("left_off", "user_id"))
+    ],
+    project: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"{help_of('left_off', 'project')} Default: the current folder's.",
+        ),
+    ] = None,
+    selection: Selection,
+    output: Output = "table",
+) -> None:
+    """Show where the last session in a project ended: its open end, decisions and files.
+
+    \b
+      memsense left-off --user ada
+      memsense left-off --user ada --project github.com/ada/looms --max-tokens 200
+    """
+    project = project or project_of(str(Path.cwd()))
+    if project is None:
+        raise typer.BadParameter("the current folder is no project: name one with --project")
+    with target_of(ctx).open() as memory:
+        prompt = memory.left_off(user_id=user, project=project, **selection)
+    if output != "table":
+        print_data(output, {"text": str(prompt), **prompt.as_dict()})
+    elif not prompt:
+        console().print(Text(f"Nothing is known of {plain(project)}."))
+    else:
+        typer.echo(plain(str(prompt)))
 
 
 def _print_chunks(chunks: Sequence[Chunk]) -> None:

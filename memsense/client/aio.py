@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memsense.ingest import ReadOptions
     from memsense.search.hits import SearchResult
     from memsense.search.profiles import Profile
+    from memsense.search.prompt import Prompt
     from memsense.search.rank.reranker import Reranker
     from memsense.search.settings import SettingsInForce
     from memsense.store import settings as stored
@@ -1695,6 +1696,31 @@ class AsyncUserMemory(Facade):
         )
 
     @knows_arguments
+    async def left_off(
+        self, *, project: "str", max_tokens: "int" = 300, exclude_sessions: "Sequence[str]" = ()
+    ) -> "Prompt":
+        """Return where the last session in a project ended, as a text for a prompt.
+
+        The last exchange with what it left open, decisions, and the files that were named, all by
+        rules; each line has its memory's id. Nothing is embedded or searched.
+
+        Args:
+            project: The project: a repository's address, a folder, or another name of one.
+            max_tokens: Maximum length of the text, in tokens.
+            exclude_sessions: Sessions to leave out, for example the one that goes on.
+
+        Returns:
+            A text in the tags that readers of logs remove again; empty if the user's memory has
+            nothing about the project. It has `chunk_ids` and `tokens`.
+        """
+        return await self._threads.run(
+            self._sync.left_off,
+            project=project,
+            max_tokens=max_tokens,
+            exclude_sessions=exclude_sessions,
+        )
+
+    @knows_arguments
     async def matching_words(self, words: "Sequence[str]", lexemes: "Sequence[str]") -> "set[str]":
         """Return the words that a text search for the lexemes matches, to highlight them.
 
@@ -2652,6 +2678,38 @@ class AsyncMemory(OpenFacade):
             kinds=kinds,
             limit=limit,
             cursor=cursor,
+        )
+
+    @knows_arguments
+    async def left_off(
+        self,
+        *,
+        user_id: "str",
+        project: "str",
+        max_tokens: "int" = 300,
+        exclude_sessions: "Sequence[str]" = (),
+    ) -> "Prompt":
+        """Return where the last session in a project ended, as a text for a prompt.
+
+        The last exchange with what it left open, decisions, and the files that were named, all by
+        rules; each line has its memory's id. Nothing is embedded or searched.
+
+        Args:
+            user_id: Whose memory to read: an id of your own.
+            project: The project: a repository's address, a folder, or another name of one.
+            max_tokens: Maximum length of the text, in tokens.
+            exclude_sessions: Sessions to leave out, for example the one that goes on.
+
+        Returns:
+            A text in the tags that readers of logs remove again; empty if the user's memory has
+            nothing about the project. It has `chunk_ids` and `tokens`.
+        """
+        return await self._threads.run(
+            self._sync.left_off,
+            user_id=user_id,
+            project=project,
+            max_tokens=max_tokens,
+            exclude_sessions=exclude_sessions,
         )
 
     @knows_arguments

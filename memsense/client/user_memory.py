@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memsense.ingest import ReadOptions
     from memsense.search.hits import SearchResult
     from memsense.search.profiles import Profile
+    from memsense.search.prompt import Prompt
     from memsense.store import traces as recorded
     from memsense.store.erasing import Receipt
     from memsense.store.projects import Project
@@ -757,6 +758,31 @@ class UserMemory(UserView):
             kinds=kinds,
             limit=limit,
             cursor=cursor,
+            user_id=self.user_id,
+        )
+
+    @knows_arguments
+    def left_off(
+        self, *, project: "str", max_tokens: "int" = 300, exclude_sessions: "Sequence[str]" = ()
+    ) -> "Prompt":
+        """Return where the last session in a project ended, as a text for a prompt.
+
+        The last exchange with what it left open, decisions, and the files that were named, all by
+        rules; each line has its memory's id. Nothing is embedded or searched.
+
+        Args:
+            project: The project: a repository's address, a folder, or another name of one.
+            max_tokens: Maximum length of the text, in tokens.
+            exclude_sessions: Sessions to leave out, for example the one that goes on.
+
+        Returns:
+            A text in the tags that readers of logs remove again; empty if the user's memory has
+            nothing about the project. It has `chunk_ids` and `tokens`.
+        """
+        return self._memory.left_off(
+            project=project,
+            max_tokens=max_tokens,
+            exclude_sessions=exclude_sessions,
             user_id=self.user_id,
         )
 

@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from memsense.explain.why_not import Verdict
     from memsense.graph.resource import Entities
     from memsense.ingest import ReadOptions
+    from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
     from memsense.store.versions import Version
     from memsense.write.drafting import Annotations
@@ -121,6 +122,7 @@ TopK = Annotated[HitCount, about("Maximum number of hits, up to 1,000.")]
 ExcludedSessions = Annotated[
     Ids, about("Sessions to leave out, for example the one that the prompt belongs to.")
 ]
+EndedSessions = Annotated[Ids, about("Sessions to leave out, for example the one that goes on.")]
 HitGranularity = Annotated[
     Granularity,
     about(
@@ -782,6 +784,42 @@ class Memory:
         """
         owner = require_user(user_id, all_users)
         return self._listing.sessions(owner, Filters.of(locals()), limit=limit, cursor=cursor)
+
+    @takes
+    def left_off(
+        self,
+        *,
+        user_id: Annotated[Id, about("Whose memory to read: an id of your own.")],
+        project: Annotated[
+            Name, about("The project: a repository's address, a folder, or another name of one.")
+        ],
+        max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 300,
+        exclude_sessions: EndedSessions = (),
+    ) -> "Prompt":
+        """Return where the last session in a project ended, as a text for a prompt.
+
+        The last exchange with what it left open, decisions, and the files that were named, all by
+        rules; each line has its memory's id. Nothing is embedded or searched.
+
+        Args:
+            user_id: Whose memory to read: an id of your own.
+            project: The project: a repository's address, a folder, or another name of one.
+            max_tokens: Maximum length of the text, in tokens.
+            exclude_sessions: Sessions to leave out, for example the one that goes on.
+
+        Returns:
+            A text in the tags that readers of logs remove again; empty if the user's memory has
+            nothing about the project. It has `chunk_ids` and `tokens`.
+        """
+        from memsense.client.left_off import read_left_off
+
+        return read_left_off(
+            self._listing,
+            user_id,
+            project,
+            max_tokens=max_tokens,
+            exclude_sessions=exclude_sessions,
+        )
 
     @takes
     def users(

@@ -92,6 +92,14 @@ class Memory(
     ]
 
 
+class LeftOff(BaseModel):
+    """End of the last session in a project."""
+
+    text: str = Field(description="For a prompt; empty if nothing is known of the project.")
+    chunk_ids: list[int] = Field(description="Memories in it.")
+    tokens: int
+
+
 class MemoryPage(BaseModel):
     """A page of memories, latest first."""
 

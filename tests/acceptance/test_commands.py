@@ -78,6 +78,7 @@ EXAMPLES = {
     "install": "install cursor --user ada --dry-run",
     "jobs": "jobs list",
     "key": "key list",
+    "left-off": "left-off --user ada --project boats",
     "list": "list --user ada",
     "model": "model status",
     "profile": "profile list",

@@ -152,6 +152,18 @@ def test_a_search_takes_settings_and_its_own_changes_on_top(place: Place) -> Non
     assert "vec_user" not in weights
 
 
+def test_the_end_of_the_last_session_in_a_project_is_printed(place: Place) -> None:
+    place.fill()
+    place.run("project", "create", "kitchen", "s1")
+    [chunk] = place.run_json("recent", "--all-users", "--session", "s1")
+    own = ("left-off", "--user", chunk["user_id"], "--project")
+    printed = place.run(*own, "kitchen")
+    assert f"memory {chunk['chunk_id']}, user: {chunk['user_text']}" in printed
+    assert place.run_json(*own, "kitchen")["chunk_ids"] == [chunk["chunk_id"]]
+    assert place.run(*own, "garden").strip() == "Nothing is known of garden."
+    assert place.run_json(*own, "garden")["text"] == ""
+
+
 def test_projects_are_kept_and_searched_in(place: Place) -> None:
     place.fill()
     assert "No projects" in place.run("project", "list")

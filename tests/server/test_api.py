@@ -46,6 +46,20 @@ def test_memories_go_in_and_answers_come_out(client: TestClient) -> None:
     assert [event["kind"] for event in history["events"]] == ["added"]
 
 
+def test_the_end_of_the_last_session_in_a_project_is_a_text_for_a_prompt(
+    client: TestClient,
+) -> None:
+    chunk_id = add(client, project="tea")
+    asked = {"user_id": "ada", "project": "tea"}
+    answer = client.get("/v1/left-off", params=asked).json()
+    assert answer["chunk_ids"] == [chunk_id]
+    assert f"memory {chunk_id}, user: {SAID[0]['content']}" in answer["text"]
+    assert answer["tokens"] <= 300
+    nothing = client.get("/v1/left-off", params={**asked, "project": "wine"}).json()
+    assert nothing == {"text": "", "chunk_ids": [], "tokens": 0}
+    assert "user_id" in problem(client.get("/v1/left-off", params={"project": "tea"}), 422)
+
+
 def test_a_memory_is_changed_archived_and_erased(served: Served) -> None:
     client = served.client()
     served.tenants.memory("acme").settings.set(history="on")

@@ -38,6 +38,7 @@ ROUTES: dict[str, Decision] = {
     "POST /v1/memories": "own",
     "GET /v1/memories": "own",
     "GET /v1/sessions": "own",
+    "GET /v1/left-off": "own",
     "GET /v1/users": "whole",
     "GET /v1/memories/{chunk_id}": "own",
     "GET /v1/memories/{chunk_id}/history": "own",
@@ -93,7 +94,7 @@ NAMES_NOTHING = {
     "occurred_at", "reason", "top_k", "min_score", "asked_at", "profile", "overrides", "as_of",
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
-    "answer", "explain", "idempotency-key",
+    "answer", "explain", "idempotency-key", "max_tokens",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "recent": "recent",
     "list": "list",
     "sessions": "sessions",
+    "left-off": "left_off",
     "update": "update",
     "forget": "forget",
     "archive": "archive",

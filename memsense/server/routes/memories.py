@@ -6,6 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from memsense.client.memory import MemSense
+from memsense.declaration import parameters_of
 from memsense.server.answers import (
     AddedMemories,
     Changed,
@@ -13,6 +15,7 @@ from memsense.server.answers import (
     History,
     HistoryEntry,
     KeptVersion,
+    LeftOff,
     Memory,
     MemoryPage,
     Scored,
@@ -23,6 +26,7 @@ from memsense.server.answers import (
     Versions,
 )
 from memsense.server.callers import Admin, Forgetter, Reader, Writer
+from memsense.server.problems import ProblemError
 from memsense.server.problems import problem_responses as problems
 from memsense.server.requests import (
     LARGEST_LIST,
@@ -44,6 +48,8 @@ from memsense.server.requests import (
 from memsense.types import Granularity, MemoryKind, Status
 
 router = APIRouter(prefix="/v1", tags=["memories"])
+
+_LEFT_OFF = parameters_of(MemSense.left_off)
 
 
 @router.post("/memories", status_code=201, responses=problems(409))
@@ -118,6 +124,32 @@ async def list_sessions(
     page = await caller.memory.sessions(**whose, limit=limit, cursor=cursor)
     sessions = [Session.of(item) for item in page]
     return SessionPage(sessions=sessions, next_cursor=page.next_cursor)
+
+
+@router.get("/left-off", responses=problems())
+async def left_off(
+    caller: Reader,
+    *,
+    user_id: UserId = None,
+    project: Annotated[Id, Query(description=text_of("project", _LEFT_OFF))],
+    max_tokens: Annotated[
+        int, Query(ge=1, le=10_000, description=text_of("max_tokens", _LEFT_OFF))
+    ] = 300,
+    exclude_sessions: Annotated[
+        list[Id] | None,
+        Query(max_length=LARGEST_LIST, description=text_of("exclude_sessions", _LEFT_OFF)),
+    ] = None,
+) -> LeftOff:
+    """Return where the last session in a project ended, as a text for a prompt."""
+    if user_id is None and caller.user_id is None:
+        raise ProblemError(422, "name the user: user_id=NAME")
+    prompt = await caller.memory.left_off(
+        **caller.whose(user_id),
+        project=project,
+        max_tokens=max_tokens,
+        exclude_sessions=exclude_sessions or (),
+    )
+    return LeftOff(text=str(prompt), chunk_ids=list(prompt.chunk_ids), tokens=prompt.tokens)
 
 
 @router.get("/users", responses=problems())
