@@ -28,6 +28,7 @@ from memsense.inputs import (
     Ids,
     Limit,
     Metadata,
+    Name,
     Names,
     Note,
     about,
