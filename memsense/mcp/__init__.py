@@ -1,5 +1,5 @@
 """MCP server: seven tools with which a model recalls, remembers, and asks why.
 
-Each tool calls a method of one user's memory (`memory.for_user`), and each answer names the user
-and the namespace. The command line or a key chooses the user, never the model.
+Each tool calls a method of one user's memory (`memory.for_user`), and each answer is a short text
+that names the user. The command line or a key chooses the user, never the model.
 """
