@@ -5,8 +5,8 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast, get_args
+from types import MappingProxyType
+from typing import NamedTuple, cast, get_args
 
 from memsense.environment import default_user, read_setting_variables, split_folders
 from memsense.hooks.agents import AgentName, format_answer, read_event
@@ -27,8 +27,7 @@ _GRACE = 0.1
 """Seconds beyond the timeout after which the process ends, whatever it is doing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookCall:
+class HookCall(NamedTuple):
     """Arguments of a hook; `overrides` are the global options by the setting each overrides.
 
     With `is_daemon` it runs the daemon, which ends after `idle` seconds without a request. `lock`
@@ -36,14 +35,14 @@ class HookCall:
     """
 
     agent: AgentName | None
-    user: str = field(default_factory=default_user)
+    user: str
     max_tokens: int = MAX_TOKENS
     timeout: float = TIMEOUT
     opening_timeout: float = OPENING_TIMEOUT
     is_daemon: bool = False
     idle: float = MOST_IDLE
     lock: int | None = None
-    overrides: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
+    overrides: Mapping[str, str | None] = MappingProxyType({})
 
     @property
     def folder(self) -> HookFolder:
@@ -104,7 +103,8 @@ def read_call(arguments: Sequence[str]) -> HookCall | None:
     if words != ["hook", *([agent] if agent else [])] or (agent and agent not in agents):
         return None
     overrides = {name: cast("str", values.pop(name)) for name in _GLOBAL if name in values}
-    return HookCall(agent=agent, overrides=overrides, **values)  # pyright: ignore[reportArgumentType]
+    user = cast("str", values.pop("user", None)) or default_user()
+    return HookCall(agent=agent, user=user, overrides=overrides, **values)  # pyright: ignore[reportArgumentType]
 
 
 def answer(call: HookCall) -> None:

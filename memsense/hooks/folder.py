@@ -3,8 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memsense.environment import read_setting_variables, read_variable
 
@@ -16,8 +16,7 @@ OPENING = b'{"is_opening": true}\n'
 """Line that the daemon sends before its answer while it opens the memory: the hook then waits."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookFolder:
+class HookFolder(NamedTuple):
     """A folder that only its owner may read."""
 
     path: Path

@@ -31,7 +31,8 @@ def put(text: str | None, path: Sequence[str], value: Any) -> str:
             raise ValueError(f"{name!r} is not a table")
     table[path[-1]] = value
     added = tomlkit.table()
-    added.update(value)
+    for name, item in value.items():
+        added.add(name, item)
     for name in reversed(path):
         # A super table writes no header of its own: `[mcp_servers.memsense]` alone is added.
         outer = tomlkit.table(is_super_table=True)
