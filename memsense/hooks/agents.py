@@ -8,7 +8,8 @@ from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
 
 AgentName = Literal["claude-code", "codex", "gemini", "opencode"]
-Task = Literal["warm", "recall", "capture"]
+Task = Literal["warm", "start", "recall", "capture"]
+"""`start` and `recall` are answered; `warm` opens the memory, `capture` ingests the session."""
 
 TASKS: Final[Mapping[str, Task]] = {
     "SessionStart": "warm",
@@ -22,6 +23,7 @@ TASKS: Final[Mapping[str, Task]] = {
     "PreCompress": "capture",
     "SessionEnd": "capture",
 }
+ANSWERED: Final = ("start", "recall")
 FORMATS: Final[Mapping[AgentName, str]] = {
     "claude-code": "claude_code",
     "codex": "codex",
@@ -32,6 +34,9 @@ FORMATS: Final[Mapping[AgentName, str]] = {
 
 # After these session starts the model no longer has the memories that it was given.
 _CLEARING_SOURCES: Final = ("clear", "compact")
+
+# After these it knows nothing of the project. A resumed or compacted session has its own end.
+_STARTING_SOURCES: Final = ("startup", "clear")
 
 
 # No dataclass: importing dataclasses takes a tenth of the hook's processor time.
@@ -75,6 +80,9 @@ def read_event(
     task = None if fields.get("agent_id") else TASKS.get(name)
     if any(isinstance(it, str) and lies_in(it, exclude_folders) for it in (folder, log)):
         task = None
+    project = project_of(folder) if isinstance(folder, str) else None
+    if task == "warm" and project and fields.get("source") in _STARTING_SOURCES:
+        task = "start"
     return Event(
         agent=agent,
         name=name,
@@ -82,7 +90,7 @@ def read_event(
         session_id=str(fields.get("session_id") or ""),
         prompt=str(fields.get("prompt") or ""),
         log=log if isinstance(log, str) and log else None,
-        project=project_of(folder) if isinstance(folder, str) else None,
+        project=project,
         session=cast("Mapping[str, Any]", session) if isinstance(session, dict) else None,
         has_forgotten=fields.get("source") in _CLEARING_SOURCES,
     )

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memsense.hooks.agents import Event
+from memsense.hooks.agents import ANSWERED, Event
 from memsense.hooks.folder import OPENING, SOCKET, HookFolder, build_id
 
 PAUSE = 0.02
@@ -86,8 +86,8 @@ def respond(
         if not is_started:
             _start_daemon(daemon, folder, environment, is_replacement=answer is not None)
             is_started = True
-        # Only a recall needs the answer. A new daemon reads the queue by itself.
-        if event.task != "recall":
+        # The others need no answer. A new daemon reads the queue by itself.
+        if event.task not in ANSWERED:
             return ""
         deadline.wait_for_opening()
         if deadline.seconds < PAUSE:

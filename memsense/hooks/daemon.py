@@ -14,6 +14,7 @@ from typing import Any
 from memsense.client.memory import MemSense
 from memsense.client.user_memory import UserMemory
 from memsense.errors import MemSenseError
+from memsense.hooks.agents import ANSWERED
 from memsense.hooks.capture import ingest_entry, list_queue
 from memsense.hooks.folder import OPENING, SOCKET, HookFolder, build_id
 from memsense.hooks.recall import Recaller
@@ -131,8 +132,9 @@ class Daemon:
                 with connection.makefile("rb") as stream:
                     request = json.loads(stream.readline(_LONGEST_LINE))
                 limit = request.get("seconds", 0)
-                if request["task"] == "recall" and self._is_opening():
-                    self._has_prompt.set()
+                if request["task"] in ANSWERED and self._is_opening():
+                    if request["task"] == "recall":
+                        self._has_prompt.set()
                     connection.sendall(OPENING)
                     limit = request["opening_seconds"]
                 answer, chunk_ids = self._handle(request)
@@ -162,16 +164,20 @@ class Daemon:
             self._has_queue.set()
         if request.get("has_forgotten"):
             self._recaller.reset(request["session_id"])
-        if request["task"] != "recall":
+        if request["task"] not in ANSWERED:
             return {}, set()
+        session_id, max_tokens = request["session_id"], request["max_tokens"]
         try:
-            context, chunk_ids = self._recaller.recall(
-                self._open(),
-                request["session_id"],
-                request["prompt"],
-                max_tokens=request["max_tokens"],
-            )
-            self._has_searched.set()
+            memory = self._open()
+            if request["task"] == "start":
+                context, chunk_ids = self._recaller.start(
+                    memory, session_id, request["project"], max_tokens=max_tokens
+                )
+            else:
+                context, chunk_ids = self._recaller.recall(
+                    memory, session_id, request["prompt"], max_tokens=max_tokens
+                )
+                self._has_searched.set()
         except MemSenseError as error:
             return {"error": str(error)}, set()
         return {"context": context}, chunk_ids

@@ -8,6 +8,9 @@ from memsense.ingest.injected import strip_injected
 from memsense.text.secrets import clean
 
 TOP_K = 8
+START_TOKENS = 300
+"""Maximum tokens of the text that says where the last session in a project ended."""
+
 LONGEST_PROMPT = 4_000
 """Characters of a prompt that are searched for; the rest is pasted text most of the time."""
 
@@ -33,6 +36,17 @@ class Recaller:
         """Record that a session's context was cleared, so that anything may be given again."""
         with self._lock:
             self._sessions[session_id] = _SessionContext(has_own_turns=False)
+
+    def start(
+        self, memory: UserMemory, session_id: str, project: str, *, max_tokens: int
+    ) -> tuple[str, set[int]]:
+        """Return where the last session in the project ended, and the ids of its chunks."""
+        text = memory.left_off(
+            project=project,
+            max_tokens=min(max_tokens, START_TOKENS),
+            exclude_sessions=[session_id] if session_id else [],
+        )
+        return str(text), set(text.chunk_ids)
 
     def recall(
         self, memory: UserMemory, session_id: str, prompt: str, *, max_tokens: int

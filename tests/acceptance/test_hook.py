@@ -197,6 +197,30 @@ def test_the_first_prompt_waits_until_the_memory_is_open(hooks: Hooks, before: s
     assert hooks.answered(PROMPT) == ""
 
 
+def test_a_session_starts_with_where_the_last_one_in_its_project_ended(
+    hooks: Hooks, database_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "boat"
+    folder.mkdir()
+    event = {**transcript(tmp_path / "log.jsonl", "The rudder of the boat is still loose.")}
+    hooks.call({**event, "cwd": str(folder)})
+    texts(database_url, 2)
+    start = {"hook_event_name": "SessionStart", "session_id": "s7", "cwd": str(folder)}
+    assert hooks.answered({**start, "source": "resume"}) == ""
+    assert hooks.answered({**start, "source": "compact"}) == ""
+    assert hooks.answered({**start, "source": "startup", "cwd": "/"}) == ""
+    (tmp_path / "other").mkdir()
+    assert hooks.answered({**start, "source": "startup", "cwd": str(tmp_path / "other")}) == ""
+    answer = hooks.answered({**start, "source": "startup"}, *PATIENT)
+    assert json.loads(answer)["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+    assert "The rudder of the boat is still loose." in context(answer)
+    assert context(answer).startswith("<memsense-context")
+    # The session has it now: a prompt does not get it again.
+    asked = {**PROMPT, "session_id": "s7", "prompt": "What is loose on the boat?"}
+    assert "rudder" not in hooks.answered(asked)
+    assert "rudder" in hooks.answered({**start, "source": "clear"})
+
+
 def test_without_time_for_the_opening_the_first_prompt_gets_nothing(hooks: Hooks) -> None:
     done = hooks.call(PROMPT, "--timeout", "0.05", "--opening-timeout", "0")
     assert (done.returncode, done.stdout) == (0, "")
