@@ -265,6 +265,16 @@ ON CONFLICT (tenant_id, scope_id, session_id, granularity, ordinal, part) DO UPD
     tag_length = EXCLUDED.tag_length, context_length = EXCLUDED.context_length
 RETURNING chunk_id, granularity, ordinal, part;
 
+-- name: assign_projects
+-- Sets the project of exchanges that have none. A session chunk may hold exchanges of several projects: it gets
+-- one only if all of these have the same.
+UPDATE memsense.chunks AS c
+SET project = exchange.project
+FROM unnest(%(ordinals)s::integer[], %(projects)s::text[]) AS exchange (ordinal, project)
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.session_id = %(session_id)s
+  AND c.ordinal = exchange.ordinal AND c.project IS NULL AND exchange.project IS NOT NULL
+  AND (c.granularity = 'turn' OR exchange.project = ALL (%(projects)s::text[]));
+
 -- name: relink_turn
 -- Sets what a turn repeats of its neighbours (next-user text, context and its index entry), and keeps the
 -- scope's sum of context lengths right.

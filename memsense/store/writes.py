@@ -71,6 +71,12 @@ def write_session(
     plan = plan_session(connection, scope, draft)
     replaced = _replace(connection, scope, draft, plan, embed) if plan.replacing else []
     appended = _append(connection, scope, draft, plan, embed) if plan.appended else []
+    # What was stored before readers knew projects gets its project when its log is read again.
+    projects = {ordinal: item.chunks[0].project for ordinal, item in plan.unchanged.items()}
+    if any(projects.values()):
+        values = {**_key(scope), "session_id": draft.session_id}
+        values |= {"ordinals": list(projects), "projects": list(projects.values())}
+        execute(connection, "assign_projects", values)
     if draft.speakers:
         values = {**_key(scope), "speakers": list(draft.speakers)}
         execute(connection, "add_speakers", values)

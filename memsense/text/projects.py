@@ -38,7 +38,7 @@ def project_of(folder: str) -> str | None:
     homes, roots, folders of temporary files, and what is no absolute path. A folder of another
     machine has its path as its name.
 
-    The answer is cached per process: a repository that gets a remote later has its path until then.
+    Answers are cached, as a log names its folder in each line; an ingest run begins without them.
     """
     if not folder.isprintable():
         return None

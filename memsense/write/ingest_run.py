@@ -15,6 +15,7 @@ from memsense.errors import DataRefusedError, IngestError, InvalidInputError
 from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
 from memsense.inputs import Checker, wrong_value
 from memsense.text.folders import lies_in
+from memsense.text.projects import project_of
 from memsense.types import SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
 from memsense.write.vectors import BatchVectors, TokenText, list_texts, list_token_texts
@@ -173,6 +174,8 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
     A source that can't be read, or a session that can't be stored, is listed in `report.failed`,
     and the others go on. Raises IngestError if nothing could be stored.
     """
+    # A repository may have got another address since this process has last looked.
+    project_of.cache_clear()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="memsense-write") as writer:
         pending: Future[None] | None = None
         for batch in _make_batches(_draft_sources(sources, job, report)):

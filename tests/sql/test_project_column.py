@@ -11,6 +11,7 @@ import pytest
 
 from memsense import MemSense
 from memsense.errors import NotFoundError
+from memsense.write.drafting import Annotations
 
 OpenMemory = Callable[..., MemSense]
 
@@ -214,3 +215,47 @@ def test_an_expired_memory_is_of_no_project(filled: MemSense, database_url: str)
             (datetime.now(UTC) - timedelta(days=1), chunk.chunk_id),
         )
     assert [item.name for item in filled.projects.list()] == [LOOMS]
+
+
+def write_log(path: Path, *folders: str) -> None:
+    lines: list[dict[str, Any]] = []
+    for number, folder in enumerate(folders):
+        for role in ("user", "assistant"):
+            lines.append(
+                {
+                    "type": role,
+                    "uuid": f"{role}{number}",
+                    "parentUuid": lines[-1]["uuid"] if lines else None,
+                    "sessionId": "s",
+                    "cwd": folder,
+                    "timestamp": f"2026-03-01T10:{number:02}:00Z",
+                    "message": {"role": role, "content": f"The {role} says {number}."},
+                }
+            )
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+
+@pytest.mark.parametrize("mode", ["turn", "hybrid"])
+def test_a_log_that_is_read_again_names_the_projects_of_what_is_stored(
+    memory: MemSense, database_url: str, tmp_path: Path, mode: Any
+) -> None:
+    write_log(tmp_path / "s.jsonl", "/work/looms", "/work/boats")
+    stored = memory.ingest(tmp_path / "s.jsonl", user_id="ada", mode=mode)
+    assert stored.stored == 2
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE memsense.chunks SET project = NULL")
+    again = memory.ingest(tmp_path / "s.jsonl", user_id="ada", mode=mode)
+    assert (again.stored, again.replaced, again.repeated) == (0, 0, 2)
+    about = [chunk.project for chunk in memory.recent(user_id="ada")]
+    assert about == ["/work/boats", "/work/looms"]
+    # A project that somebody has chosen stays.
+    chosen = Annotations(project="mine")
+    memory.ingest(tmp_path / "s.jsonl", user_id="ada", mode=mode, annotations=chosen)
+    assert [chunk.project for chunk in memory.recent(user_id="ada")] == about
+
+
+def test_a_chosen_project_wins_over_the_folder_of_a_log(memory: MemSense, tmp_path: Path) -> None:
+    write_log(tmp_path / "s.jsonl", "/work/looms")
+    chosen = Annotations(project="mine")
+    memory.ingest(tmp_path / "s.jsonl", user_id="ada", annotations=chosen)
+    assert [chunk.project for chunk in memory.recent(user_id="ada")] == ["mine"]
