@@ -45,8 +45,10 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _is_token(value: str) -> bool:
-    """Return whether a value of a key's shape is one: with digits, and no placeholder."""
-    return any(it.isdigit() for it in value) and not _is_placeholder(value)
+    """Return whether a value of a key's shape is one: a mixture, and no placeholder."""
+    # One in thirty keys of twenty characters has no digit.
+    is_mixed = any(it.isdigit() for it in value) or value not in {value.lower(), value.upper()}
+    return is_mixed and not _is_placeholder(value)
 
 
 def _is_mixed(value: str) -> bool:
@@ -373,15 +375,25 @@ _CARD = Shape(
     ),
     _passes_luhn,
 )
-_MAYBE_KEY = re.compile(r"(?<![A-Za-z0-9/+_=-])(?=[A-Za-z_/+=-]*[0-9])[A-Za-z0-9/+_=-]{16}")
-"""The beginning of a run of a key's characters, with a digit."""
-ANY_LENGTH: tuple[Shape, ...] = (_URL_PASSWORD, _CARD)
+_MAYBE_KEY = re.compile(r"(?<![A-Za-z0-9/+_=-])[A-Za-z0-9/+_=-]{16}")
+"""The beginning of a run of a key's characters."""
+_COMMAND = Shape(
+    # Manuals of curl (-u, --user), sshpass (-p), mysql (-p without a blank), redis-cli (-a)
+    "password",
+    ("curl", "sshpass", "mysql", "redis-cli"),
+    re.compile(
+        r"\b(?:curl\b[^\n|]{0,120}? (?:-u|--user)[ =]?[\"']?[\w.@-]{1,64}:|sshpass -p ?[\"']?"
+        r"|mysql\w{0,6}\b[^\n|]{0,80}? -p[\"']?|redis-cli\b[^\n|]{0,60}? -a [\"']?)"
+        r"(?P<value>[^\s\"'`]{4,100})"
+    ),
+)
+ANY_LENGTH: tuple[Shape, ...] = (_URL_PASSWORD, _COMMAND, _CARD)
 """Secrets that may be shorter than a key."""
 
 # Passwords and keys after their name -------------------------------------------------------------
 
 ANCHORS = (
-    *"pass pwd secret token key credential kennwort contraseña contrasena senha wachtwoord".split(),
+    *"pass pw secret token key credential kennwort contraseña contrasena senha wachtwoord".split(),
     *"hasło lösenord пароль 密码 密碼 パスワード 비밀번호 passe".split(),
 )
 """Beginnings of names of secrets, in lower case; `key` is the end of one, such as api_key."""
@@ -389,18 +401,21 @@ ANCHORS = (
 _NAMED = re.compile(
     r"""
     (?:
-        (?P<password>pass(?:word|wd|phrase|code|wort)|(?<=db_)pass|(?<=de\ )passe|pwd|kennwort
-            |contraseña|contrasena|senha|wachtwoord|hasło|lösenord|пароль|密码|密碼|パスワード
+        (?P<password>pass(?:word|wd|phrase|code|wort)|(?<=db_)pass|(?<=de\ )passe|pwd
+            |(?<![a-z])pw(?![a-z])
+            |kennwort|contraseña|contrasena|senha|wachtwoord|hasło|lösenord|пароль|密码|密碼|パスワード
             |비밀번호)
       | (?P<key>secret(?:[_ -]?(?:access[_ -]?)?key)?|token|key|credentials?)
     )
     [0-9]{0,2}["'`*\]]{0,3}
     (?:
         # An assignment: password = "...", "api_key": "...", --password=...
-        [ \t]{0,3}(?P<sign>:=|=>|={1,2}|[:\uff1a])\*{0,2}[ \t]{0,4}\n?[ \t>]{0,4}
+        (?:[ ](?:for|to|of|on|at|in|de|für|del|du|para)(?:[ ][\w.@'-]{1,30}){1,5}?)?
+        [ \t]{0,3}(?P<sign>:=|=>|={1,2}|[:\uff1a]|(?<=[ ])[-\u2013\u2014](?=[ ]))
+        \*{0,2}[ \t]{0,4}\n?[ \t>]{0,4}
         # A sentence: the password for staging is ...
       | (?:[ ](?:for|to|of|on|at|in|de|für|del|du|para)[ ](?:[\w.@'-]{1,30}[ ]){1,5}?|[ ]?)
-        (?P<verb>is|was|are|ist|lautet|es|est|é|è|to|这是|是|は|는|은)(?:[ ]now)?[ :]{1,3}
+        (?P<verb>'s|is|was|are|ist|lautet|es|est|é|è|to|这是|是|は|는|은)(?:[ ]now)?[ :]{1,3}
         # The name alone, as on a command line: --password ...
       | (?P<blank>[ ]{1,2})
     )
@@ -430,7 +445,7 @@ _LONGEST_REVERSED = 80
 _CODE = re.compile(
     # A name, an attribute, a call, an element, a path: what a program reads, not what it holds.
     r"[!&*]?[A-Za-z_$][\w$]*(?:(?:\?\.|\.|->|::)[A-Za-z_$][\w$]*)+(?:[(\[{].*)?"
-    r"|[A-Za-z_$][\w$.:]*[(\[{].*|\.{0,2}/.*|~/.*|\w+://.*|[@&+=:].*",
+    r"|[A-Za-z_$][\w$.:]*[(\[{].*|\.{0,2}/.*|~/.*|\w+://.*|[@&+=:].*|!\w+",
     re.DOTALL,
 )
 _IDENTIFIER = re.compile(
@@ -504,7 +519,11 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
     if has_digit or (has_sign and has_letter):
         return True
     if " " in value:
-        return False  # a label or a message of a program: "password": "Enter a password"
+        # A sentence may quote a passphrase. A program has labels and messages there.
+        words = value.lower().split()
+        return is_in_sentence and not any(
+            word in _NO_SECRET or word.endswith(_ENDINGS) for word in words
+        )
     if not is_bare:
         return is_in_sentence or not (value[:1].isupper() or _IDENTIFIER.fullmatch(value))
     if value.count("-") > 1:
@@ -517,7 +536,8 @@ def _is_named_secret(match: re.Match[str], value: str) -> bool:
         and "\n" not in match[0]
         and _WORD.fullmatch(value) is not None
         and not value.lower().endswith(_ENDINGS)
-        and groups["verb"] not in {"to", "was", "are"}
+        and groups["verb"] not in {"to", "was", "are", "'s"}
+        and groups["sign"] not in {"-", "\u2013", "\u2014"}
         # In code, a word stands for a variable: "password = word", "password=word,".
         and not (groups["sign"] == "=" and (follower[:1] == "," or " =" in match[0]))
         and not (groups["sign"] and _IDENTIFIER.fullmatch(value))
@@ -552,6 +572,8 @@ def _redact_named(text: str, counts: Counter[str]) -> str:
             kind = {"key": "api-key", "token": "token"}.get(name, "secret")
         group = cast("str", match.lastgroup)
         value = match[group].rstrip(_TRAILING) if group == "bare" else match[group]
+        if match["key"]:
+            value = value.partition("&")[0]  # of a query: token=...&state=...
         if value and _is_named_secret(match, value):
             counts[kind] += 1
             pieces += [text[done : match.start(group)], f"[redacted:{kind}]"]

@@ -179,6 +179,20 @@ def test_chunks_that_are_not_there_end_in_1_and_the_others_are_changed(url: str)
 # Ingesting
 
 
+def test_an_ingest_redacts_secrets_unless_told_otherwise(database_url: str) -> None:
+    said = "the wifi password is Blaubeere77 <private>and so on</private>"
+    log = json.dumps({"role": "user", "content": said, "session_id": "monday"})
+    command = (database_url, "ingest", "-", "--user")
+    done = run(*command, "ada", stdin=log)
+    assert "note: 1 secret redacted: 1 password; 1 private passage left out" in done.stdout
+    report = run_json(*command, "bob", stdin=log)
+    assert report["redacted"] == {"password": 1, "private": 1}
+    report = run_json(*command, "eve", "--no-redact", stdin=log)
+    assert report["redacted"] == {"private": 1}
+    [stored] = run_json(database_url, "recent", "--user", "eve")
+    assert "Blaubeere77" in stored["content"]
+
+
 def test_the_same_log_again_adds_nothing_and_is_no_error(url: str) -> None:
     done = run(url, "ingest", SAMPLE, "--user", "ines")
     assert done.returncode == 0

@@ -235,6 +235,18 @@ def test_a_cursor_that_is_none_is_a_400(client: TestClient, path: str) -> None:
     problem(client.get(path, params={**whose, "cursor": cursor}), 400)
 
 
+def test_secrets_are_redacted_on_request_and_counted(client: TestClient) -> None:
+    said = "the wifi password is Blaubeere77 <private>and so on</private>"
+    body = {"user_id": "ada", "session_id": "s", "messages": [{"role": "user", "content": said}]}
+    told = client.post("/v1/memories", json=body).json()
+    assert "Blaubeere77" in told["memories"][0]["content"]
+    assert told["redacted"] == {"private": 1}
+    told = client.post("/v1/memories", json={**body, "user_id": "bob", "redact": True}).json()
+    assert told["memories"][0]["user_text"].strip() == "the wifi password is [redacted:password]"
+    assert told["redacted"] == {"password": 1, "private": 1}
+    assert told["notes"][-1] == ("1 secret redacted: 1 password; 1 private passage left out")
+
+
 def test_a_write_is_done_once_under_its_idempotency_key(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k1"}
     body = {"user_id": "ada", "session_id": "s", "messages": SAID}
