@@ -336,15 +336,18 @@ _LIMITS = frozenset(
 def _shorten_schema(schema: Any, *, texts: bool = True) -> Any:
     """Return the schema as a model needs it: names, types, choices, and texts if `texts`.
 
-    A model pays for the whole list of tools in every request. Limits are left out, because an
-    error names the one that a call breaks, and so are null and defaults of null: an argument that
-    isn't required can be left out. Calls are still checked by the whole schema, null included.
+    A model pays for the whole list of tools in every request. Of a text the first sentence is
+    enough. Limits are left out, because an error names the one that a call breaks, and so are null
+    and defaults of null: an argument that isn't required can be left out. Calls are still checked
+    by the whole schema, null included.
     """
     if isinstance(schema, list):
         return [_shorten_schema(item, texts=texts) for item in cast("list[Any]", schema)]
     if not isinstance(schema, Mapping):
         return schema
     fields = dict(cast("Mapping[str, Any]", schema))
+    if "description" in fields:
+        fields["description"] = fields["description"].partition(". ")[0].removesuffix(".")
     if "properties" in fields:
         names = fields.pop("properties")
         short = {name: _shorten_schema(item, texts=texts) for name, item in names.items()}

@@ -182,7 +182,8 @@ def test_recall_and_why_not_take_the_same_options_and_agree(database_url: str) -
         shared = {name: it for name, it in tools["recall"].items() if name not in own}
         declared = parameters_of(Memory.search)
         for name in shared.keys() - {"top_k"}:
-            assert shared[name].pop("description") == declared[name].text
+            text = shared[name].pop("description")
+            assert text == declared[name].text.split(". ")[0].removesuffix(".")
         shared["top_k"].pop("description")
         # The texts of the options stand in the list once: a model pays for them in every request.
         assert shared == {name: it for name, it in tools["why_not"].items() if name not in own}
