@@ -5,43 +5,32 @@ Any endpoint with OpenAI's protocol will do: set OPENAI_BASE_URL to its address,
 
 import os
 import sys
-from datetime import UTC, datetime
 
 from openai import OpenAI
 
-from memsense import MemSense
+from memsense import MemSense, remember
 
 SYSTEM = "You are a helpful companion. What you remember of the person is in memsense-context."
 
 
-def answer(memory: MemSense, model: OpenAI, user: str, session: str, text: str) -> str:
-    """Return the model's answer, with the user's memory in its prompt; store both messages."""
-    result = memory.search(text, user_id=user, top_k=10)
+def answer(model: OpenAI, text: str) -> str:
+    """Return the model's answer."""
     completion = model.chat.completions.create(
         model=os.environ.get("MODEL", "gpt-5-mini"),
-        messages=[
-            {"role": "system", "content": f"{SYSTEM}\n{result.to_prompt(max_tokens=800)}"},
-            {"role": "user", "content": text},
-        ],
+        messages=[{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}],
     )
-    reply = completion.choices[0].message.content or ""
-    # Stored after the search: a question must not find itself.
-    memory.add(
-        [{"role": "user", "content": text}, {"role": "assistant", "content": reply}],
-        user_id=user,
-        session_id=session,
-    )
-    return reply
+    return completion.choices[0].message.content or ""
 
 
 def main() -> None:
     """Answer each line of the input, until it ends."""
     user = sys.argv[1] if len(sys.argv) > 1 else "me"
-    session = f"chat-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    with MemSense.open() as memory, OpenAI() as model:
+    with MemSense.open() as memory, OpenAI() as client:
+        # Puts what the memory knows into each request, and stores the exchange.
+        model = remember(client, memory, user_id=user)
         for line in sys.stdin:
             if line.strip():
-                print(answer(memory, model, user, session, line.strip()), flush=True)
+                print(answer(model, line.strip()), flush=True)
 
 
 if __name__ == "__main__":

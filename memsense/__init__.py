@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from memsense.client.aio import AsyncMemSense
     from memsense.client.memory import MemSense
     from memsense.config import Settings, load_settings
+    from memsense.integrations.clients import off_the_record, remember
     from memsense.search.explanation import Explanation
     from memsense.search.hits import Hit, Neighbor, SearchResult
     from memsense.search.profiles import PROFILES, Profile
@@ -21,6 +22,8 @@ _HOMES = {
     "MemSense": "memsense.client.memory",
     "Settings": "memsense.config",
     "load_settings": "memsense.config",
+    "off_the_record": "memsense.integrations.clients",
+    "remember": "memsense.integrations.clients",
     "Explanation": "memsense.search.explanation",
     "Hit": "memsense.search.hits",
     "Neighbor": "memsense.search.hits",
@@ -45,6 +48,8 @@ __all__ = [
     "SearchResult",
     "Settings",
     "load_settings",
+    "off_the_record",
+    "remember",
 ]
 
 

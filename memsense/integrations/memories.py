@@ -3,8 +3,9 @@
 # ruff: noqa: SLF001 (an adapter stores histories and items, which a user's view does not offer)
 # pyright: reportPrivateUsage=false
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Final, cast, get_args
+from typing import Final, ParamSpec, TypeVar, cast, get_args
 
 from anyio import NoEventLoopError
 from anyio.lowlevel import current_token
@@ -14,6 +15,9 @@ from memsense.client.memory import MemSense
 from memsense.client.user_memory import UserMemory
 from memsense.errors import InvalidInputError
 from memsense.inputs import shorten
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 AnyMemory = MemSense | AsyncMemSense | UserMemory | AsyncUserMemory
 """A memory that adapters accept."""
@@ -81,6 +85,15 @@ class AdaptedMemory:
                 " MemSense, whose calls may block"
             )
         return self.whole
+
+    @property
+    def redacts(self) -> bool:
+        """Return whether what a program stores by itself, as from logs, is stored without secrets."""
+        return self.whole._context.redacts(logs=True)
+
+    async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return what a blocking function returns, called in a thread of the memory's."""
+        return await self.awaited._threads.run(function, *args, **kwargs)
 
     def choose_user(self, user_id: str | None) -> str:
         """Return the user that a call is about: the one that it names, or that of the view.

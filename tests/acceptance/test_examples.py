@@ -115,10 +115,10 @@ def test_the_chat_knows_in_one_run_what_was_said_in_another(
         said = "I am allergic to peanuts.\n\nMy sister lives in Porto.\n"
         told = run("chat.py", "ada", model=model, env=environment, cwd=tmp_path, said=said)
         assert told == "Noted.\nNoted.\n"
-        assert "peanuts" not in json.dumps(model.asked[0]["messages"][0])
+        assert "memsense-context>" not in json.dumps(model.asked[0])
         run("chat.py", "ada", model=model, env=environment, cwd=tmp_path, said="What can I eat?")
         run("chat.py", "ben", model=model, env=environment, cwd=tmp_path, said="What can I eat?")
-    of_ada, of_ben = (asked["messages"][0]["content"] for asked in model.asked[-2:])
+    of_ada, of_ben = (asked["messages"][-1]["content"] for asked in model.asked[-2:])
     assert "allergic to peanuts" in of_ada
     assert "peanuts" not in of_ben
 
