@@ -88,7 +88,7 @@ class AdaptedMemory:
 
     @property
     def redacts(self) -> bool:
-        """Return whether what a program stores by itself, as from logs, is stored without secrets."""
+        """Return whether secrets are replaced in what a program stores by itself, as from logs."""
         return self.whole._context.redacts(logs=True)
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
