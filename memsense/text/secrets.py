@@ -175,7 +175,7 @@ KEYS: tuple[Shape, ...] = (
         re.compile(
             _START
             + (
-                r"sk-(?:proj-|svcacct-|admin-|or-v1-|None-)?(?=[A-Za-z_-]*[0-9])(?:[A-Za-z0-9]|[_-](?=[A-Za-z0-9_-]"
+                r"sk-(?:proj-|svcacct-|admin-|or-v1-|None-)?(?=[A-Za-z_-]{0,60}[0-9])(?:[A-Za-z0-9]|[_-](?=[A-Za-z0-9_-]"
                 r"{8})){20,300}"
             )
             + _END
