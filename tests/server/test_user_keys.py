@@ -94,7 +94,7 @@ NAMES_NOTHING = {
     "occurred_at", "reason", "top_k", "min_score", "asked_at", "profile", "overrides", "as_of",
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
-    "answer", "explain", "idempotency-key", "max_tokens",
+    "answer", "explain", "idempotency-key", "max_tokens", "redact",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
