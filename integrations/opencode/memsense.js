@@ -31,9 +31,9 @@ function send(event) {
   })
 }
 
-export const MemSense = async ({ client }) => {
+export const MemSense = async ({ client, directory }) => {
   const contexts = new Map()
-  send({ hook_event_name: "SessionStart" }) // not awaited: the memory is opened in the background
+  send({ hook_event_name: "SessionStart", cwd: directory }) // not awaited: the memory is opened in the background
 
   async function capture(id) {
     const [info, messages] = await Promise.all([
@@ -41,14 +41,14 @@ export const MemSense = async ({ client }) => {
       client.session.messages({ path: { id } }),
     ])
     const session = { info: info.data, messages: messages.data }
-    await send({ hook_event_name: "session.idle", session_id: id, session })
+    await send({ hook_event_name: "session.idle", session_id: id, cwd: directory, session })
   }
 
   return {
     "chat.message": async ({ sessionID }, { parts }) => {
       const texts = parts.filter((part) => part.type === "text" && !part.synthetic)
       const prompt = texts.map((part) => part.text).join("\n")
-      const event = { hook_event_name: "chat.message", session_id: sessionID, prompt }
+      const event = { hook_event_name: "chat.message", session_id: sessionID, cwd: directory, prompt }
       contexts.set(sessionID, await send(event))
     },
     "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
@@ -59,7 +59,12 @@ export const MemSense = async ({ client }) => {
       const id = event.properties?.sessionID
       if (event.type === "session.idle") await capture(id).catch(() => undefined)
       if (event.type === "session.compacted")
-        await send({ hook_event_name: "SessionStart", session_id: id, source: "compact" })
+        await send({
+          hook_event_name: "SessionStart",
+          session_id: id,
+          cwd: directory,
+          source: "compact",
+        })
     },
   }
 }
