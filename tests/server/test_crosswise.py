@@ -16,10 +16,12 @@ class Store:
     """What a tenant has stored, to be named by another one."""
 
     def __init__(self, served: Served, tenant: str) -> None:
+        self.tenant = tenant
         self.client = served.client(tenant)
         self.memory = served.tenants.memory(tenant)
         said = [*SAID, {"role": "assistant", "content": f"It is a thing of hidden{tenant}."}]
-        self.chunk_id = add(self.client, f"user-{tenant}", f"session-{tenant}", messages=said)
+        own = {"messages": said, "project": f"project-{tenant}"}
+        self.chunk_id = add(self.client, f"user-{tenant}", f"session-{tenant}", **own)
         asked = {"query": SECRET, "user_id": f"user-{tenant}", "trace": True}
         self.trace_id = self.client.post("/v1/search", json=asked).json()["trace_id"]
         later = add(self.client, f"user-{tenant}", "later", messages=SAID, embed="later")
@@ -56,6 +58,8 @@ def requests_for(schema: dict[str, Any], owner: Store) -> list[tuple[str, str, d
             }
             if "user_id" in taken - in_path:
                 options["params"] = {"user_id": owner.user_id}
+            if path == "/v1/left-off":
+                options["params"] |= {"project": f"project-{owner.tenant}"}
             if method == "patch":
                 options["json"] = {"tags": ["stolen"]}
             if method == "post" and path in bodies:

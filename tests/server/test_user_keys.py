@@ -301,13 +301,14 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "query": "green tea", "q": "green tea", "helpful": True, "one": "balanced",
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
-        "confirmed": "ada-session", "user": "ada",
+        "confirmed": "ada-session", "user": "ada", "project": "ada-project",
     }  # fmt: skip
     needed = {
         "POST /v1/memories": {"session_id", "messages"},
         "PATCH /v1/memories/{chunk_id}": {"tags"},
         "POST /v1/why-not": {"query", "chunk_id"},
         "POST /v1/search": {"query"},
+        "GET /v1/left-off": {"project"},
         "POST /v1/memories/{chunk_id}/feedback": {"helpful"},
         "GET /ui/": {"q"},
         "GET /ui/memories/session": {"session"},
