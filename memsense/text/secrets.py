@@ -660,7 +660,9 @@ def drop_private(text: str) -> tuple[str, int]:
         # One blank stays of the two that stood around the passage.
         is_double = rest[-1:].isspace() and piece[:1].isspace()
         rest += piece[1:] if is_double else piece
-    return rest.rstrip() if depth else rest, count
+    if depth or not pieces[-1]:
+        rest = rest.rstrip()
+    return rest if pieces[0] else rest.lstrip(), count
 
 
 def clean(value: Any, *, secrets: bool) -> tuple[Any, Counter[str]]:

@@ -164,6 +164,33 @@ def test_a_session_whose_log_names_no_folder_is_about_that_of_the_event(
     assert about == {"before": None, "s2": "/work/looms", "s3": "/work/boats"}
 
 
+def test_a_secret_reaches_neither_the_database_nor_the_log(
+    hooks: Hooks, database_url: str, tmp_path: Path
+) -> None:
+    key = "AKIA" + "Q7RM2LX9" * 2  # in two parts, so that scanners of repositories pass over it
+    said = f"My AWS key is {key}. <private>My cat is ill.</private>"
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s2", "prompt": said}
+    hooks.env["MEMSENSE_TRACE_SAMPLE"] = "1"
+    hooks.answered(prompt)
+    hooks.call(transcript(tmp_path / "log.jsonl", said))
+    assert "My AWS key is [redacted:aws-key]." in texts(database_url, 2)
+    ends = time.monotonic() + PATIENCE
+    counted = "1 secret redacted: 1 aws-key; 1 private passage left out"
+    while counted not in hooks.log() and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert counted in hooks.log()
+    assert key not in hooks.log()
+    with psycopg.connect(database_url) as conn:
+        tables = conn.execute(
+            "SELECT format('SELECT t::text FROM %I.%I AS t', schemaname, tablename) FROM pg_tables"
+            " WHERE schemaname = 'memsense'"
+        ).fetchall()
+        rows = [row for (query,) in tables for (row,) in conn.execute(query).fetchall()]
+    assert "[redacted:aws-key]" in str(rows)
+    assert key not in str(rows)
+    assert "cat is ill" not in str(rows)
+
+
 def test_a_prompt_gets_the_memories_that_answer_it_each_once(hooks: Hooks) -> None:
     told = hooks.answered(PROMPT)
     assert json.loads(told)["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
