@@ -226,11 +226,16 @@ def test_columns_zone_and_tags_reach_what_is_stored(url: str, tmp_path: Path) ->
     options = ("--map", "role=who", "--map", "content=said", "--map", "time=moment")
     run_json(
         url, "ingest", log, *options, "--timezone", "Europe/Lisbon", "--tag", "hobby",
-        "--task-tag", "bees", "--agent", "helper", "--namespace", "mapped",
+        "--task-tag", "bees", "--agent", "helper", "--project", "hives",
+        "--namespace", "mapped",
     )  # fmt: skip
     (chunk,) = run_json(url, "recent", "--all-users", "--namespace", "mapped")
     assert datetime.fromisoformat(chunk["occurred_at"]).timestamp() == 1746090000
     assert (chunk["tags"], chunk["task_tag"], chunk["agent_id"]) == (["hobby"], "bees", "helper")
+    assert chunk["project"] == "hives"
+    (project,) = run_json(url, "project", "list", "--namespace", "mapped")
+    assert (project["name"], project["exchanges"], project["created_at"]) == ("hives", 1, None)
+    assert "hives" in run(url, "project", "list", "--namespace", "mapped").stdout
 
 
 def test_strict_fails_when_a_record_was_skipped(url: str, tmp_path: Path) -> None:

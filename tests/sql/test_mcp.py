@@ -31,7 +31,7 @@ from memsense.text.tokens import count_tokens
 TOOLS = {"recall", "why_not", "recent", "remember", "forget", "restore", "feedback"}
 READING = {"recall", "why_not", "recent"}
 MODES = ("auto", "legacy", "2026-07-28")
-ADA = Scope(user_id="ada", agent_id="desk", session_id="monday")
+ADA = Scope(user_id="ada", agent_id="desk", project="looms", session_id="monday")
 Work = Callable[[Client], Awaitable[None]]
 
 
@@ -371,6 +371,7 @@ def test_a_memory_is_kept_as_the_call_says_and_under_the_names_of_the_server(
         with open_memory(database_url) as memory:
             [chunk] = memory.recent(user_id="ada")
         assert (chunk.session_id, chunk.agent_id) == ("monday", "desk")
+        assert chunk.project == "looms"
         assert (chunk.memory_kind, list(chunk.tags)) == ("preference", ["time"])
         assert chunk.occurred_at is not None
         assert chunk.occurred_at.isoformat() == "2026-03-01T07:00:00+00:00"
