@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memsense.config import Settings, load_settings
     from memsense.integrations.clients import off_the_record, remember
     from memsense.search.explanation import Explanation
-    from memsense.search.hits import Hit, Neighbor, SearchResult
+    from memsense.search.hits import Hit, Neighbor, SearchResult, Supersession
     from memsense.search.profiles import PROFILES, Profile
     from memsense.types import Chunk, Event
 
@@ -28,6 +28,7 @@ _HOMES = {
     "Hit": "memsense.search.hits",
     "Neighbor": "memsense.search.hits",
     "SearchResult": "memsense.search.hits",
+    "Supersession": "memsense.search.hits",
     "PROFILES": "memsense.search.profiles",
     "Profile": "memsense.search.profiles",
     "Chunk": "memsense.types",
@@ -47,6 +48,7 @@ __all__ = [
     "Profile",
     "SearchResult",
     "Settings",
+    "Supersession",
     "load_settings",
     "off_the_record",
     "remember",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, overload
 from uuid import UUID
 
@@ -41,6 +42,25 @@ class BestExchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Supersession:
+    """The other memory of a fact that changed.
+
+    Attributes:
+        chunk_id: Chunk of the other memory.
+        at: When the newer of the two was said; None if unknown.
+        reason: Words of the newer one that speak of a change, such as "moved to"; empty if none.
+    """
+
+    chunk_id: int
+    at: datetime | None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, ready for JSON."""
+        return {"chunk_id": self.chunk_id, "at": self.at, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """One memory in the result of a search: an exchange or a session.
 
@@ -54,6 +74,8 @@ class Hit:
         content_cut: Whether a part of the text is left out.
         neighbors: Chunks before and after the exchange in its session.
         best: Exchanges that made the session a hit, best first; empty for an exchange.
+        superseded_by: The next memory that changed what this one says; None if none is known.
+        supersedes: The memory whose fact this one changed; None if none is known.
     """
 
     chunk: Chunk
@@ -63,6 +85,8 @@ class Hit:
     content_cut: bool = False
     neighbors: Sequence[Neighbor] = ()
     best: Sequence[BestExchange] = ()
+    superseded_by: Supersession | None = None
+    supersedes: Supersession | None = None
 
     @property
     def chunk_id(self) -> int:
@@ -125,6 +149,8 @@ class Hit:
                 }
                 for item in self.best
             ],
+            "superseded_by": self.superseded_by.as_dict() if self.superseded_by else None,
+            "supersedes": self.supersedes.as_dict() if self.supersedes else None,
             "explain": self.explain.as_dict(),
         }
 
