@@ -82,6 +82,21 @@ class WordMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SideValues:
+    """Similarity of the question's tokens to those of each side of an exchange alone.
+
+    Each is the sum of `share` * similarity over the question's words, as in the term `tokens`.
+
+    Attributes:
+        user: Value of the user's side; None if it has no tokens.
+        assistant: Value of the assistant's side; None if it has no tokens.
+    """
+
+    user: float | None
+    assistant: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSupport:
     """The contributions of a session's chunk and of its turns to the score of the session.
 
@@ -166,6 +181,7 @@ class Explanation:
         profile: Name of the profile.
         part: Part of a long exchange, None for a whole one.
         matches: Word matches behind the term `tokens`; empty if tokens were not compared.
+        sides: The similarity by side; None if tokens were not compared.
     """
 
     chunk_id: int
@@ -180,6 +196,7 @@ class Explanation:
     profile: str = ""
     part: ExchangePart | None = None
     matches: Sequence[WordMatch] = ()
+    sides: SideValues | None = None
 
     @property
     def memory_score(self) -> float:

@@ -199,6 +199,10 @@ def test_tokens_are_terms_and_every_part_adds_up(memory: MemSense, granularity: 
             value, abs=1e-6
         )
         assert [match.asked for match in matches] == ["word7", "and", "pot7", "tea"]
+        sides = hit.explain.sides
+        assert sides is not None
+        # A token is on one side: the whole is at least the better side.
+        assert max(sides.user or -1, sides.assistant or -1) <= value + 1e-6
     assert "tokens_session" in terms_of(result[0]) if granularity == "session" else True
     best = max(result, key=lambda hit: terms_of(hit)["tokens"].value)
     assert "word7" in best.content
@@ -235,6 +239,7 @@ def test_chunks_without_tokens_get_the_value_expected_from_their_score(
     assert "not compared" in terms_of(hit)["tokens"].because
     assert min(values) <= terms_of(hit)["tokens"].value <= max(values)
     assert list(hit.explain.matches) == []
+    assert hit.explain.sides is None
     assert [hit.chunk_id for hit in result].index(before[0]) < 3
     assert len(result) == len(chunks)
 

@@ -130,6 +130,36 @@ def test_tokens_is_the_weighted_mean_of_each_words_nearest_token(pieces: list[li
         assert value(terms, place, "tokens") == pytest.approx(expected, abs=1e-5)
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40), st.integers(0, 40)).filter(lambda sizes: sum(sizes) > 0),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_sides_are_the_same_mean_over_the_tokens_of_one_side(sizes: list[tuple[int, int]]) -> None:
+    pieces = [[0] * sum(both) for both in sizes]
+    # The first candidate has no tokens: rows and tokens are not the same numbers.
+    places = range(1, len(sizes) + 1)
+    tokens = tokens_of(pieces, places, [user for user, _ in sizes])
+    found = [candidate(place) for place in range(len(sizes) + 1)]
+    compared = rank(found, tokens).compared
+    assert compared is not None
+    assert compared.sides(0) is None
+    for place, (user, _) in zip(places, sizes, strict=True):
+        own, values = tokens.of(place), compared.sides(place)
+        assert own is not None
+        assert values is not None
+        for value, signs in (
+            (values.user, own.signs[:user]),
+            (values.assistant, own.signs[user:]),
+        ):
+            if len(signs):
+                assert value == pytest.approx(weigh(ask(), nearest(ask(), signs)), abs=1e-5)
+            else:
+                assert value is None
+
+
 def test_the_better_neighbour_s_value_counts_as_tokens_near() -> None:
     found = [candidate(0), candidate(1), candidate(2), candidate(3, session="other")]
     terms = rank(found, tokens_of([[0], [1, 2], [2, 3], [4]], range(4)))

@@ -79,6 +79,7 @@ class Ranked:
             selection=self.selection,
             profile=self.profile.name,
             matches=self.compared.matches(self.row) if self.compared else (),
+            sides=self.compared.sides(self.row) if self.compared else None,
         )
 
 

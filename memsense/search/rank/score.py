@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
-from memsense.search.explanation import Term, WordMatch
+from memsense.search.explanation import SideValues, Term, WordMatch
 from memsense.search.profiles import Profile, Route
 from memsense.search.question import Question, date_proximity
 from memsense.search.recall.candidates import (
@@ -397,13 +397,29 @@ class Comparison:
     tokens: CandidateTokens
 
     @cached_property
-    def _nearest(self) -> NDArray[np.float32]:
-        """Return the similarity of each question token's nearest token in each candidate.
+    def _nearest_by_side(self) -> NDArray[np.float32]:
+        """Return the similarity of each question token's nearest token on each side.
 
-        (m, words) float32.
+        (m, 2, words) float32: the user's side, then the assistant's; -inf on a side without tokens.
         """
-        near = _compare(self.question, self.tokens)
-        return np.maximum.reduceat(near, self.tokens.starts, axis=0)
+        near, tokens = _compare(self.question, self.tokens), self.tokens
+        first, split, user_counts = (
+            tokens.starts,
+            tokens.starts + tokens.user_counts,
+            tokens.user_counts,
+        )
+        starts = np.stack((first, split), axis=1).reshape(-1)
+        counts = np.stack((user_counts, tokens.counts - user_counts), axis=1).reshape(-1)
+        # A side without tokens has no place in `reduceat`, which would give it the next token.
+        has_tokens = counts > 0
+        sides = np.full((len(starts), near.shape[1]), -np.inf, dtype=np.float32)
+        sides[has_tokens] = np.maximum.reduceat(near, starts[has_tokens], axis=0)
+        return sides.reshape(len(first), 2, -1)
+
+    @cached_property
+    def _nearest(self) -> NDArray[np.float32]:
+        """Return the same of each whole candidate, (m, words) float32."""
+        return self._nearest_by_side.max(axis=1)
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -419,6 +435,32 @@ class Comparison:
     def values(self) -> Values:
         """Return each candidate's weighted mean over the question's tokens, (m,)."""
         return self._nearest.astype(np.float64) @ self.shares
+
+    @cached_property
+    def user_values(self) -> Values:
+        """Return the same of each candidate's user side alone, (m,); nan without tokens."""
+        return self._values_of_side(0)
+
+    @cached_property
+    def assistant_values(self) -> Values:
+        """Return the same of each candidate's assistant side alone, (m,); nan without tokens."""
+        return self._values_of_side(1)
+
+    def _values_of_side(self, side: int) -> Values:
+        nearest = self._nearest_by_side[:, side].astype(np.float64)
+        return np.where(np.isinf(nearest), np.nan, nearest) @ self.shares
+
+    def sides(self, row: int) -> SideValues | None:
+        """Return the values of a candidate's sides, None if it has no tokens."""
+        indexes = np.flatnonzero(self.rows == row)
+        if not len(indexes):
+            return None
+        place = int(indexes[0])
+        user, assistant = self.user_values.item(place), self.assistant_values.item(place)
+        return SideValues(
+            user=None if np.isnan(user) else user,
+            assistant=None if np.isnan(assistant) else assistant,
+        )
 
     def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
         """Return the same, (m,), if any exchange of a session may hold the nearest token."""
