@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="another checkout of memsense")
     parser.add_argument("--lancedb", action="store_true", help="LanceDB's hybrid search, too")
     parser.add_argument("--tokens", type=int, default=0, help="token vectors of each exchange")
+    parser.add_argument("--top-k", type=int, default=8, help="hits of each search")
     parser.add_argument("--index", action="store_true", help="HNSW indexes")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--url", help="a server on which databases may be created; default: own")
@@ -105,6 +106,7 @@ def measure(
     file.write_bytes(pickle.dumps(corpus))
     checkouts = {"memsense": HERE, **({"before": options.beside} if options.beside else {})}
     fill_options = ["--fill", str(chunks), "--tokens", str(options.tokens)]
+    fill_options += ["--top-k", str(options.top_k)]
     fill_options += ["--index"] if options.index else []
     with ExitStack() as stack:
         sides: dict[str, Side] = {}
@@ -119,6 +121,7 @@ def measure(
     return {
         "chunks": chunks,
         "tokens": options.tokens,
+        "top_k": options.top_k,
         "sides": {name: side.describe() for name, side in sides.items()},
     }
 
@@ -200,7 +203,8 @@ def print_row(row: dict[str, Any]) -> None:
     """Print a size's figures as a table."""
     sides: dict[str, dict[str, float]] = row["sides"]
     tokens = f", {row['tokens']} tokens each" if row["tokens"] else ""
-    table = Table("per search", *sides, title=f"{row['chunks']:,} chunks{tokens}")
+    hits = f", top_k {row['top_k']}"
+    table = Table("per search", *sides, title=f"{row['chunks']:,} chunks{tokens}{hits}")
     for name in next(iter(sides.values())):
         table.add_row(name, *(f"{figures[name]:.3g}" for figures in sides.values()))
     Console().print(table)

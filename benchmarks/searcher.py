@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--fill", type=int, default=0, help="chunks to store first")
     parser.add_argument("--tokens", type=int, default=0, help="token vectors of each exchange")
+    parser.add_argument("--top-k", type=int, default=8)
     parser.add_argument("--index", action="store_true", help="HNSW indexes")
     options = parser.parse_args()
     corpus: Corpus = pickle.loads(options.corpus.read_bytes())  # noqa: S301 (our own file)
@@ -49,13 +50,13 @@ def main() -> None:
         if options.fill:
             stores.settle(options.url)
         for question in corpus.questions[:WARM]:
-            memory.search(question, user_id=USER)
+            memory.search(question, user_id=USER, top_k=options.top_k)
         # The corpus is no part of what a search costs, so the collector must not walk through it.
         gc.collect()
         gc.freeze()
         print("ready", flush=True)
         for _ in sys.stdin:
-            print(json.dumps(ask_all(memory, options.url, corpus)), flush=True)
+            print(json.dumps(ask_all(memory, options.url, corpus, options.top_k)), flush=True)
 
 
 def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
@@ -67,13 +68,13 @@ def open_memory(url: str, corpus: Corpus, tokens: int) -> MemSense:
     return MemSense.open(url, embedder=embedder, **place)
 
 
-def ask_all(memory: MemSense, url: str, corpus: Corpus) -> dict[str, Any]:
+def ask_all(memory: MemSense, url: str, corpus: Corpus, top_k: int) -> dict[str, Any]:
     """Return milliseconds of each search, and processor seconds here and of the server."""
     server, client = server_seconds(url), time.process_time()
     times: list[float] = []
     for question in corpus.questions:
         started = time.perf_counter()
-        memory.search(question, user_id=USER)
+        memory.search(question, user_id=USER, top_k=top_k)
         times.append(1000 * (time.perf_counter() - started))
     client = time.process_time() - client
     return {"ms": times, "client_s": client, "server_s": server_seconds(url) - server}

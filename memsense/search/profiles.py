@@ -53,11 +53,13 @@ class Profile:
             sessions, if any are stored.
         weights: Weights of the routes, 0 to 5; a route of weight 0 is not run.
         rrf_k: Constant of reciprocal rank fusion: a route adds weight / (rrf_k + rank).
-        candidate_factor: Chunks that fusion keeps for each hit of top_k.
+        list_depth: Number of hits up to which every top_k gives the beginning of one list: less
+            is searched as deep as for so many.
+        candidate_factor: Chunks that fusion keeps for each hit of top_k, or of list_depth.
         least_candidates: Minimum number of chunks that fusion keeps.
         route_factor: Chunks that a route keeps for each one that fusion keeps.
         least_route_limit: Minimum number of chunks that a route keeps.
-        session_depth: Factor of all these numbers, and of `tokens_depth`, where sessions are
+        session_depth: Factor of the numbers of chunks, and of `tokens_depth`, where sessions are
             returned: their scores rest on their best exchanges.
         lexical_mode: "bm25f" scores any matching word, "ts_rank" needs all words.
         k1: Saturation of BM25F.
@@ -99,8 +101,8 @@ class Profile:
         tokens_near_weight: Weight of the same of the better neighbour.
         tokens_session_weight: Weight of the same of all exchanges
             of the session together, where sessions are returned.
-        tokens_depth: Number of best candidates that are compared token by token, at least
-            2 * top_k; the values of the others are expected from their scores.
+        tokens_depth: Number of best candidates that are compared token by token, more where top_k
+            is larger than list_depth; the values of others are expected from their scores.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
         when_time_weight: Weight of a word of time on the side of the
             speaker that a question with "when" names.
@@ -114,7 +116,8 @@ class Profile:
         quoted_boost: Boost of texts that hold the question's quotations.
         one_per_exchange: Whether only the best part of a long exchange may be a hit.
         max_per_session: Maximum number of hits of one session, 0 for no limit.
-        min_sessions: Minimum number of sessions among the hits, if so many have candidates.
+        min_sessions: Number of first hits that are of different sessions, if so many have
+            candidates.
 
     Raises:
         ConfigurationError: If a constant is of the wrong kind or out of range; names it.
@@ -124,6 +127,7 @@ class Profile:
     granularity: Granularity = "turn"
     weights: Mapping[Route, float] = field(default_factory=_equal_weights)
     rrf_k: float = 15.0
+    list_depth: int = 50
     candidate_factor: int = 4
     least_candidates: int = 32
     route_factor: int = 2
@@ -160,7 +164,7 @@ class Profile:
     tokens_weight: float = 0.0
     tokens_near_weight: float = 0.0
     tokens_session_weight: float = 0.0
-    tokens_depth: int = 25
+    tokens_depth: int = 64
     asks_weight: float = 0.0
     when_time_weight: float = 0.0
     reranker_weight: float = 1.0
@@ -191,7 +195,8 @@ class Profile:
             sessions: Whether the search returns sessions, and so needs several turns of each.
         """
         depth = self.session_depth if sessions else 1
-        return depth * max(self.candidate_factor * top_k, self.least_candidates)
+        hits = max(top_k, self.list_depth)
+        return depth * max(self.candidate_factor * hits, self.least_candidates)
 
     def route_limit(self, top_k: int, *, sessions: bool = False) -> int:
         """Return the number of rows that one route keeps.
@@ -219,7 +224,8 @@ class Profile:
         )
         if not any(used) and not (sessions and self.tokens_session_weight):
             return 0
-        return max(self.tokens_depth, 2 * top_k) * (self.session_depth if sessions else 1)
+        depth = self.session_depth if sessions else 1
+        return depth * self.tokens_depth * max(top_k, self.list_depth) // self.list_depth
 
     def override(self, **changes: object) -> "Profile":
         """Return a copy with some constants or route weights changed.
@@ -283,6 +289,7 @@ _KINDS: Mapping[str, type] = MappingProxyType(
 
 _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rrf_k", 0, 10_000),
+    ("list_depth", 1, 1000),
     ("candidate_factor", 1, 1000),
     ("least_candidates", 1, 10_000),
     ("route_factor", 1, 100),
@@ -378,6 +385,7 @@ BALANCED = Profile(
         "lexical": 2.0,
         "facet_events": 0.2,
     },
+    candidate_factor=2,
     least_candidates=100,
     route_factor=1,
     least_route_limit=100,

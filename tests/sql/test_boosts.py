@@ -329,7 +329,9 @@ def test_a_required_quotation_does_not_thin_out_the_result(memory: MemSense) -> 
     add(memory, *lines, session_id="more")
     wanted = add(memory, *[f"Grandfather saw a blue lantern, {n}." for n in range(10)])
     question = 'What did Ada say about tea in Lisbon, "blue lantern"?'
-    profile = MUST.override(least_candidates=8, least_route_limit=8, candidate_factor=1)
+    profile = MUST.override(
+        list_depth=1, least_candidates=8, least_route_limit=8, candidate_factor=1
+    )
     hits = search(memory, question, profile, top_k=8)
     assert len(hits) == 8
     assert {hit.chunk_id for hit in hits} <= set(wanted)

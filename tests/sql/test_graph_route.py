@@ -339,7 +339,9 @@ def test_the_route_stays_within_its_tenant_and_user(
 
 def test_traces_replay_and_why_not_know_the_route(memory: MemSense) -> None:
     ids = fill(memory, random.Random(8), 30)
-    profile = GRAPH_ALONE.override(least_candidates=4, least_route_limit=4, candidate_factor=1)
+    profile = GRAPH_ALONE.override(
+        list_depth=1, least_candidates=4, least_route_limit=4, candidate_factor=1
+    )
     result = memory.search(
         "Where is Lisbon?", user_id="ada", profile=profile, granularity="turn", top_k=2, trace=True
     )

@@ -72,7 +72,12 @@ def alone() -> Iterator[Profile]:
     for route in (*VECTOR_ROUTES, "lexical"):
         weights: dict[Route, float] = {route: 1.0}
         # So few rows that other sessions' chunks would fill them.
-        limits = {"candidate_factor": 1, "least_candidates": 3, "least_route_limit": 3}
+        limits = {
+            "list_depth": 1,
+            "candidate_factor": 1,
+            "least_candidates": 3,
+            "least_route_limit": 3,
+        }
         yield BALANCED.override(name=route, weights=weights, **limits)
 
 

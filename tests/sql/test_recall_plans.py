@@ -26,7 +26,7 @@ USERS = 12
 EXCHANGES = 300
 VOCABULARY = [f"word{n}" for n in range(2000)]
 FACETS = {"personal_info": "lives in Lisbon", "preferences": "likes tea", "events": "went to Porto"}
-EVERY_ROUTE = PROFILES["memsense"].override(name="all", lexical_mode="bm25f", least_route_limit=200)
+EVERY_ROUTE = PROFILES["memsense"].override(name="all", lexical_mode="bm25f", list_depth=25)
 
 TABLE_OF: dict[Route, str] = {
     "vec_full": "embeddings_full",

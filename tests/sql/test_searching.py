@@ -119,7 +119,7 @@ def test_the_first_search_of_a_scope_looks_it_up_once_more(
 def test_a_process_that_knew_of_no_session_chunks_reads_as_deep_as_one_that_sees_them(
     open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pools = {"candidate_factor": 1, "least_candidates": 1, "least_route_limit": 1}
+    pools = {"list_depth": 1, "candidate_factor": 1, "least_candidates": 1, "least_route_limit": 1}
     profile = BALANCED.override(name="shallow", granularity="session", session_depth=8, **pools)
     reader, writer = open_memory(), open_memory()
     add(writer, "I drink tea in Lisbon.")
@@ -328,7 +328,12 @@ def test_filters_hold_inside_every_route(filtered: Filtered) -> None:
     ]
     # Pools so small that a filter applied after them would thin out the result.
     small = BALANCED.override(
-        name="small", least_candidates=1, candidate_factor=1, route_factor=1, least_route_limit=1
+        name="small",
+        list_depth=1,
+        least_candidates=1,
+        candidate_factor=1,
+        route_factor=1,
+        least_route_limit=1,
     )
     for options, holds in cases:
         expected = filtered.expected(holds)

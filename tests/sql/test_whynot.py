@@ -185,6 +185,7 @@ def random_profile(source: random.Random) -> Profile:
     return Profile(
         name="random",
         weights=weights,
+        list_depth=1,
         candidate_factor=1,
         least_candidates=source.choice([15, 25]),
         route_factor=1,
@@ -333,7 +334,9 @@ def test_a_missing_vector_is_named_by_its_route(
     store.execute(
         "DELETE FROM memsense.embeddings WHERE chunk_id = %s AND route <> 'user'", [chunk_id]
     )
-    profile = Profile(name="few", least_candidates=1, candidate_factor=1, least_route_limit=1)
+    profile = Profile(
+        name="few", list_depth=1, least_candidates=1, candidate_factor=1, least_route_limit=1
+    )
     verdict = memory.why_not("lantern", chunk_id, user_id="ada", top_k=1, profile=profile)
     assert verdict.step == "not_embedded"
     assert verdict.numbers["routes"] == ["vec_full", "vec_assistant"]
@@ -364,7 +367,9 @@ def test_why_not_reports_misses_of_an_approximate_index(memory: MemSense) -> Non
 
 def test_the_numbers_of_the_cut_are_those_of_the_search(memory: MemSense) -> None:
     fill(memory)
-    profile = Profile(name="few", least_candidates=5, candidate_factor=1, least_route_limit=60)
+    profile = Profile(
+        name="few", list_depth=1, least_candidates=5, candidate_factor=1, least_route_limit=60
+    )
     result = memory.search(
         "apple river", user_id="ada", profile=profile, top_k=5, granularity="turn", trace=True
     )

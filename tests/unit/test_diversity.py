@@ -91,7 +91,7 @@ def greedy(
     spread = max(scores) - min(scores) if scores else 0.0
     chosen: list[Ranked] = []
     left = [item for item in order if item.final_score >= least_score]
-    least = min(least, top_k, len({item.candidate.session_id for item in left}))
+    least = min(least, len({item.candidate.session_id for item in left}))
 
     def relevance(item: Ranked) -> float:
         if profile.relevance == "raw":
@@ -108,7 +108,7 @@ def greedy(
     while len(chosen) < top_k:
         counts = sessions_of(chosen)
         open_to = [item for item in left if counts[item.candidate.session_id] < most]
-        if least - len(counts) >= top_k - len(chosen):
+        if len(counts) < least:
             open_to = [item for item in open_to if not counts[item.candidate.session_id]]
         if not open_to:
             break
@@ -299,13 +299,30 @@ def test_a_session_limit_returns_fewer_hits_rather_than_break() -> None:
     assert ranking.barred.tolist() == [True, True, True]
 
 
-def test_the_last_places_are_kept_for_further_sessions() -> None:
+def test_the_first_hits_are_of_different_sessions() -> None:
     candidates = in_sessions("a", "a", "a", "a", "b", "c")
     ranking = rank(candidates, PLAIN.override(min_sessions=3), 4)
-    assert ids(ranking.chosen) == [1, 2, 5, 6]
+    assert ids(ranking.chosen) == [1, 5, 6, 2]
     steps = [step_of(item) for item in ranking.chosen]
-    assert [step.limited_by for step in steps] == [None, None, "min_sessions", "min_sessions"]
-    assert [step.passed_over for step in steps] == [None, None, 3, 3]
+    assert [step.limited_by for step in steps] == [None, "min_sessions", "min_sessions", None]
+    assert [step.passed_over for step in steps] == [None, 2, 2, None]
+
+
+@settings(max_examples=200, deadline=None)
+@given(candidate_lists(), profiles(), LIMITS, st.integers(1, 12), st.booleans())
+def test_a_shorter_list_is_the_beginning_of_a_longer_one(
+    candidates: list[Candidate],
+    profile: Profile,
+    limits: tuple[int, int],
+    top_k: int,
+    sessions: bool,
+) -> None:
+    chosen = limited(profile, limits)
+    longest = run(candidates, chosen, 12, sessions=sessions)
+    found = run(candidates, chosen, top_k, sessions=sessions)
+    assert [(item.candidate.chunk_id, item.selection) for item in found] == [
+        (item.candidate.chunk_id, item.selection) for item in longest[:top_k]
+    ]
 
 
 def test_more_sessions_than_there_are_is_no_error() -> None:

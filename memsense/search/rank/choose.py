@@ -319,7 +319,7 @@ def _diversify(  # noqa: PLR0917 (one caller)
         tags = [candidates.tags.get(chunk_id, frozenset()) for chunk_id in chunk_ids.tolist()]
     limits = None
     if count and (profile.max_per_session or profile.min_sessions):
-        limits = _SessionLimits(candidates, rows, profile, top_k, eligible)
+        limits = _SessionLimits(candidates, rows, profile, eligible)
     nowhere = np.zeros(count, dtype=bool)
     state = following = _State(np.zeros(count), np.full(count, -1), nowhere)
     may_be_chosen = np.arange(count) < eligible
@@ -384,8 +384,9 @@ def _diversify(  # noqa: PLR0917 (one caller)
 class _SessionLimits:
     """The entries that the profile's limits on sessions keep from the next choice.
 
-    No session gives more than `max_per_session` hits, and the last places are kept for further
-    sessions as far as `min_sessions` needs them.
+    No session gives more than `max_per_session` hits, and the first `min_sessions` hits are of
+    different sessions. Neither depends on the number of hits: a shorter list is the beginning of a
+    longer one.
     """
 
     def __init__(
@@ -393,22 +394,19 @@ class _SessionLimits:
         candidates: Candidates,
         rows: NDArray[np.int64],
         profile: Profile,
-        top_k: int,
         eligible: int,
     ) -> None:
         numbers = np.array(candidates.session_numbers)
         self._sessions = numbers[rows]
         self._counts = np.zeros(numbers.max() + 1, dtype=np.int64)
-        self._most = profile.max_per_session or top_k
-        self._places = top_k
+        self._most = profile.max_per_session or len(rows)
         # More sessions than have entries that may be chosen can't be reached.
         reachable = set(self._sessions[:eligible].tolist())
-        self._least = min(profile.min_sessions, len(reachable), top_k)
+        self._least = min(profile.min_sessions, len(reachable))
 
     def count(self, place: int) -> None:
         """Count the choice of an entry."""
         self._counts[self._sessions[place]] += 1
-        self._places -= 1
 
     def bars(self, place: int) -> bool:
         """Return whether the entry at this place is kept from the next choice."""
@@ -425,8 +423,8 @@ class _SessionLimits:
 
     def _full_sessions(self) -> NDArray[np.bool_]:
         full = self._counts >= self._most
-        missing = self._least - np.count_nonzero(self._counts)
-        return full | (self._counts > 0) if missing >= self._places else full
+        is_seen = self._counts > 0
+        return full | is_seen if np.count_nonzero(is_seen) < self._least else full
 
 
 def find_differing(

@@ -1,0 +1,88 @@
+"""A search has one list: the hits of a smaller top_k are the first hits of a larger one."""
+
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+from embedders import TokenHashingEmbedder
+
+from memsense import MemSense
+from memsense.search.hits import SearchResult
+from memsense.search.profiles import BALANCED, PROFILES
+from memsense.types import Granularity
+
+OpenMemory = Callable[..., MemSense]
+START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+WORDS = (
+    "tea pot garden rose train lisbon kiln clay ticket violin dinner lamp river bridge ski soup"
+    " novel chess paint camera tent oven bread coffee bicycle museum letter guitar puzzle market"
+).split()
+QUESTIONS = (
+    "Which tea did Ann buy for the garden?",
+    "train to lisbon in May 2026",
+    "When did Ben paint the bridge?",
+    'Who said "clay and kiln"?',
+    "violin dinner soup bread coffee museum market novel chess",
+    "zeppelin",
+)
+FILTERS: tuple[Mapping[str, Any], ...] = (
+    {"user_id": "ada"},
+    {"all_users": True},
+    {"user_id": "ada", "since": START + timedelta(days=3), "tags": ["long"]},
+    {"user_id": "ada", "min_score": 0.4},
+)
+LONGEST = 50
+LENGTHS = (1, 5, 8, 20, 49)
+LIMITED = BALANCED.override(name="limited", max_per_session=3, min_sessions=6)
+DIVERSE = BALANCED.override(name="diverse", mmr_lambda=0.5, duplicate_threshold=0.7)
+
+
+@pytest.fixture
+def memory(open_memory: OpenMemory) -> MemSense:
+    """Store sessions of random words: some exchanges are repeated, some are long."""
+    draw = random.Random(5)
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    before = ""
+    for session in range(16):
+        messages: list[dict[str, Any]] = []
+        for turn in range(12):
+            said = [" ".join(draw.choices(WORDS, k=draw.choice([4, 9, 30]))) for _ in range(2)]
+            texts = [before or said[0] if draw.random() < 0.15 else said[0], said[1]]
+            before = texts[0]
+            at = START + timedelta(days=session, minutes=turn)
+            for role, name, text in zip(("user", "assistant"), ("Ann", "Ben"), texts, strict=True):
+                messages.append({"role": role, "name": name, "content": f"{text}.", "at": at})
+        memory.add(
+            messages,
+            user_id="ada" if session % 4 else "bo",
+            session_id=f"s{session}",
+            mode="hybrid",
+            tags=["long"] if session % 2 else [],
+        )
+    return memory
+
+
+def describe(result: SearchResult) -> list[tuple[Any, ...]]:
+    return [
+        (hit.chunk_id, hit.score, hit.explain.parts(), hit.explain.selection, hit.content)
+        for hit in result
+    ]
+
+
+@pytest.mark.parametrize("granularity", ["turn", "session"])
+def test_a_smaller_top_k_gives_the_first_hits_of_a_larger_one(
+    memory: MemSense, granularity: Granularity
+) -> None:
+    lengths: list[int] = []
+    for profile in (*PROFILES.values(), LIMITED, DIVERSE):
+        for question, scope in product(QUESTIONS, FILTERS):
+            asked: dict[str, Any] = {"profile": profile, "granularity": granularity, **scope}
+            longest = describe(memory.search(question, top_k=LONGEST, **asked))
+            lengths.append(len(longest))
+            for top_k in LENGTHS:
+                found = describe(memory.search(question, top_k=top_k, **asked))
+                assert found == longest[:top_k], (profile.name, question, scope, top_k)
+    assert max(lengths) > (20 if granularity == "turn" else 8)
