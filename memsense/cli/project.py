@@ -26,14 +26,24 @@ Sessions = Annotated[list[str], typer.Argument(metavar="SESSION...", help="Ids o
 
 
 @app.command("list")
-def list_projects(ctx: typer.Context, *, output: Output = "table") -> None:
+def list_projects(
+    ctx: typer.Context,
+    *,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", metavar="NAME", help="Only projects of this user's memories."),
+    ] = None,
+    output: Output = "table",
+) -> None:
     """List the projects that memories are about, and the pools of sessions.
 
     \b
       memsense project list
+      memsense project list --user ines
     """
     with target_of(ctx).open() as memory:
-        projects = memory.projects.list()
+        view = memory if user is None else memory.for_user(user)
+        projects = view.projects.list()
     if output != "table":
         print_data(output, [asdict(project) for project in projects])
         return

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from memsense.store import projects
 from memsense.store.erasing import Receipt
 from memsense.store.jobs import Job
 from memsense.store.traces import Trace, TraceSummary
@@ -98,6 +99,16 @@ class LeftOff(BaseModel):
     text: str = Field(description="For a prompt; empty if nothing is known of the project.")
     chunk_ids: list[int] = Field(description="Memories in it.")
     tokens: int
+
+
+class Project(answer_of(projects.Project)):
+    """A project that memories are about, a pool of sessions, or both under one name."""
+
+
+class ProjectList(BaseModel):
+    """The projects by name, with what a search in each reaches."""
+
+    projects: list[Project]
 
 
 class MemoryPage(BaseModel):

@@ -236,6 +236,10 @@ def test_columns_zone_and_tags_reach_what_is_stored(url: str, tmp_path: Path) ->
     (project,) = run_json(url, "project", "list", "--namespace", "mapped")
     assert (project["name"], project["exchanges"], project["created_at"]) == ("hives", 1, None)
     assert "hives" in run(url, "project", "list", "--namespace", "mapped").stdout
+    assert run_json(
+        url, "project", "list", "--user", chunk["user_id"], "--namespace", "mapped"
+    ) == [project]
+    assert run_json(url, "project", "list", "--user", "nobody", "--namespace", "mapped") == []
 
 
 def test_strict_fails_when_a_record_was_skipped(url: str, tmp_path: Path) -> None:

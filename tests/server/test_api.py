@@ -221,6 +221,21 @@ CURSORS = (
 )  # fmt: skip
 
 
+def test_projects_are_listed_with_what_a_search_in_each_reaches(client: TestClient) -> None:
+    add(client, "ada", "one", project="github.com/ada/looms")
+    add(client, "ada", "two", project="github.com/ada/looms")
+    add(client, "bob", "three", project="github.com/bob/boats")
+    every = client.get("/v1/projects").json()["projects"]
+    assert [(item["name"], item["sessions"]) for item in every] == [
+        ("github.com/ada/looms", 2),
+        ("github.com/bob/boats", 1),
+    ]
+    [own] = client.get("/v1/projects", params={"user_id": "ada"}).json()["projects"]
+    assert (own["name"], own["exchanges"], own["session_ids"]) == ("github.com/ada/looms", 2, [])
+    assert own["created_at"] is None
+    assert client.get("/v1/projects", params={"user_id": "eve"}).json() == {"projects": []}
+
+
 @pytest.mark.parametrize("path", ["/v1/memories", "/v1/sessions", "/v1/traces", "/v1/users"])
 def test_a_cursor_that_is_none_is_a_400(client: TestClient, path: str) -> None:
     whose = {} if path == "/v1/users" else {"user_id": "ada"}

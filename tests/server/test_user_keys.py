@@ -38,6 +38,7 @@ ROUTES: dict[str, Decision] = {
     "POST /v1/memories": "own",
     "GET /v1/memories": "own",
     "GET /v1/sessions": "own",
+    "GET /v1/projects": "own",
     "GET /v1/left-off": "own",
     "GET /v1/users": "whole",
     "GET /v1/memories/{chunk_id}": "own",

@@ -1,4 +1,4 @@
-"""Routes `/v1/memories`, `/v1/sessions` and `/v1/users`: store, list, change and erase memories."""
+"""Routes of memories, sessions, projects and users: store, list, change and erase memories."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,6 +18,8 @@ from memsense.server.answers import (
     LeftOff,
     Memory,
     MemoryPage,
+    Project,
+    ProjectList,
     Scored,
     Session,
     SessionPage,
@@ -124,6 +126,13 @@ async def list_sessions(
     page = await caller.memory.sessions(**whose, limit=limit, cursor=cursor)
     sessions = [Session.of(item) for item in page]
     return SessionPage(sessions=sessions, next_cursor=page.next_cursor)
+
+
+@router.get("/projects", responses=problems())
+async def list_projects(caller: Reader, *, user_id: UserId = None) -> ProjectList:
+    """List the projects that memories are about and the pools of sessions: one user's, or all."""
+    projects = await caller.narrowed(user_id).projects.list()
+    return ProjectList(projects=[Project.of(item) for item in projects])
 
 
 @router.get("/left-off", responses=problems())
