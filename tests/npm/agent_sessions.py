@@ -99,8 +99,11 @@ class Agent:
     home: Path
     env: Mapping[str, str]
 
-    def say(self, prompt: str, *options: str) -> str:
-        """What the model is sent in a session of its own, as JSON."""
+    def say(self, prompt: str, *options: str, folder: Path | None = None) -> str:
+        """Return what the model is sent in a session of its own, as JSON.
+
+        The agent works in the home, unless `folder` names another place.
+        """
         self.model.requests.clear()
         done = npm_tools.run_tool(
             KINDS[self.name],
@@ -109,8 +112,20 @@ class Agent:
             prompt,
             *options,
             env=self.env,
-            cwd=self.home,
+            cwd=folder or self.home,
         )
         assert done.returncode == 0, done.stderr
         assert "Done." in done.stdout
         return json.dumps(self.model.requests)
+
+
+def make_repository(folder: Path, remote: str) -> Path:
+    """Create a folder that a repository's remote names, and return it."""
+    write(
+        folder / ".git" / "config",
+        f'[core]\n\trepositoryformatversion = 0\n[remote "origin"]\n\turl = {remote}\n',
+    )
+    write(folder / ".git" / "HEAD", "ref: refs/heads/main\n")
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir()
+    return folder

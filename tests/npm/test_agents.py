@@ -7,6 +7,7 @@ loopback.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -15,10 +16,11 @@ from pathlib import Path
 
 import npm_tools
 import pytest
-from agent_sessions import KINDS, PREPARE, PROGRAMS, Agent
+from agent_sessions import KINDS, PREPARE, PROGRAMS, Agent, make_repository
 from scripted_model import ScriptedModel, scripted_model
 
 from memsense import Chunk, MemSense
+from memsense.db.embedded import EmbeddedServer
 from memsense.hosts.places import HostName
 
 CONNECTED: dict[HostName, str] = {
@@ -34,6 +36,17 @@ PATIENCE = 60
 ATTEMPTS = 3
 FACT = "My bicycle is red."
 QUESTION = "What colour is my bicycle?"
+PROJECTS = {
+    "looms": "git@github.com:ada/looms.git",
+    "boats": "https://github.com/ada/boats.git",
+}
+LOOM_FACT = "The gateway of the Vega loom listens on port 8443."
+LOOM_QUESTION = "On which port does the gateway of the Vega loom listen?"
+# In two parts, so that scanners of repositories pass over them.
+KEY = "AKIA" + "Q7RM2LX9" * 2
+PASSWORD = "Tulips" + "-7431-Quay"
+SECRETS = f"My AWS key is {KEY}, and the database password is {PASSWORD}."
+SECRETS_QUESTION = "What is my AWS key, and what is the database password?"
 INJECTED = ("memsense-context", "Memories of earlier conversations", "_context>")
 
 
@@ -105,10 +118,21 @@ def stored(url: str, said: str) -> list[Chunk]:
     raise AssertionError(f"{said!r} was not taken in")
 
 
-def asked_until_told(agent: Agent, prompt: str, told: str) -> str:
+def pg_dump(url: str) -> str:
+    """Return a dump of the database as text."""
+    own = Path(os.environ["MEMSENSE_TEST_RUN_DIR"]) / "postgres"  # where it is the embedded server
+    psql = EmbeddedServer(own).psql_command() if own.exists() else None
+    program = shutil.which("pg_dump", path=str(Path(psql[0]).parent) if psql else None)
+    if program is None:
+        pytest.skip("no pg_dump beside the server")
+    done = subprocess.run([program, url], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def asked_until_told(agent: Agent, prompt: str, told: str, *, folder: Path | None = None) -> str:
     """What the model is sent; a prompt that memory is too late for gets none, and is said again."""
     for _ in range(ATTEMPTS):
-        sent = agent.say(prompt)
+        sent = agent.say(prompt, folder=folder)
         if told in sent:
             return sent
     raise AssertionError(f"{told!r} is in no request")
@@ -152,6 +176,35 @@ def test_what_one_session_is_told_the_next_is_given_by_hooks_alone(
         assert chunk.assistant_text == "Done."
         assert not any(mark in str(chunk) for mark in INJECTED)
         assert chunk.agent_id == agent.name
+
+
+@pytest.fixture
+def folders(home: Path) -> dict[str, Path]:
+    """Two repositories in the home, with remotes of their own."""
+    return {name: make_repository(home / name, remote) for name, remote in PROJECTS.items()}
+
+
+PROJECT_AGENTS = [unless_missing("claude-code"), unless_missing("codex")]
+
+
+@pytest.mark.parametrize("name", PROJECT_AGENTS)
+def test_a_question_finds_another_project_and_no_secret_even_first_after_a_pause(
+    agent: Agent, folders: Mapping[str, Path], database_url: str
+) -> None:
+    agent.say(f"{LOOM_FACT} {SECRETS}", folder=folders["looms"])
+    for chunk in stored(database_url, LOOM_FACT):
+        assert chunk.project == "github.com/ada/looms"
+    # The daemon ends, as after a pause: the prompt of the next session is its first.
+    run(agent.env, "hook", "--stop")
+    elsewhere = agent.say(LOOM_QUESTION, folder=folders["boats"])
+    assert LOOM_FACT in elsewhere
+    asked = asked_until_told(agent, SECRETS_QUESTION, "[redacted:aws-key]", folder=folders["looms"])
+    dumped = pg_dump(database_url)
+    assert "[redacted:aws-key]" in dumped
+    for secret in (KEY, PASSWORD):
+        assert secret not in elsewhere
+        assert secret not in asked
+        assert secret not in dumped
 
 
 @pytest.mark.parametrize("name", [unless_missing("claude-code")])
