@@ -159,6 +159,10 @@ def _hit_text(hit: "Hit", words: Sequence[str], *, neighbors: bool) -> Text:
     if "next" in chunks:
         after = shorten(chunks["next"].content, NEIGHBOR_EXCERPT)
         text.append(f"\nafter: {after}", style="dim")
+    if hit.superseded_by is not None:
+        text.append(f"\nsuperseded by {hit.superseded_by.describe()}", style="yellow")
+    if hit.supersedes is not None:
+        text.append(f"\nsupersedes chunk {hit.supersedes.chunk_id}", style="dim")
     return text
 
 

@@ -75,6 +75,8 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "tokens_session": {"tokens_session_weight": 0.0},
         "asks": {"asks_weight": 0.0},
         "when_time": {"when_time_weight": 0.0},
+        "current": {"current_weight": 0.0},
+        "asker": {"asker_known": False},
         "reranker": {"reranker_weight": 0.0},
         "context": {"weight_context": 0.0},
         "tags": {"weight_tag": 0.0, "tag_redundancy": 0.0},

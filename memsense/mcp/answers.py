@@ -48,6 +48,8 @@ def format_recall(
     ranks = _ranks(result)
     for rank, hit in enumerate(result, start=1):
         heading = f"{rank}. {_heading(hit.chunk, cut=hit.content_cut)}, score {hit.score:.3g}"
+        if hit.superseded_by is not None:
+            heading += f", superseded by {hit.superseded_by.describe()}"
         arithmetic = _arithmetic_lines(hit, ranks) if explain else ()
         blocks.append("\n".join([heading, quote_lines("", hit.content), *arithmetic]))
     return "\n".join([frame("\n\n".join(blocks)), *footer])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memsense.search.profiles import Route
 from memsense.search.score_kinds import describe_scores
+from memsense.text.words import OPENERS
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -376,10 +377,18 @@ def arithmetic_table(explanation: Explanation, hits: Mapping[int, int]) -> "Text
 
 
 def match_line(matches: Sequence[WordMatch]) -> str:
-    """Return the word matches on one line, those that contributed most first."""
-    ordered = sorted(matches, key=lambda match: -match.share * match.similarity)
+    """Return the word matches on one line, those that contributed most first.
+
+    Punctuation and function words are left out: that "the" met "the" is no evidence.
+    """
+    telling = [item for item in matches if _is_telling(item.asked) and _is_telling(item.met)]
+    ordered = sorted(telling, key=lambda match: -match.share * match.similarity)
     pairs = [f"{item.asked} → {item.met} {item.similarity:.2f}" for item in ordered[:MOST_MATCHES]]
-    return f"words that met: {', '.join(pairs)}"
+    return f"words that met: {', '.join(pairs) or 'none but function words'}"
+
+
+def _is_telling(word: str) -> bool:
+    return any(map(str.isalnum, word)) and word.casefold() not in OPENERS
 
 
 def selection_line(step: Selection, hits: Mapping[int, int]) -> str:

@@ -55,6 +55,12 @@ class Supersession:
     at: datetime | None
     reason: str = ""
 
+    def describe(self) -> str:
+        """Return it as words behind "superseded by": chunk, date and words of change."""
+        at = f" on {self.at:%Y-%m-%d}" if self.at else ""
+        reason = f" (“{self.reason}”)" if self.reason else ""
+        return f"chunk {self.chunk_id}{at}{reason}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, ready for JSON."""
         return {"chunk_id": self.chunk_id, "at": self.at, "reason": self.reason}

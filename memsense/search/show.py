@@ -12,7 +12,7 @@ from itertools import islice
 from memsense import telemetry
 from memsense.db.connection import Connection
 from memsense.search.explanation import ExchangePart
-from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult
+from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult, Supersession
 from memsense.search.rank.choose import Ranked
 from memsense.search.request import SearchRequest
 from memsense.search.search import Search
@@ -112,6 +112,34 @@ def _make_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
         neighbors=tuple(
             [Neighbor(relation=relation, chunk=one) for relation, one in row.neighbors]
         ),
+        superseded_by=find_supersession(search, item.row, older=False),
+        supersedes=find_supersession(search, item.row, older=True),
+    )
+
+
+def find_supersession(search: Search, row: int, *, older: bool) -> Supersession | None:
+    """Return what superseded a candidate, or the `older` one that it supersedes; None if unknown.
+
+    Args:
+        search: The search.
+        row: Row of the candidate.
+        older: Whether to look for the one before.
+    """
+    current, candidates = search.ranking.terms.current, search.candidates
+    if current is None:
+        return None
+    if older:
+        links = [item for item in current.successions.values() if item.newer == row]
+        link = max(links, key=lambda item: item.evidence, default=None)
+    else:
+        link = current.successions.get(row)
+    if link is None:
+        return None
+    other = link.older if older else link.newer
+    return Supersession(
+        chunk_id=candidates.chunk_ids.item(other),
+        at=candidates.times[link.newer],
+        reason=link.reason,
     )
 
 

@@ -158,6 +158,7 @@ PLAIN: dict[str, object] = dict.fromkeys(
         "tokens_session_weight",
         "asks_weight",
         "when_time_weight",
+        "current_weight",
     ),
     0.0,
 )

@@ -244,4 +244,4 @@ def test_matched_words_are_listed_by_their_share_of_the_score() -> None:
             ("live", "moved", 0.4, 0.7),
         )
     ]
-    assert match_line(matches) == "words that met: live → moved 0.40, where → in 0.20"
+    assert match_line(matches) == "words that met: live → moved 0.40"

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.calendar import DateRange
 from memsense.search.question.dates import find_dates
-from memsense.search.question.names import find_names, without_spans
+from memsense.search.question.names import find_names, list_named, without_spans
 from memsense.search.question.proximity import DEFAULT_SCORES, DateScores, date_proximity
+from memsense.search.question.tense import Tense, find_tense
 from memsense.text.identifiers import as_lexemes, find_identifiers
 from memsense.text.scripts import is_unspaced, segment_scripts
 from memsense.text.spans import Span
@@ -82,7 +84,7 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
     versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count.
+    identifiers of a question count. `tense` is the time that it asks about.
     """
 
     text: str
@@ -91,6 +93,7 @@ class Question:
     dates: tuple[DateRange, ...] = ()
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+    tense: Tense = ""
 
 
 def analyse_question(
@@ -99,6 +102,8 @@ def analyse_question(
     speakers: Sequence[str] = (),
     asked_at: datetime | None = None,
     language: str = "english",
+    asker: str | None = None,
+    is_asker_known: bool = False,
 ) -> Question:
     """Return the question with the speakers, dates, quotations and identifiers that it names.
 
@@ -108,20 +113,31 @@ def analyse_question(
     Names inside dates or quotations stay in the search text. A question without a name is searched
     for as it is, and so is one that would otherwise have only function words left. Dates are read
     in English and as numbers; a question in another `language` has none. Relative dates need
-    `asked_at`.
+    `asked_at`. If `is_asker_known`, a question about the user whose id is `asker` is searched for
+    as the user would ask it, unless the memory has several speakers with names.
     """
     quotations = list(find_quotations(text))
     dates = find_dates(text, asked_at) if language == "english" else ()
     # "in June" may be about a speaker called June, but inside a date it is the month.
     protected = [span for span, _ in quotations] + [item.span for item in dates]
     names = find_names(text, speakers, protected)
+    search_text = without_spans(text, names.spans)
+    # In a chat between named people, "she" and what is true now are of one of several persons.
+    named = list_named(speakers)
+    is_of_one = len(named) <= 1 and language == "english"
+    if is_asker_known and is_of_one and asker is not None and not quotations:
+        own_names = [*names_of(asker), *[part for label in named for part in names_of(label)]]
+        as_asked = ask_as_user(text, own_names)
+        search_text = as_asked if as_asked != text else search_text
     return Question(
         text=text,
-        search_text=without_spans(text, names.spans),
+        search_text=search_text,
         named_speakers=names.speakers,
         dates=dates[:MOST_DATES],
         quoted=tuple(quoted for _, quoted in quotations[:MOST_QUOTED]),
         identifiers=find_identifiers(text),
+        # Who names a date wants what was said then.
+        tense=find_tense(text) if is_of_one and not dates else "",
     )
 
 

@@ -65,6 +65,18 @@ def find_names(text: str, speakers: Sequence[str], protected: Sequence[Span] = (
     )
 
 
+def list_named(speakers: Sequence[str]) -> tuple[str, ...]:
+    """Return the speakers that have a name, and not only a role."""
+    index = _index_speakers(tuple(speakers))
+    labels = [
+        label
+        for found in (index.by_words, index.by_string)
+        for names in found.values()
+        for label in names
+    ]
+    return tuple(dict.fromkeys(labels))
+
+
 def without_spans(text: str, spans: Sequence[Span]) -> str:
     """Return the text without the spans and without the blanks that they leave behind.
 

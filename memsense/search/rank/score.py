@@ -20,6 +20,7 @@ from memsense.embed import QuestionTokens
 from memsense.search.explanation import SideValues, Term, WordMatch
 from memsense.search.profiles import Profile, Route
 from memsense.search.question import Question, date_proximity
+from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
     COLUMNS,
     NO_WORDING_MATCH,
@@ -90,7 +91,7 @@ class ScoreTerms:
     """The terms that are added to the fused ranks of n candidates; `totals` (n,) are their sums.
 
     `added` maps chunk ids to a further term, such as a reranker's; `compared` is the comparison of
-    tokens behind the token terms.
+    tokens behind the token terms, `current` that of statements about one fact.
     """
 
     signals: Sequence[Signal]
@@ -98,6 +99,7 @@ class ScoreTerms:
     chunk_ids: Sequence[int]
     added: Mapping[int, Term]
     compared: "Comparison | None" = None
+    current: Current | None = None
 
     def of(self, row: int) -> tuple[Term, ...]:
         """Return the terms of one candidate, in the order in which they are explained."""
@@ -149,12 +151,28 @@ def score_terms(
         totals = sum([signal.contributions() for signal in neighbours], totals)
     # Tokens come last: the score by the other terms says what to expect of a candidate that was not
     # compared.
-    compared, late = None, list[Signal]()
+    compared, current, late = None, None, list[Signal]()
     if tokens is not None and candidates.tokens is not None and len(candidates.tokens.places):
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
         late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
         totals = sum([signal.contributions() for signal in late], totals)
+        if profile.current_weight:
+            # Last of all, since it compares what the candidates score by everything else.
+            current = Current(
+                candidates=candidates,
+                profile=profile,
+                question=question,
+                rows=compared.rows.tolist(),
+                near=compared.nearest,
+                shares=compared.shares,
+                has_text=(compared.tokens.user_counts > 0).tolist(),
+                read_text=compared.read_user_text,
+                scores=profile.rrf_weight * candidates.rrf_scores + totals,
+            )
+            rising = _current_signal(current, profile, len(candidates))
+            totals = totals + rising.contributions()
+            late.append(rising)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
@@ -164,7 +182,16 @@ def score_terms(
         chunk_ids=chunk_ids,
         added=added,
         compared=compared,
+        current=current,
     )
+
+
+def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
+    """Return the signal that lifts the statement which the question's tense asks for."""
+    values, because = np.zeros(count), [""] * count
+    for row, (lift, other) in current.lifts().items():
+        values[row], because[row] = lift, current.describe(row, other)
+    return _make_signal("current", profile.current_weight, values, because)
 
 
 def _make_signal(
@@ -417,7 +444,7 @@ class Comparison:
         return sides.reshape(len(first), 2, -1)
 
     @cached_property
-    def _nearest(self) -> NDArray[np.float32]:
+    def nearest(self) -> NDArray[np.float32]:
         """Return the same of each whole candidate, (m, words) float32."""
         return self._nearest_by_side.max(axis=1)
 
@@ -434,7 +461,7 @@ class Comparison:
     @cached_property
     def values(self) -> Values:
         """Return each candidate's weighted mean over the question's tokens, (m,)."""
-        return self._nearest.astype(np.float64) @ self.shares
+        return self.nearest.astype(np.float64) @ self.shares
 
     @cached_property
     def user_values(self) -> Values:
@@ -462,11 +489,25 @@ class Comparison:
             assistant=None if np.isnan(assistant) else assistant,
         )
 
+    def read_user_text(self, place: int) -> str:
+        """Return what the user's side of a candidate says, in the vocabulary's spelling.
+
+        Args:
+            place: Index of the candidate among those that have tokens.
+        """
+        tokens, vocabulary = self.tokens, self.question.vocabulary
+        start = tokens.starts.item(place)
+        pieces = tokens.pieces[start : start + tokens.user_counts.item(place)]
+        numbers: list[int] = pieces.tolist()
+        text = " ".join([vocabulary[number] for number in numbers])
+        # Pieces of a word, and the parts around an apostrophe, belong together.
+        return text.replace(" ##", "").replace(" ' ", "'")
+
     def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
         """Return the same, (m,), if any exchange of a session may hold the nearest token."""
         _, number = np.unique(sessions[self.rows], return_inverse=True)
         best = np.full((int(number.max()) + 1, len(self.shares)), -np.inf, dtype=np.float32)
-        np.maximum.at(best, number, self._nearest)
+        np.maximum.at(best, number, self.nearest)
         return (best.astype(np.float64) @ self.shares)[number]
 
     @property

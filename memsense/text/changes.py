@@ -1,0 +1,160 @@
+"""Words of an English statement that say that a fact has changed, or that one was added.
+
+The rules read single words, so that a text of any length takes one pass. They miss changes that are
+told without such a word; what they find is evidence, which other evidence must support.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+_GAP = 4
+"""Words that may stand where a phrase has an ellipsis."""
+
+CHANGES = (
+    "no longer|not any longer|any more|anymore|hardly|instead|switch|switched|switching|"
+    "moved|changed|change of mind|change of plan|change of plans|changed my mind|replaced|"
+    "replacing|swap|swapped|rebooked|rescheduled|postponed|pushed ... to|pushed ... back|"
+    "brought ... forward|raised|lowered|dropped|upgraded|downgraded|migrated|promoted|quit|"
+    "resigned|handed in|gave up|gave it up|gave in|gave ... back|given up|stopped|cancelled|"
+    "canceled|closed|shut|retired|sold|traded|broke up|divorced|left the|from now on|as of|"
+    "these days|renamed|is over|is off|used to|turns out|turned out|correction|back to|"
+    "became|history|killed|abolished|scrapped|ended|gone|took over|takes over|handed over|"
+    "took ... out|put me on|took me on|was made|were made|talked me out|in its place|"
+    "in his place|in her place|in their place"
+)
+"""Words of a change, separated by bars; an ellipsis stands for up to four words."""
+
+ADJUSTMENTS = (
+    "increased|decreased|reduced|grown|cut|bumped|adjusted|extended|improved|boosted|went up|"
+    "reached|update|updated|updating|rather than|finished"
+)
+"""Words of a change that are as often told of a plan or a success: evidence, but no proof."""
+
+HINTS = (
+    "now|new|newly|since|finally|recently|just|started|start|starts|got|today|lately|"
+    "currently|already|has|have been"
+)
+"""Words that often stand in a change, and as often elsewhere."""
+
+ADDITIONS = (
+    "also|too|as well|another|second|third|both|besides|in addition|additional|one more|first time"
+)
+"""Words of a fact that stands beside an earlier one."""
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_SHORTEST_STEM = 3
+_ENDINGS = ("ing", "ied", "ies", "ed", "es", "s")
+_STOP_WORDS = frozenset(
+    "a about after again all also am an and any are as at be been before being but by can "
+    "can't could day days did didn't do does doesn't don't done down each euro euros evening "
+    "few for from get go goes going got had half has have having he her here him his hour "
+    "hours how i i'd i'll i'm i've if in into is isn't it it's its just let like made make "
+    "makes may me might mine minute minutes month months more morning most must my new no nor "
+    "not now of off on once one only onto or our out over own per please quite really said "
+    "same say says shall she should since so some still such than that the their them then "
+    "there these they thing things this those time times to today tomorrow too until up us "
+    "very want wants was we we're week weeks went were what when where which who whom whose "
+    "why will with without won't would year years yes yesterday you your".split()
+)
+
+Phrase = tuple[str, ...]
+
+
+def _index_phrases(phrases: str) -> dict[str, list[Phrase]]:
+    """Return the phrases by their first word."""
+    index: dict[str, list[Phrase]] = {}
+    for phrase in phrases.split("|"):
+        first, *others = phrase.split()
+        index.setdefault(first, []).append(tuple(others))
+    return index
+
+
+_CHANGES = _index_phrases(CHANGES)
+_ADJUSTMENTS = _index_phrases(ADJUSTMENTS)
+_HINTS = _index_phrases(HINTS)
+_ADDITIONS = _index_phrases(ADDITIONS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A statement as the rules read it.
+
+    Attributes:
+        words: Stems of its words without function words.
+        numbers: Its numbers, as written.
+        owned: Pairs of an owner and a word behind it: ("mother", "birthday").
+        change: First words of a change, such as "no longer"; empty if there are none.
+        is_adjusted: Whether it has words of an adjustment, such as "extended".
+        is_hinted: Whether it has a word that often stands in a change.
+        is_addition: Whether it adds a fact to earlier ones.
+        plain: All its words.
+        length: Number of its words, repeated ones too.
+    """
+
+    words: frozenset[str]
+    numbers: frozenset[str]
+    owned: frozenset[tuple[str, str]]
+    change: str
+    is_adjusted: bool
+    is_hinted: bool
+    is_addition: bool
+    plain: frozenset[str]
+    length: int
+
+
+# The same memories are candidates of many questions.
+@lru_cache(maxsize=8192)
+def read_statement(text: str) -> Statement:
+    """Return the statement that a text makes; case does not matter."""
+    words = _WORD.findall(text.lower().replace("\u2019", "'"))
+    owned: set[tuple[str, str]] = set()
+    for place, word in enumerate(words):
+        if word.endswith("'s"):
+            owned |= {(word[:-2], _stem(item)) for item in words[place + 1 : place + 3]}
+    return Statement(
+        words=frozenset(
+            [_stem(word) for word in words if len(word) > 1 and word not in _STOP_WORDS]
+        ),
+        numbers=frozenset(_NUMBER.findall(text)),
+        owned=frozenset(owned),
+        change=_find_phrase(words, _CHANGES),
+        is_adjusted=bool(_find_phrase(words, _ADJUSTMENTS)),
+        is_hinted=bool(_find_phrase(words, _HINTS)),
+        is_addition=bool(_find_phrase(words, _ADDITIONS)),
+        plain=frozenset([word.removesuffix("'s") for word in words]),
+        length=len(words),
+    )
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            return word.removesuffix(ending)
+    return word
+
+
+def _find_phrase(words: Sequence[str], index: dict[str, list[Phrase]]) -> str:
+    """Return the first phrase that stands in the text, as it stands there; "" if none does."""
+    for place, word in enumerate(words):
+        for others in index.get(word, ()):
+            end = _end_of(words, place + 1, others)
+            if end is not None:
+                return " ".join(words[place:end])
+    return ""
+
+
+def _end_of(words: Sequence[str], place: int, others: Phrase) -> int | None:
+    """Return where the rest of a phrase ends, None if it does not stand there."""
+    for index, wanted in enumerate(others):
+        if wanted == "...":
+            # Phrases have one word behind the ellipsis.
+            last = others[index + 1]
+            near = words[place : place + _GAP + 1]
+            return place + near.index(last) + 1 if last in near else None
+        if words[place : place + 1] != [wanted]:
+            return None
+        place += 1
+    return place

@@ -1,0 +1,116 @@
+"""Changed facts: the statement that the question's tense asks for, and the link between the two."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+import pytest
+
+from memsense import MemSense, Supersession
+from memsense.embed import OnnxEmbedder
+from memsense.search.hits import Hit
+
+OpenMemory = Callable[..., MemSense]
+SAID = (
+    ("old", 2024, "I work at Acme as an accountant.", "Noted. Which accounts do you keep?"),
+    ("tea", 2024, "What is a good temperature for green tea?", "Seventy degrees."),
+    ("cat", 2024, "I have a cat called Miso.", "A fine name for a cat."),
+    ("new", 2025, "I quit Acme and started at Globex as an accountant.", "Congratulations."),
+    ("dog", 2025, "I also have a dog called Bolt now.", "Cat and dog, then."),
+)
+
+
+def exchange(user: str, assistant: str, year: int) -> list[Mapping[str, str]]:
+    at = datetime(year, 3, 1, tzinfo=UTC).isoformat()
+    return [
+        {"role": "user", "content": user, "timestamp": at},
+        {"role": "assistant", "content": assistant, "timestamp": at},
+    ]
+
+
+@pytest.fixture
+def memory(open_memory: OpenMemory) -> MemSense:
+    return open_memory(embedder=OnnxEmbedder())
+
+
+@pytest.fixture
+def chunks(memory: MemSense) -> dict[str, int]:
+    """Return the chunk of each exchange of Ada, by its name."""
+    return {
+        name: memory.add(exchange(user, assistant, year), user_id="ada", session_id=name)[
+            0
+        ].chunk_id
+        for name, year, user, assistant in SAID
+    }
+
+
+def ask(memory: MemSense, question: str) -> dict[int, Hit]:
+    return {hit.chunk_id: hit for hit in memory.search(question, user_id="ada", top_k=5)}
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Where do I work?", "new"),
+        ("Where does Ada work?", "new"),
+        ("Where does she work?", "new"),
+        ("Where did I work originally?", "old"),
+        ("What was my job at first?", "old"),
+    ],
+)
+def test_the_tense_of_the_question_says_which_statement_is_first(
+    memory: MemSense, chunks: dict[str, int], question: str, first: str
+) -> None:
+    assert next(iter(ask(memory, question))) == chunks[first]
+
+
+def test_the_term_says_why_and_the_parts_add_up(memory: MemSense, chunks: dict[str, int]) -> None:
+    hits = ask(memory, "Where do I work as an accountant at Acme?")
+    for hit in hits.values():
+        assert sum(value for _, value in hit.explain.parts()) == pytest.approx(hit.score, abs=1e-9)
+    lifted = [
+        (hit.chunk_id, term.because)
+        for hit in hits.values()
+        for term in hit.explain.terms
+        if term.name == "current"
+    ]
+    reason = f"newer than chunk {chunks['old']} about the same (“quit”)"
+    assert lifted == [(chunks["new"], reason)]
+
+
+def test_hits_say_what_superseded_them(memory: MemSense, chunks: dict[str, int]) -> None:
+    hits = ask(memory, "Where do I work?")
+    at = datetime(2025, 3, 1, tzinfo=UTC)
+    assert hits[chunks["old"]].superseded_by == Supersession(
+        chunk_id=chunks["new"], at=at, reason="quit"
+    )
+    assert hits[chunks["new"]].supersedes == Supersession(
+        chunk_id=chunks["old"], at=at, reason="quit"
+    )
+    assert hits[chunks["new"]].superseded_by is None
+    as_dict = hits[chunks["old"]].as_dict()["superseded_by"]
+    assert as_dict == {"chunk_id": chunks["new"], "at": at, "reason": "quit"}
+
+
+def test_facts_beside_each_other_have_no_link(memory: MemSense, chunks: dict[str, int]) -> None:
+    hits = ask(memory, "Which pets do I have?")
+    assert {chunks["cat"], chunks["dog"]} <= hits.keys()
+    assert hits[chunks["cat"]].superseded_by is None
+    assert hits[chunks["dog"]].supersedes is None
+
+
+def test_forgetting_the_newer_statement_undoes_the_link(
+    memory: MemSense, chunks: dict[str, int]
+) -> None:
+    memory.forget(chunks["new"])
+    hits = ask(memory, "Where do I work?")
+    assert next(iter(hits)) == chunks["old"]
+    assert hits[chunks["old"]].superseded_by is None
+
+
+def test_without_the_term_there_is_no_link(memory: MemSense, chunks: dict[str, int]) -> None:
+    result = memory.search(
+        "Where do I work?", user_id="ada", top_k=5, overrides={"current_weight": 0.0}
+    )
+    assert {hit.chunk_id for hit in result} >= {chunks["old"], chunks["new"]}
+    assert all(hit.superseded_by is None and hit.supersedes is None for hit in result)
+    assert "current" not in {term.name for hit in result for term in hit.explain.terms}

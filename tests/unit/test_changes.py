@@ -1,0 +1,112 @@
+"""Statements of changes, the tense of questions, and questions about the user."""
+
+import pytest
+
+from memsense.search.question import analyse_question
+from memsense.search.question.asker import ask_as_user, names_of
+from memsense.search.question.tense import find_tense
+from memsense.text.changes import read_statement
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("I no longer work there.", "no longer"),
+        ("We've switched from MySQL to PostgreSQL.", "switched"),
+        ("They have brought the report forward to April.", "brought the report forward"),
+        ("They brought it all the way from the far south forward.", ""),
+        ("I have a dog called Bolt.", ""),
+        ("My brother works in a vineyard now.", ""),
+    ],
+)
+def test_words_of_change_are_found_as_they_stand(text: str, change: str) -> None:
+    assert read_statement(text).change == change
+
+
+def test_a_statement_has_words_numbers_and_owners() -> None:
+    statement = read_statement("My mother's birthday is on 19 October, I need ideas as well.")
+    assert statement.words == {"mother'", "birthday", "19", "october", "need", "idea", "well"}
+    assert statement.numbers == {"19"}
+    assert ("mother", "birthday") in statement.owned
+    assert statement.is_addition
+    assert not statement.change
+
+
+@pytest.mark.parametrize(
+    ("question", "tense"),
+    [
+        ("Where do I live?", "now"),
+        ("What heats our home?", "now"),
+        ("What’s my bank?", "now"),
+        ("How many interviews have I secured?", "now"),
+        ("Where did I live before Bern?", "early"),
+        ("What was my first job?", "early"),
+        ("Who used to be my dentist?", "early"),
+        ("What did Ann buy for the party?", ""),
+        ("Which tablet gave me the cough?", ""),
+        ("Was trinke ich morgens?", ""),
+        ("¿Dónde vivo?", ""),
+    ],
+)
+def test_a_question_asks_for_now_for_early_or_for_neither(question: str, tense: str) -> None:
+    assert find_tense(question) == tense
+
+
+def test_a_question_with_a_date_has_no_tense() -> None:
+    assert analyse_question("Where do I live in May 2024?").tense == ""
+    assert analyse_question("Where do I live?").tense == "now"
+    assert analyse_question("Where do I live?", language="german").tense == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "searched"),
+    [
+        ("Where does Ines live?", "Where do I live?"),
+        ("What is Ines's job?", "What is my job?"),
+        ("When is Ines' birthday?", "When is my birthday?"),
+        ("Where does Ines Harkema live?", "Where do I live?"),
+        ("Is she a vegetarian?", "am I a vegetarian?"),
+        ("What has she been reading?", "What have I been reading?"),
+        ("Who called her yesterday?", "Who called me yesterday?"),
+        ("What's the name of the user's dog?", "What's the name of my dog?"),
+        ("Where does Ines work, and what is her role?", "Where do I work, and what is my role?"),
+        # Somebody else is meant, or may be.
+        ("Where does Rosa live, and is she happy?", "Where does Rosa live, and is she happy?"),
+        ("What does the doctor say she should eat?", "What does the doctor say she should eat?"),
+        ("What did I tell her?", "What did I tell her?"),
+        ("Where do I live?", "Where do I live?"),
+    ],
+)
+def test_a_question_about_the_user_is_searched_for_as_the_user_asks(
+    asked: str, searched: str
+) -> None:
+    assert ask_as_user(asked, ["ines", "harkema"]) == searched
+
+
+@pytest.mark.parametrize(
+    ("user_id", "names"),
+    [
+        ("ines", ("ines",)),
+        ("Ines.Harkema@example.org", ("ines", "harkema")),
+        ("conv-26", ()),
+        ("user", ()),
+        ("3f2a", ()),
+        (None, ()),
+    ],
+)
+def test_a_user_id_is_a_name_if_it_looks_like_one(
+    user_id: str | None, names: tuple[str, ...]
+) -> None:
+    assert names_of(user_id) == names
+
+
+def test_a_memory_with_named_speakers_keeps_its_pronouns() -> None:
+    question = "Where does she live?"
+    of_people = analyse_question(
+        question, speakers=["Ann", "Bob"], asker="conv", is_asker_known=True
+    )
+    of_user = analyse_question(
+        question, speakers=["user", "assistant"], asker="ada", is_asker_known=True
+    )
+    assert [of_people.search_text, of_user.search_text] == [question, "Where do I live?"]
+    assert of_user.text == question
