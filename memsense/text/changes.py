@@ -148,13 +148,13 @@ def _find_phrase(words: Sequence[str], index: dict[str, list[Phrase]]) -> str:
 
 def _end_of(words: Sequence[str], place: int, others: Phrase) -> int | None:
     """Return where the rest of a phrase ends, None if it does not stand there."""
-    for index, wanted in enumerate(others):
-        if wanted == "...":
+    for index, expected in enumerate(others):
+        if expected == "...":
             # Phrases have one word behind the ellipsis.
             last = others[index + 1]
             near = words[place : place + _GAP + 1]
             return place + near.index(last) + 1 if last in near else None
-        if words[place : place + 1] != [wanted]:
+        if words[place : place + 1] != [expected]:
             return None
         place += 1
     return place

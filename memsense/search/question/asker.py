@@ -88,7 +88,7 @@ def ask_as_user(text: str, names: Sequence[str]) -> str:
             is_object = word == "her" and following in _AFTER_OBJECT
             result[index] = "me" if is_object else _PRONOUNS[word]
         elif word in _PEOPLE or (is_capital and index > 0):
-            # From here on a pronoun may mean somebody else.
+            # From here on a pronoun may mean another person.
             break
         else:
             continue

@@ -70,8 +70,8 @@ def list_named(speakers: Sequence[str]) -> tuple[str, ...]:
     index = _index_speakers(tuple(speakers))
     labels = [
         label
-        for found in (index.by_words, index.by_string)
-        for names in found.values()
+        for labels_by_name in (index.by_words, index.by_string)
+        for names in labels_by_name.values()
         for label in names
     ]
     return tuple(dict.fromkeys(labels))

@@ -28,7 +28,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succession:
-    """Two candidates, by their rows, of which the newer one changes what the older one says.
+    """Two candidates, by their rows: the newer one changes what the older one says.
 
     `reason` are the newer one's words of change, "" if it has none. `evidence` is how far the
     evidence is above the profile's threshold.
@@ -77,7 +77,7 @@ class Current:
         return self._statements[place]
 
     @cached_property
-    def _asked(self) -> Statement:
+    def _question_statement(self) -> Statement:
         return read_statement(self.question.search_text)
 
     @cached_property
@@ -124,9 +124,12 @@ class Current:
         one, other = self._statement(older), self._statement(newer)
         is_now = question.tense != "early"
         has_change = bool(other.change) or other.is_adjusted
-        # Somebody else's: "my neighbour's dog" is no news of "my dog".
+        # Of another owner: "my neighbour's dog" is no news of "my dog".
         for owner, word in other.owned:
-            if word in self._asked.words and owner not in self._asked.plain | one.plain:
+            if (
+                word in self._question_statement.words
+                and owner not in self._question_statement.plain | one.plain
+            ):
                 return -np.inf
         # A question that names Hugo is not answered by what is now true of Anton.
         if (
