@@ -1,6 +1,9 @@
 """Counters of tokens: our own estimate, or the caller's tokenizer."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
 from reprlib import repr as shorten
 from typing import Any, cast
 
@@ -10,13 +13,189 @@ Tokenizer = Callable[[str], int] | Any
 """Counter of tokens: a function of a text, or an object with `encode`, as tiktoken, tokenizers and
 transformers have them."""
 
-# English has about four bytes a token: the estimate is rather too high, so that the text fits.
-BYTES_PER_TOKEN = 3
+# A tokenizer of the GPT family first cuts a text into words (with the space or sign before them),
+# groups of digits, runs of signs and blanks, and merges letters only inside such a piece. Most
+# pieces are one token. These are the pieces of o200k_base; a run is limited, so that no text costs
+# more than linear time and no long key stays in the cache.
+_UPPER = "A-ZÀ-ÖØ-ÞΆ-ΫЀ-Я"
+# Combining marks are no letters to `re`, but they are to the tokenizer.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f\u1780-\u17ff"
+_LOWER = rf"(?:[^\W\d_{_UPPER}]|[{_MARKS}])"
+_PIECES = re.compile(
+    rf"(?:[^\r\n\w]|_)?(?:[{_UPPER}]{{0,64}}{_LOWER}{{1,64}}|[{_UPPER}]{{1,64}})"
+    r"(?:'(?i:s|t|re|ve|m|ll|d))?"
+    r"|\d{1,3}"
+    r"| ?(?:[^\w\s]|_){1,64}[\r\n/]{0,64}"
+    r"|\s{0,64}[\r\n]{1,64}|\s{1,64}(?!\S)|\s{1,64}"
+)
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+_HANGUL = re.compile("[\u1100-\u11ff\uac00-\ud7af]")
+_EMOJI = re.compile("[\u2600-\u27bf\U0001f000-\U0001faff\ufe0f\u200d]")
+_KANA = re.compile("[\u3040-\u30ff]")
+# First code point after a script that letters beyond ASCII are taken for, in order.
+_SCRIPTS = ((0x250, "latin"), (0x400, "greek"), (0x530, "cyrillic"), (0x900, "semitic"))
+
+_SHORTEST = 4  # letters of the words in `common_tokens.txt`
+
+# Thousandths of a token: for each piece (or character) of a kind, and for each of its letters.
+# Fitted by least squares to the counts of o200k_base in chats, READMEs, code, and manuals in nine
+# languages; emoji, Greek, Hangul, Arabic, Hebrew and the other scripts to a few sentences only. A
+# word of four letters or more is common if `common_tokens.txt` has it: there stand the first 5,000
+# such words of the vocabulary, and its Han characters in three groups. "joint" is a word after a
+# full stop, `_` or `(`, "sign" one after another sign.
+_COSTS: Mapping[str, tuple[int, int]] = {
+    "common lower joint": (851, 38),
+    "common lower sign": (928, 63),
+    "common lower space": (999, 0),
+    "common lower start": (943, 13),
+    "common mixed joint": (1_000, 150),
+    "common mixed sign": (1_000, 150),
+    "common mixed space": (1_026, 165),
+    "common mixed start": (993, 143),
+    "common title joint": (1_189, 19),
+    "common title sign": (1_184, 91),
+    "common title space": (977, 5),
+    "common title start": (967, 8),
+    "common upper joint": (729, 81),
+    "common upper sign": (1_442, 134),
+    "common upper space": (734, 68),
+    "common upper start": (574, 113),
+    "cyrillic": (598, 189),
+    "emoji": (542, 1_491),
+    "ending": (117, 0),
+    "greek": (431, 306),
+    "han 0": (655, 0),
+    "han 1": (751, 0),
+    "han 2": (1_223, 0),
+    "han 3": (2_723, 0),
+    "han run": (587, 0),
+    "hangul": (551, 567),
+    "kana": (681, 0),
+    "kana run": (101, 0),
+    "latin": (874, 88),
+    "other": (-273, 431),
+    "plain": (1_003, 0),
+    "rare lower joint": (1_389, 91),
+    "rare lower sign": (1_513, 108),
+    "rare lower space": (1_006, 34),
+    "rare lower start": (1_049, 99),
+    "rare mixed joint": (1_351, 150),
+    "rare mixed sign": (1_653, 215),
+    "rare mixed space": (1_185, 121),
+    "rare mixed start": (1_791, 83),
+    "rare title joint": (1_472, 106),
+    "rare title sign": (1_389, 159),
+    "rare title space": (385, 152),
+    "rare title start": (1_201, 62),
+    "rare upper joint": (1_439, 140),
+    "rare upper sign": (1_476, 259),
+    "rare upper space": (1_247, 156),
+    "rare upper start": (549, 296),
+    "rule": (962, 39),
+    "semitic": (873, 165),
+    "short lower joint": (917, 61),
+    "short lower sign": (849, 217),
+    "short lower space": (994, 4),
+    "short lower start": (962, 31),
+    "short mixed joint": (1_013, 189),
+    "short mixed sign": (1_064, 343),
+    "short mixed space": (973, 69),
+    "short mixed start": (1_042, 277),
+    "short title joint": (772, 249),
+    "short title sign": (791, 380),
+    "short title space": (942, 24),
+    "short title start": (987, 15),
+    "short upper joint": (770, 194),
+    "short upper sign": (1_240, 288),
+    "short upper space": (742, 134),
+    "short upper start": (473, 275),
+    "sign": (647, 0),
+    "signs": (855, 141),
+    "symbol": (917, 71),
+    "wide sign": (415, 0),
+}
+
+
+@lru_cache(maxsize=1)
+def _common() -> tuple[frozenset[str], dict[str, int]]:
+    """Return common words, and Han characters with their group: 0 for the most common."""
+    text = resources.files("memsense.text").joinpath("common_tokens.txt").read_text("utf-8")
+    *lines, first, second, third = text.splitlines()
+    groups = {char: group for group, chars in enumerate((first, second, third)) for char in chars}
+    return frozenset(" ".join(lines).split()), groups
+
+
+def measure_piece(piece: str) -> Mapping[str, tuple[int, int]]:
+    """Return the kinds that a piece of text consists of: how many, and their length together."""
+    if not any(map(str.isalpha, piece)):
+        if piece[0].isdigit() or piece.isspace():
+            return {"plain": (1, 1)}
+        signs = piece.strip(" \r\n")
+        if emoji := len(_EMOJI.findall(piece)):
+            return {"emoji": (1, emoji)}
+        if not piece.isascii():
+            return {"symbol": (1, len(piece.encode(errors="replace")))}
+        return {"rule" if len(set(signs)) <= 1 else "signs": (1, len(signs))}
+    word = piece if piece[0].isalpha() else piece[1:]
+    if word is piece:
+        before = "start"
+    elif piece[0] == " ":
+        before = "space"
+    else:
+        before = "joint" if piece[0] in "._(" else "sign"
+    word, apostrophe, _ = word.partition("'")
+    kinds: dict[str, tuple[int, int]] = {"ending": (1, 1)} if apostrophe else {}
+    length = len(word)
+    if word.isascii():
+        words, _ = _common()
+        if word.islower():
+            case = "lower"
+        elif word.istitle():
+            case = "title"
+        else:
+            case = "upper" if word.isupper() else "mixed"
+        rarity = "common" if word.lower() in words else "rare"
+        if length < _SHORTEST:
+            rarity = "short"
+        return kinds | {f"{rarity} {case} {before}": (1, length)}
+    if before in {"sign", "joint"}:
+        kinds["sign" if piece[0].isascii() else "wide sign"] = (1, 1)
+    han = _HAN.findall(word)
+    kana = len(_KANA.findall(word))
+    if han or kana:
+        _, groups = _common()
+        counts = [0, 0, 0, 0]
+        for char in han:
+            counts[groups.get(char, 3)] += 1
+        kinds |= {f"han {group}": (count, count) for group, count in enumerate(counts) if count}
+        return kinds | {"han run" if han else "kana run": (1, 1), "kana": (kana, kana)}
+    if _HANGUL.search(word):
+        return kinds | {"hangul": (1, length)}
+    first = ord(max(word))
+    script = next((name for end, name in _SCRIPTS if first < end), "other")
+    return kinds | {script: (1, length)}
+
+
+@lru_cache(maxsize=16_384)
+def _estimate(piece: str) -> int:
+    """Return thousandths of a token: integers add up alike on every machine."""
+    thousandths = 0
+    for kind, (count, length) in measure_piece(piece).items():
+        fixed, by_length = _COSTS[kind]
+        thousandths += fixed * count + by_length * length
+    return max(1000, thousandths)
 
 
 def count_tokens(text: str) -> int:
-    """Return an estimate that is rather too high: a token for every three bytes of UTF-8."""
-    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
+    """Return an estimate of how many tokens of OpenAI's o200k_base a text has.
+
+    Over prompts of 1,000 tokens, which were not used for the fit, its mean absolute error is 1.2%
+    on chats in English, 2.2 to 3.5% on Python, JavaScript, SQL, C and shell, and 1.8 to 3.3% on
+    Chinese; 95 of 100 such prompts are within 2.5%, 5.3 to 10.4%, and 4.0 to 10.4%. Summed over
+    a language it is within 5%. Other languages are less exact: German manuals count 11% too low.
+    `python -m benchmarks.token_counter` measures it.
+    """
+    return (sum(map(_estimate, _PIECES.findall(text))) + 500) // 1000
 
 
 def make_counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:

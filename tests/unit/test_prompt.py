@@ -15,6 +15,7 @@ from memsense.errors import InvalidInputError
 from memsense.ingest.injected import WRAPPERS, strip_injected
 from memsense.search.explanation import Explanation
 from memsense.search.hits import BestExchange, Hit, SearchResult
+from memsense.text.tokens import count_tokens
 from memsense.types import Chunk
 
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -255,10 +256,10 @@ def test_a_tokenizer_is_a_function_or_has_encode() -> None:
     assert lengths == {count_words(found.to_prompt())}
 
 
-def test_without_a_tokenizer_a_token_is_three_bytes() -> None:
+def test_without_a_tokenizer_the_built_in_counter_counts() -> None:
     for text in ("tea", "чай", "お茶"):
         told = result(chunk(1, text)).to_prompt()
-        assert told.tokens == -(-len(told.encode()) // 3)
+        assert told.tokens == count_tokens(told)
 
 
 def test_wrong_arguments_are_named() -> None:
