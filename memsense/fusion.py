@@ -136,7 +136,7 @@ def fuse_pair(
     vector_ranking: Iterable[T],
     text_ranking: Iterable[T],
     *,
-    vector_weight: float = 0.5,
+    vector_weight: float = 0.7,
     k: float = 60,
     limit: int | None = None,
     key: Callable[[T], Hashable] | None = None,

@@ -210,6 +210,10 @@ def test_a_pair_is_fused_with_weights_that_add_up_to_one(
     assert pair == reciprocal_rank_fusion([vector, text], weights=weights)
 
 
+def test_a_pair_without_a_weight_favours_the_vectors_as_the_original_does() -> None:
+    assert fuse_pair(["a"], ["b"]) == fuse_pair(["a"], ["b"], vector_weight=0.7)
+
+
 def test_the_ends_of_the_pairs_knob_leave_one_list_alone() -> None:
     assert [hit.id for hit in fuse_pair(["a", "b"], ["c"], vector_weight=1)] == ["a", "b"]
     assert [hit.id for hit in fuse_pair(["a", "b"], ["c"], vector_weight=0)] == ["c"]
