@@ -6,7 +6,8 @@
 -- A part is SQL once its holes, names in braces, are filled. Comments are not sent.
 --
 -- A route orders and limits in a subquery; ties go to the lower chunk_id. Ranks are counted per
--- granularity: a session chunk never takes a turn chunk's rank. A vector route of weight 0 is left
+-- granularity, so that a session chunk never takes a turn chunk's rank, unless the profile counts them
+-- over one list of both. A vector route of weight 0 is left
 -- out; so are the parts that separate turns from sessions in a search of turns alone, and those that
 -- hide expired chunks if nothing has expired.
 --
@@ -560,12 +561,44 @@ ranked AS (
 )
 
 -- name: fused
-fused AS MATERIALIZED (
+{name} AS MATERIALIZED (
     SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
     FROM ranked
     GROUP BY chunk_id
     ORDER BY rrf_score DESC, chunk_id
     LIMIT %(candidate_limit)s
+)
+
+-- name: unfound
+-- Sessions of which fusion kept turns alone.
+unfound AS MATERIALIZED (
+    SELECT scope_id, session_id
+    FROM memsense.chunks
+    WHERE tenant_id = %(tenant_id)s
+      AND {in_scope}
+      AND chunk_id = ANY (ARRAY(SELECT chunk_id FROM best))
+    GROUP BY scope_id, session_id
+    HAVING bool_and(granularity = 'turn')
+)
+
+-- name: first_chunks
+first_chunks AS MATERIALIZED (
+    SELECT DISTINCT ON (c.scope_id, c.session_id) c.chunk_id
+    FROM unfound
+    JOIN memsense.chunks AS c ON c.scope_id = unfound.scope_id AND c.session_id = unfound.session_id
+    WHERE c.tenant_id = %(tenant_id)s
+      AND c.granularity = 'session'
+      AND c.tsv IS NOT NULL
+      AND {takes_part}
+    ORDER BY c.scope_id, c.session_id, c.ordinal, c.part
+)
+
+-- name: fused_with_sessions
+-- These sessions take part with their first session chunk, which no route found: at a score of 0.
+fused AS MATERIALIZED (
+    SELECT chunk_id, rrf_score FROM best
+    UNION ALL
+    (SELECT chunk_id, 0::float8 FROM first_chunks ORDER BY chunk_id)
 )
 
 -- name: hits

@@ -71,6 +71,10 @@ class Profile:
         postings_budget: Maximum number of postings of the words that find chunks; other words only
             add to scores.
         memory_alpha: Weight of the chunk's memory score.
+        ranks: "apart" counts a route's ranks over exchanges and over session chunks separately,
+            "together" over one list of both.
+        session_chunks: "found" ranks the session chunks that a route found, "all" also the first
+            chunk of each session whose exchanges alone were found, with an rrf_score of 0.
         session_scoring: "best_turns" scores a session by its best exchange, "support" by its
             session chunk, supported by the best exchange.
         turn_support_coefficient: Weight of the best exchange's rrf_score with "support".
@@ -174,6 +178,8 @@ class Profile:
     weight_tag: float = 1.0
     postings_budget: int = 2000
     memory_alpha: float = 0.1
+    ranks: Literal["apart", "together"] = "apart"
+    session_chunks: Literal["found", "all"] = "found"
     session_scoring: Literal["support", "best_turns"] = "support"
     turn_support_coefficient: float = 0.6
     turn_support_cap: float = 0.12
@@ -425,6 +431,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "granularity": ("turn", "session"),
         "lexical_mode": ("bm25f", "ts_rank"),
+        "ranks": ("apart", "together"),
+        "session_chunks": ("found", "all"),
         "session_scoring": ("support", "best_turns"),
         "relevance": ("normalised", "raw"),
         "quoted": ("off", "should", "must"),
@@ -526,7 +534,15 @@ KEYWORD_FOCUSED = BALANCED.override(
     similarity_weight=0.05,
 )
 
-MEMSENSE = Profile(name="memsense", granularity="session", lexical_mode="ts_rank", relevance="raw")
+# The original's algorithm: docs/retrieval.md, "The original's algorithm", has its figures.
+MEMSENSE = Profile(
+    name="memsense",
+    granularity="session",
+    lexical_mode="ts_rank",
+    ranks="together",
+    session_chunks="all",
+    relevance="raw",
+)
 
 LEXICAL = BALANCED.override(
     name="lexical",

@@ -300,3 +300,46 @@ def test_a_trace_of_a_search_that_left_it_open_is_replayed(memory: MemSense, pro
     assert trace.granularity is None
     assert trace.returned == ("session" if profile == "memsense" else "turn")
     assert memory.traces.replay(result.trace_id).is_unchanged
+
+
+def test_a_session_that_only_its_turns_brought_in_may_stand_with_its_first_session_chunk(
+    memory: MemSense,
+) -> None:
+    # Few rows a route: words find the exchange, whose session chunk is behind the other session's.
+    near = PROFILES["memsense"].override(
+        name="few", least_candidates=2, candidate_factor=1, least_route_limit=2, route_factor=1
+    )
+    memory.add(chat(), user_id="ines", session_id="chat", mode="hybrid")
+    search: dict[str, Any] = {"user_id": "ines", "granularity": "session", "top_k": 2}
+    [found] = memory.search(QUESTION, profile=near.override(session_chunks="found"), **search)
+    [whole] = memory.search(QUESTION, profile=near, **search)
+    assert found.explain.session is not None
+    assert whole.explain.session is not None
+    assert found.explain.session.session_rrf_score == whole.explain.session.session_rrf_score == 0
+    assert whole.explain.session.turn_support == found.explain.session.turn_support
+    [stored] = [
+        chunk
+        for chunk in memory.list(user_id="ines", granularity="session", limit=100)
+        if chunk.ordinal == 0
+    ]
+    assert whole.explain.chunk_id == stored.chunk_id != found.explain.chunk_id
+
+
+def test_ranks_are_counted_over_exchanges_and_sessions_apart_or_together(
+    memory: MemSense,
+) -> None:
+    memory.add(chat(20), user_id="ines", session_id="chat", mode="hybrid")
+    memory.add(chat(10), user_id="ines", session_id="other", mode="hybrid")
+
+    def ranks_of_best_turns(ranks: str) -> set[tuple[str, int]]:
+        profile = PROFILES["memsense"].override(name=ranks, ranks=ranks)
+        hits = memory.search(
+            "Tell me about dinner.", user_id="ines", granularity="session", profile=profile
+        )
+        routes = [route for hit in hits for route in hit.explain.routes]
+        return {(route.route, route.rank) for route in routes if route.route == "vec_full"}
+
+    apart, together = ranks_of_best_turns("apart"), ranks_of_best_turns("together")
+    assert apart == {("vec_full", 1), ("vec_full", 2)}
+    # Single exchanges about dinner are nearer than whole sessions, and take the first ranks.
+    assert min(rank for _, rank in together) > 1

@@ -41,7 +41,7 @@ from memsense.search.request import FILTER_NAMES, QUOTED, Filters
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("identified", "worded", "tokens", "turns_only", "lookups")
+FLAGS = ("identified", "worded", "tokens", "turns_only", "lookups", "one_list", "all_sessions")
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in CONDITIONS), CONDITIONS]
@@ -103,7 +103,7 @@ def name_of(shape: Shape) -> str:
 
 @pytest.fixture(params=["pairwise", pytest.param("all", marks=pytest.mark.full)])
 def shapes(request: pytest.FixtureRequest) -> Iterable[Shape]:
-    """Return the shapes to check: every pair of options, or all 4,608 with `--all`."""
+    """Return the shapes to check: every pair of options, or all 18,432 with `--all`."""
     return pairwise_shapes() if request.param == "pairwise" else all_shapes()
 
 
@@ -238,7 +238,8 @@ def test_every_route_is_fused_under_its_place_in_the_order_of_routes(
         assert set(re.findall(r"^(vec_\w+|facet_\w+) AS \(", text, re.MULTILINE)) == {
             route for route in shape.routes if route in VECTOR_ROUTES
         }, name
-        assert ("session_scores" in text) != shape.turns_only or bool(shape.optional), name
+        has_one_list = shape.turns_only or shape.one_list
+        assert ("session_scores" in text) != has_one_list or bool(shape.optional), name
         assert ("lapsed AS" in text) == shape.hides_expired, name
 
 

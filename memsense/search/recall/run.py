@@ -203,6 +203,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
     """
     wording, weights = request.wording, request.weights
     quoted = ("quoted",) if wording.required else ()
+    turns_only = "session" not in request.granularities
     return Shape(
         whose="all_users" if request.user_id is None else request.indexed or "one_user",
         lexical=request.profile.lexical_mode,
@@ -212,7 +213,9 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         identified=bool(wording.identifiers),
         worded=bool(wording.phrase or wording.quoted),
         tokens=request.token_limit > 0,
-        turns_only="session" not in request.granularities,
+        turns_only=turns_only,
+        one_list=not turns_only and request.profile.ranks == "together",
+        all_sessions=request.sessions and request.profile.session_chunks == "all",
         hides_expired=request.may_have_expired,
         lookups=lookups,
     )

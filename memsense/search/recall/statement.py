@@ -80,9 +80,11 @@ class Shape:
     run, `silent` the vector routes that are left out because they have no weight. `identified`:
     identifiers are a field of their own. `worded`: candidates report which patterns their text
     holds. `tokens`: the best candidates come with their tokens. `turns_only`: session chunks are
-    left out. `hides_expired`: chunks that have expired and are not swept yet are left out; without
-    it, none may have expired. `lookups`: the GIN indexes are used through the functions of
-    `sql/lookups.sql`, because row-level security keeps other statements from them.
+    left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
+    session that only its turns brought in takes part with its first session chunk. `hides_expired`:
+    chunks that have expired and are not swept yet are left out; without it, none may have expired.
+    `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
+    row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
@@ -94,6 +96,8 @@ class Shape:
     worded: bool = False
     tokens: bool = False
     turns_only: bool = False
+    one_list: bool = False
+    all_sessions: bool = False
     hides_expired: bool = True
     lookups: bool = False
 
@@ -189,8 +193,9 @@ def compose(shape: Shape) -> Iterator[str]:
         route_steps = OPTIONAL_ROUTES[route].steps
         yield from route_steps(partial(_takes_part, shape), lookups=shape.lookups)
     # Fusion: every route's lists with its number and weight, and the ranks of all of them.
-    columns = "turns, turn_scores" + ("" if shape.turns_only else ", sessions, session_scores")
-    listed = _part("listed_turns" if shape.turns_only else "listed_both")
+    is_single = _has_one_list(shape)
+    columns = "turns, turn_scores" + ("" if is_single else ", sessions, session_scores")
+    listed = _part("listed_turns" if is_single else "listed_both")
     lists = [
         _part(
             "route_lists",
@@ -204,7 +209,13 @@ def compose(shape: Shape) -> Iterator[str]:
     ]
     yield _part("routes", lists="\nUNION ALL\n".join(lists))
     yield _part("ranked", listed=listed)
-    yield _part("fused")
+    if shape.all_sessions:
+        yield _part("fused", name="best")
+        yield _part("unfound", shape)
+        yield _part("first_chunks", shape, takes_part=_takes_part(shape, "c.chunk_id"))
+        yield _part("fused_with_sessions")
+    else:
+        yield _part("fused", name="fused")
     yield _part("hits", listed=listed)
     # Candidates: everything that ranking needs of the chunks that fusion kept.
     chunks, worded, identified = ["memsense.chunks"], "NULL::jsonb", "NULL::jsonb"
@@ -335,7 +346,12 @@ def _is_shown(shape: Shape, chunk: str) -> str:
 
 def _lists(shape: Shape, *, score: str) -> str:
     """Return the columns of a route: its chunks and their scores, best first, by granularity."""
-    return _part("lists_of_turns" if shape.turns_only else "lists_of_both", score=score)
+    return _part("lists_of_turns" if _has_one_list(shape) else "lists_of_both", score=score)
+
+
+def _has_one_list(shape: Shape) -> bool:
+    """Return whether a route has one list, of turns alone or of both granularities."""
+    return shape.turns_only or shape.one_list
 
 
 def _vector_route(route: Route, shape: Shape) -> str:
