@@ -47,8 +47,6 @@ def test_the_memsense_profile_holds_the_originals_constants() -> None:
     assert [short.candidate_limit(k) for k in (1, 8, 10)] == [32, 32, 40]
     assert [short.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
     assert (profile.ranks, profile.session_chunks) == ("together", "all")
-    assert [profile.candidate_limit(k) for k in (1, 8, 10)] == [32, 32, 40]
-    assert [profile.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
 
 
 def test_searches_that_return_sessions_read_deeper() -> None:
