@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from memsense.db.connection import Connection
 from memsense.db.queries import reasons
 from memsense.explain.outcomes import Outcome, trace_outcomes
@@ -15,6 +17,7 @@ from memsense.search.recall.statement import PARTITIONS
 from memsense.search.request import QUOTED
 from memsense.search.score_kinds import score_below
 from memsense.search.search import Search
+from memsense.search.show import find_supersession
 from memsense.store.traces import Standing, fetch_standing
 
 Step = Literal[
@@ -83,7 +86,14 @@ def explain_absence(
     standing = fetch_standing(connection, chunk_id, shape_of(request).filters, values)
     if standing is None:
         return None
-    return judge(connection, search=search, result=result, chunk_id=chunk_id, standing=standing)
+    verdict = judge(connection, search=search, result=result, chunk_id=chunk_id, standing=standing)
+    places = np.flatnonzero(search.candidates.chunk_ids == chunk_id).tolist()
+    link = find_supersession(search, places[0], older=False) if places else None
+    if link is None:
+        return verdict
+    text = f"{verdict.text}; superseded by {link.describe()}"
+    numbers = {**verdict.numbers, "superseded_by": link.chunk_id}
+    return replace(verdict, text=text, numbers=numbers)
 
 
 def judge(

@@ -89,7 +89,11 @@ def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> No
     ("arguments", "code", "said"),
     [
         (("settings", "set", "lexical=9"), 2, "between 0 and 5"),
-        (("settings", "set", "lexcal=1"), 2, "no setting named lexcal; known: asks_weight, b"),
+        (
+            ("settings", "set", "lexcal=1"),
+            2,
+            "no setting named lexcal; known: asker_known, asks_weight, b",
+        ),
         (("settings", "set", "lexical"), 2, "is not NAME=VALUE"),
         (("settings", "set", "lexical=much"), 2, "lexical takes float"),
         (("settings", "set", "profile=best"), 2, "there are balanced"),

@@ -91,6 +91,13 @@ def test_hits_say_what_superseded_them(memory: MemSense, chunks: dict[str, int])
     assert as_dict == {"chunk_id": chunks["new"], "at": at, "reason": "quit"}
 
 
+def test_why_not_says_what_superseded_a_memory(memory: MemSense, chunks: dict[str, int]) -> None:
+    verdict = memory.why_not("Where do I work?", chunks["old"], user_id="ada", top_k=1)
+    assert verdict.step == "outranked"
+    assert verdict.text.endswith(f"superseded by chunk {chunks['new']} on 2025-03-01 (“quit”)")
+    assert verdict.numbers["superseded_by"] == chunks["new"]
+
+
 def test_facts_beside_each_other_have_no_link(memory: MemSense, chunks: dict[str, int]) -> None:
     hits = ask(memory, "Which pets do I have?")
     assert {chunks["cat"], chunks["dog"]} <= hits.keys()

@@ -59,6 +59,9 @@ class Current:
     read_text: Callable[[int], str]
     scores: Values
     _statements: dict[int, Statement] = field(default_factory=dict[int, Statement], repr=False)
+    _evidences: dict[tuple[int, int], float] = field(
+        default_factory=dict[tuple[int, int], float], repr=False
+    )
 
     @cached_property
     def _pool(self) -> list[int]:
@@ -120,6 +123,13 @@ class Current:
 
     def _evidence(self, older: int, newer: int) -> float:
         """Return the evidence that the newer of two statements changes what the older one says."""
+        # Lifts and links ask for the same pairs.
+        pair = older, newer
+        if pair not in self._evidences:
+            self._evidences[pair] = self._weigh_evidence(older, newer)
+        return self._evidences[pair]
+
+    def _weigh_evidence(self, older: int, newer: int) -> float:
         profile, question = self.profile, self.question
         one, other = self._statement(older), self._statement(newer)
         is_now = question.tense != "early"
