@@ -667,7 +667,8 @@ vectors AS (
 )
 
 -- name: tokens
--- The tokens of the best candidates so far: stored out of line, and read for these alone.
+-- The tokens of the best candidates so far: stored out of line, and read for these alone. In the order of
+-- their chunks: products of matrices differ in their last bits by the place of a row.
 tokens AS (
     SELECT
         array_agg(chunk_id) AS tokened,
@@ -675,12 +676,16 @@ tokens AS (
         array_agg(length(pieces) / 2) AS token_counts,
         string_agg(pieces, '') AS pieces,
         string_agg(signs, '') AS signs
-    FROM memsense.token_vectors
-    WHERE tenant_id = %(tenant_id)s
-      AND {in_scope}
-      AND chunk_id = ANY (ARRAY(
-          SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
-      AND model_id = %(model_id)s
+    FROM (
+        SELECT chunk_id, user_pieces, pieces, signs
+        FROM memsense.token_vectors
+        WHERE tenant_id = %(tenant_id)s
+          AND {in_scope}
+          AND chunk_id = ANY (ARRAY(
+              SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+          AND model_id = %(model_id)s
+        ORDER BY chunk_id
+    ) AS stored
 )
 
 -- name: state

@@ -103,8 +103,16 @@ class Profile:
         tokens_weight: Weight of the similarity of the question's tokens to
             those of the exchange (late interaction).
         tokens_near_weight: Weight of the same of the better neighbour.
+        tokens_speaker_weight: Weight of the same of the side whose speaker
+            alone the question names.
+        tokens_other_weight: Weight of the same of the other side then, -5
+            to 5.
+        tokens_around_weight: Weight of the same of the exchange and its
+            neighbours together.
         tokens_session_weight: Weight of the same of all exchanges
             of the session together, where sessions are returned.
+        tokens_whole_weight: Weight of the same of all exchanges of the
+            session together, where exchanges are returned.
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
@@ -201,7 +209,11 @@ class Profile:
     neighbour_weight: float = 0.0
     tokens_weight: float = 0.0
     tokens_near_weight: float = 0.0
+    tokens_speaker_weight: float = 0.0
+    tokens_other_weight: float = 0.0
+    tokens_around_weight: float = 0.0
     tokens_session_weight: float = 0.0
+    tokens_whole_weight: float = 0.0
     tokens_depth: int = 64
     asks_weight: float = 0.0
     when_time_weight: float = 0.0
@@ -284,11 +296,15 @@ class Profile:
         used = (
             self.tokens_weight,
             self.tokens_near_weight,
+            self.tokens_speaker_weight,
+            self.tokens_other_weight,
+            self.tokens_around_weight,
+            self.tokens_session_weight if sessions else self.tokens_whole_weight,
             self.asks_weight,
             self.when_time_weight,
             self.current_weight,
         )
-        if not any(used) and not (sessions and self.tokens_session_weight):
+        if not any(used):
             return 0
         depth = self.session_depth if sessions else 1
         return depth * self.tokens_depth * max(top_k, self.list_depth) // self.list_depth
@@ -387,7 +403,11 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("neighbour_weight", 0, 1),
     ("tokens_weight", 0, 5),
     ("tokens_near_weight", 0, 5),
+    ("tokens_speaker_weight", 0, 5),
+    ("tokens_other_weight", -5, 5),
+    ("tokens_around_weight", 0, 5),
     ("tokens_session_weight", 0, 5),
+    ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
     ("asks_weight", -5, 5),
     ("when_time_weight", -5, 5),
@@ -469,15 +489,15 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 
 
 # The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/tune_profile.py on 2026-11-22, and rounded; docs/retrieval.md has the figures.
+# benchmarks/tune_profile.py on 2026-11-24, and rounded; docs/retrieval.md has the figures.
 BALANCED = Profile(
     name="balanced",
     weights={
-        "vec_full": 1.0,
-        "vec_user": 0.55,
-        "vec_assistant": 0.45,
+        "vec_full": 1.1,
+        "vec_user": 0.65,
+        "vec_assistant": 0.2,
         "lexical": 2.0,
-        "facet_events": 0.2,
+        "facet_events": 0.4,
     },
     candidate_factor=2,
     least_candidates=100,
@@ -486,18 +506,22 @@ BALANCED = Profile(
     session_depth=2,
     session_scoring="best_turns",
     names_removed=True,
-    coverage_weight=0.25,
-    similarity_weight=0.1,
+    coverage_weight=0.08,
+    similarity_weight=0.05,
     speaker_bonus=0.4,
-    date_weight=0.4,
+    date_weight=0.5,
     neighbour_weight=0.05,
     one_per_exchange=True,
     mmr_lambda=0.95,
     duplicate_overlap=0.8,
-    tokens_weight=1.45,
-    tokens_near_weight=0.55,
+    tokens_weight=0.95,
+    tokens_near_weight=0.1,
+    tokens_speaker_weight=0.22,
+    tokens_other_weight=-0.22,
+    tokens_around_weight=0.36,
     tokens_session_weight=1.5,
-    when_time_weight=0.2,
+    tokens_whole_weight=0.48,
+    when_time_weight=0.15,
     current_weight=1.0,
     asker_known=True,
 )
@@ -515,23 +539,23 @@ CALIBRATED = BALANCED.override(
 # Twice the weight of balanced for what reads meaning, half of it for what reads words.
 VECTOR_HEAVY = BALANCED.override(
     name="vector_heavy",
-    vec_full=2.0,
-    vec_user=1.1,
-    vec_assistant=0.9,
+    vec_full=2.2,
+    vec_user=1.3,
+    vec_assistant=0.4,
     lexical=1.0,
-    coverage_weight=0.125,
-    similarity_weight=0.2,
+    coverage_weight=0.04,
+    similarity_weight=0.1,
 )
 
 # The reverse.
 KEYWORD_FOCUSED = BALANCED.override(
     name="keyword_focused",
-    vec_full=0.5,
-    vec_user=0.275,
-    vec_assistant=0.225,
+    vec_full=0.55,
+    vec_user=0.325,
+    vec_assistant=0.1,
     lexical=4.0,
-    coverage_weight=0.5,
-    similarity_weight=0.05,
+    coverage_weight=0.16,
+    similarity_weight=0.025,
 )
 
 # The original's algorithm: docs/retrieval.md, "The original's algorithm", has its figures.
@@ -551,7 +575,11 @@ LEXICAL = BALANCED.override(
     event_weight=0.0,
     tokens_weight=0.0,
     tokens_near_weight=0.0,
+    tokens_speaker_weight=0.0,
+    tokens_other_weight=0.0,
+    tokens_around_weight=0.0,
     tokens_session_weight=0.0,
+    tokens_whole_weight=0.0,
     asks_weight=0.0,
     when_time_weight=0.0,
     current_weight=0.0,

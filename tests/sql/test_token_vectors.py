@@ -155,7 +155,11 @@ PLAIN: dict[str, object] = dict.fromkeys(
     (
         "tokens_weight",
         "tokens_near_weight",
+        "tokens_speaker_weight",
+        "tokens_other_weight",
+        "tokens_around_weight",
         "tokens_session_weight",
+        "tokens_whole_weight",
         "asks_weight",
         "when_time_weight",
         "current_weight",
@@ -165,7 +169,9 @@ PLAIN: dict[str, object] = dict.fromkeys(
 TOKENS: dict[str, object] = {
     "tokens_weight": 1.0,
     "tokens_near_weight": 0.5,
+    "tokens_around_weight": 0.4,
     "tokens_session_weight": 0.3,
+    "tokens_whole_weight": 0.2,
 }
 
 
@@ -204,7 +210,7 @@ def test_tokens_are_terms_and_every_part_adds_up(memory: MemSense, granularity: 
         assert sides is not None
         # A token is on one side: the whole is at least the better side.
         assert max(sides.user or -1, sides.assistant or -1) <= value + 1e-6
-    assert "tokens_session" in terms_of(result[0]) if granularity == "session" else True
+    assert {"tokens_around", "tokens_session"} <= set(terms_of(result[0]))
     best = max(result, key=lambda hit: terms_of(hit)["tokens"].value)
     assert "word7" in best.content
     assert hit_as_json(result)["hits"][0]["explain"]["matches"][0]["asked"] == "word7"
@@ -217,7 +223,9 @@ def hit_as_json(result: SearchResult) -> Any:
 def test_weights_of_zero_ask_for_no_tokens(memory: MemSense) -> None:
     filled(memory)
     result = memory.search("word7 tea", user_id="ada", overrides=PLAIN, granularity="turn")
-    assert not {"tokens", "tokens_near", "asks"} & set(terms_of(result[0]))
+    assert not {"tokens", "tokens_near", "tokens_around", "tokens_session", "asks"} & set(
+        terms_of(result[0])
+    )
     assert list(result[0].explain.matches) == []
 
 

@@ -184,6 +184,77 @@ def test_tokens_session_takes_the_nearest_token_of_the_whole_session() -> None:
     assert "tokens_session" not in [term.name for term in rank(found, tokens).of(0)]
 
 
+def test_in_a_search_for_exchanges_the_session_s_tokens_have_a_weight_of_their_own() -> None:
+    tokens = tokens_of([[0, 1], [2, 3], [4]], range(3))
+    found = [candidate(0), candidate(5), candidate(2, session="other")]
+    profile = TOKENS.override(tokens_whole_weight=0.9)
+    whole = rank(found, tokens, profile)
+    expected = weigh(ask(), nearest(ask(), tokens.signs[:4]))
+    [term] = [term for term in whole.of(0) if term.name == "tokens_session"]
+    assert (term.value, term.weight) == (pytest.approx(expected, abs=1e-5), 0.9)
+    [term] = [term for term in rank(found, tokens, profile, sessions=True).of(0)
+              if term.name == "tokens_session"]  # fmt: skip
+    assert (term.value, term.weight) == (pytest.approx(expected, abs=1e-5), 0.4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 8), st.integers(1, 5)),
+        min_size=1,
+        max_size=8,
+        unique_by=lambda place: place[:2],
+    )
+)
+def test_tokens_around_takes_the_nearest_token_of_the_exchange_and_its_neighbours(
+    places: list[tuple[int, int, int]],
+) -> None:
+    tokens = tokens_of([[0] * count for _, _, count in places], range(len(places)))
+    found = [
+        candidate(row, session=str(session), ordinal=ordinal)
+        for row, (session, ordinal, _) in enumerate(places)
+    ]
+    terms = rank(found, tokens, TOKENS.override(tokens_around_weight=0.3))
+    for row, (session, ordinal, _) in enumerate(places):
+        beside = [
+            tokens.of(other)
+            for other, (its, place, _) in enumerate(places)
+            if its == session and abs(place - ordinal) <= 1
+        ]
+        signs = np.concatenate([item.signs for item in beside if item is not None])
+        expected = weigh(ask(), nearest(ask(), signs))
+        assert value(terms, row, "tokens_around") == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_sides_of_the_speaker_who_is_named_are_terms() -> None:
+    sides = TOKENS.override(tokens_speaker_weight=0.5, tokens_other_weight=-0.25)
+    tokens = tokens_of([[0, 1, 2], [3, 4], [5, 6]], range(3), [2, 1, 2])
+    found = [candidate(0), candidate(1), candidate(2)]
+    found[1] = replace(found[1], user_speaker="Cleo")
+    terms = rank(found, tokens, sides)  # the question names Ann
+    [first, second, third] = [tokens.of(row) for row in range(3)]
+    assert first is not None and second is not None and third is not None  # noqa: PT018
+
+    def expected(signs: np.ndarray) -> float:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+        return pytest.approx(weigh(ask(), nearest(ask(), signs)), abs=1e-5)
+
+    assert value(terms, 0, "tokens_speaker") == expected(first.signs[:2])
+    assert value(terms, 0, "tokens_other") == expected(first.signs[2:])
+    # Neither side is Ann's: both have the value of the whole.
+    assert value(terms, 1, "tokens_speaker") == expected(second.signs)
+    assert value(terms, 1, "tokens_other") == expected(second.signs)
+    # A side without tokens has the least value of all sides.
+    assert value(terms, 2, "tokens_speaker") == expected(third.signs)
+    compared = terms.compared
+    assert compared is not None
+    least = min(np.nanmin(compared.user_values), np.nanmin(compared.assistant_values))
+    assert value(terms, 2, "tokens_other") == pytest.approx(least)
+    other_weights = {term.name: term.weight for term in terms.of(0)}
+    assert (other_weights["tokens_speaker"], other_weights["tokens_other"]) == (0.5, -0.25)
+    for names in ((), ("Ann", "Bob")):
+        terms = rank(found, tokens, sides, question=replace(QUESTION, named_speakers=names))
+        assert not {"tokens_speaker", "tokens_other"} & {term.name for term in terms.of(0)}
+
+
 def test_asks_is_the_share_of_sentences_that_end_in_a_question_mark() -> None:
     mark, stop = WORDS.index("?"), WORDS.index(".")
     pieces = [[0, mark, 1, stop], [0, mark], [0, 1]]

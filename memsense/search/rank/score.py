@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import overload
+from typing import Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +137,8 @@ def score_terms(
     neighbours: list[Signal] = []
     if profile.neighbour_weight and len(candidates):
         scores = sum(contributions, profile.rrf_weight * candidates.rrf_scores)
-        better, beside = _better_beside(candidates, scores)
+        line = _Line.of(candidates)
+        better, beside = line.better_beside(scores)
         better = np.maximum(better, 0.0)
         neighbours = [
             Signal(
@@ -295,29 +296,56 @@ def _list_texts(texts: Sequence[str], places: Sequence[int]) -> str:
     return f"the text holds {', '.join([texts[place] for place in places])}"
 
 
-def _better_beside(candidates: Candidates, values: Values) -> tuple[Values, Sequence[str]]:
-    """Return the larger value of the two neighbours of each candidate, (n,), and which one has it.
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """n candidates in the order in which they were said.
 
-    It is -inf for a candidate whose neighbours are no candidates.
+    `order` (n,) are their rows, `are_beside` (n - 1,) says whether each is beside the one before.
     """
-    sessions = np.array(candidates.session_numbers)
-    if candidates.is_session.any():
-        # A session chunk stands beside no turn: give each a session of its own.
-        own = np.arange(len(sessions), 2 * len(sessions))
-        sessions = np.where(candidates.is_session, own, sessions)
-    order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
-    sessions, ordinals = sessions[order], candidates.ordinals[order]
-    # Neighbours are parts of one exchange or of adjoining ones.
-    are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
-    before = values[order]
-    previous = np.full(len(order), -np.inf)
-    following = previous.copy()
-    np.copyto(previous[1:], before[:-1], where=are_beside)
-    np.copyto(following[:-1], before[1:], where=are_beside)
-    better = np.empty(len(order))
-    better[order] = np.maximum(previous, following)
-    is_alone = np.isinf(better)
-    return better, _NeighbourReasons(candidates.chunk_ids, order, following > previous, is_alone)
+
+    chunk_ids: NDArray[np.int64]
+    order: NDArray[np.int64]
+    are_beside: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, candidates: Candidates) -> Self:
+        sessions = np.array(candidates.session_numbers)
+        if candidates.is_session.any():
+            # A session chunk stands beside no turn: give each a session of its own.
+            own = np.arange(len(sessions), 2 * len(sessions))
+            sessions = np.where(candidates.is_session, own, sessions)
+        order = np.lexsort((candidates.parts, candidates.ordinals, sessions))
+        sessions, ordinals = sessions[order], candidates.ordinals[order]
+        # Neighbours are parts of one exchange or of adjoining ones.
+        are_beside = (sessions[1:] == sessions[:-1]) & (ordinals[1:] - ordinals[:-1] <= 1)
+        return cls(candidates.chunk_ids, order, are_beside)
+
+    def better_beside(self, values: Values) -> tuple[Values, Sequence[str]]:
+        """Return the larger value of each candidate's two neighbours, (n,), and which one has it.
+
+        It is -inf for a candidate whose neighbours are no candidates.
+        """
+        before = values[self.order]
+        previous = np.full(len(before), -np.inf)
+        following = previous.copy()
+        np.copyto(previous[1:], before[:-1], where=self.are_beside)
+        np.copyto(following[:-1], before[1:], where=self.are_beside)
+        better = np.empty(len(before))
+        better[self.order] = np.maximum(previous, following)
+        is_alone = np.isinf(better)
+        reasons = _NeighbourReasons(self.chunk_ids, self.order, following > previous, is_alone)
+        return better, reasons
+
+    def best_around(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the largest of each candidate's and its neighbours' values, (n, columns)."""
+        own = values[self.order]
+        best = own.copy()
+        are_beside = self.are_beside[:, np.newaxis]
+        np.maximum(best[1:], own[:-1], out=best[1:], where=are_beside)
+        np.maximum(best[:-1], own[1:], out=best[:-1], where=are_beside)
+        around = np.empty_like(best)
+        around[self.order] = best
+        return around
 
 
 class _NeighbourReasons(Sequence[str]):
@@ -367,17 +395,37 @@ def _token_signals(
         applies = is_turn & (weight * values != 0)
         return Signal(name=name, weight=weight, values=values, applies=applies, because=because)
 
-    own = _expect(compared.values, compared.rows, scores)
+    def expected(values: Values) -> Values:
+        return _expect(values, compared.rows, scores)
+
+    own = expected(compared.values)
     signals = [signal_of_turns("tokens", profile.tokens_weight, own, reasons)]
+    line = _Line.of(candidates)
     if profile.tokens_near_weight:
-        near, beside = _better_beside(candidates, own)
+        near, beside = line.better_beside(own)
         # A turn must neither rise nor fall because its neighbours are no candidates.
         near[np.isinf(near)] = own[is_turn].mean()
         signals.append(signal_of_turns("tokens_near", profile.tokens_near_weight, near, beside))
-    if sessions and profile.tokens_session_weight:
+    # Who asks about one speaker wants that speaker's words, not the other's answer to them.
+    if len(question.named_speakers) == 1 and (
+        profile.tokens_speaker_weight or profile.tokens_other_weight
+    ):
+        (name,) = question.named_speakers
+        pairs = zip(candidates.user_speakers, candidates.assistant_speakers, strict=True)
+        sides = np.array([(user == name) - (other == name) for user, other in pairs])
+        named, opposite = map(expected, compared.by_speaker(sides[compared.rows]))
+        weight, reason = profile.tokens_speaker_weight, f"the words of {name}"
+        signals.append(signal_of_turns("tokens_speaker", weight, named, reason))
+        weight, reason = profile.tokens_other_weight, f"the words beside those of {name}"
+        signals.append(signal_of_turns("tokens_other", weight, opposite, reason))
+    if profile.tokens_around_weight:
+        around = expected(compared.around(line))
+        weight = profile.tokens_around_weight
+        signals.append(signal_of_turns("tokens_around", weight, around, reasons))
+    weight = profile.tokens_session_weight if sessions else profile.tokens_whole_weight
+    if weight:
         joined = own.copy()
         joined[compared.rows] = compared.of_sessions(np.array(candidates.session_numbers))
-        weight = profile.tokens_session_weight
         signals.append(signal_of_turns("tokens_session", weight, joined))
     if profile.asks_weight:
         shares = compared.question_shares
@@ -502,6 +550,26 @@ class Comparison:
         text = " ".join([vocabulary[number] for number in numbers])
         # Pieces of a word, and the parts around an apostrophe, belong together.
         return text.replace(" ##", "").replace(" ' ", "'")
+
+    def by_speaker(self, sides: NDArray[np.int64]) -> tuple[Values, Values]:
+        """Return the same of a speaker's side, (m,), and of the side beside it, (m,).
+
+        `sides` (m,) is 1 if the user's side is the speaker's, -1 if the assistant's is, 0 if
+        neither or both are: the values are then those of the whole. A side without tokens has the
+        least value of all.
+        """
+        user, assistant = self.user_values, self.assistant_values
+        both = np.stack((user, assistant))
+        both[np.isnan(both)] = np.nanmin(both)
+        named = np.where(sides > 0, both[0], np.where(sides < 0, both[1], self.values))
+        other = np.where(sides > 0, both[1], np.where(sides < 0, both[0], self.values))
+        return named, other
+
+    def around(self, line: "_Line") -> Values:
+        """Return the same, (m,), if any neighbour of a candidate may hold the nearest token."""
+        nearest = np.full((len(line.order), len(self.shares)), -np.inf, dtype=np.float32)
+        nearest[self.rows] = self.nearest
+        return line.best_around(nearest)[self.rows].astype(np.float64) @ self.shares
 
     def of_sessions(self, sessions: NDArray[np.int64]) -> Values:
         """Return the same, (m,), if any exchange of a session may hold the nearest token."""

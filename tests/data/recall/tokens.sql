@@ -33,12 +33,16 @@ tokens AS (
         array_agg(length(pieces) / 2) AS token_counts,
         string_agg(pieces, '') AS pieces,
         string_agg(signs, '') AS signs
-    FROM memsense.token_vectors
-    WHERE tenant_id = %(tenant_id)s
-      AND scope_id = (SELECT scope_id FROM scope)
-      AND chunk_id = ANY (ARRAY(
-          SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
-      AND model_id = %(model_id)s
+    FROM (
+        SELECT chunk_id, user_pieces, pieces, signs
+        FROM memsense.token_vectors
+        WHERE tenant_id = %(tenant_id)s
+          AND scope_id = (SELECT scope_id FROM scope)
+          AND chunk_id = ANY (ARRAY(
+              SELECT chunk_id FROM fused ORDER BY rrf_score DESC, chunk_id LIMIT %(token_limit)s))
+          AND model_id = %(model_id)s
+        ORDER BY chunk_id
+    ) AS stored
 )
 -- state: as in one_user.sql
 answer AS (
