@@ -122,8 +122,8 @@ def _explain_hit(hit: "Hit", ranks: dict[int, int]) -> dict[str, Any]:
 
 def format_recent(access: Access, chunks: Sequence[Chunk], notes: Sequence[str]) -> str:
     """Return the memories, newest first, each with its chunk and date."""
+    from memsense.search.excerpt import fit_text
     from memsense.search.prompt import frame, quote_lines
-    from memsense.search.show import fit_text
 
     footer = [f"note: {note}" for note in notes]
     if not chunks:

@@ -3,7 +3,6 @@
 A text that fits is shown as it is. Otherwise an ellipsis stands wherever something is left out.
 """
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from itertools import islice
 
 from memsense import telemetry
 from memsense.db.connection import Connection
+from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
 from memsense.search.explanation import ExchangePart
 from memsense.search.hits import BestExchange, Hit, Neighbor, SearchResult, Supersession
 from memsense.search.rank.choose import Ranked
@@ -19,14 +19,8 @@ from memsense.search.search import Search
 from memsense.store import FoundHit, Namespace, WantedHit, fetch_hits, fetch_known_names
 from memsense.text.nearest import did_you_mean
 
-ELLIPSIS = "…"
 LEAST_CUT = 200
 """Characters of the budget that must be left for an exchange to be shown in part."""
-
-SNAP = 20
-"""Characters within which a cut moves to the next blank."""
-
-_WORD = re.compile(r"\w+")
 
 
 def fetch_results(connection: Connection, searches: Sequence[Search]) -> list[SearchResult]:
@@ -197,15 +191,6 @@ def _make_session_hit(search: Search, item: Ranked, row: FoundHit) -> Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A text as it is shown, whether anything is left out, and the numbers of its pieces."""
-
-    text: str
-    cut: bool
-    pieces: Sequence[int] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Piece:
     """An exchange of a session: its number among all that may be shown, from 1.
 
@@ -215,60 +200,6 @@ class Piece:
     number: int
     text: str
     best: int | None = None
-
-
-def fit_text(text: str, budget: int, words: Sequence[str]) -> Excerpt:
-    """Return the text, or the stretch of at most `budget` characters with most of the words.
-
-    `words` are lexemes of the question: stems, with which words of the text begin.
-    """
-    if len(text) <= budget:
-        return Excerpt(text, False)
-    room = budget - 2 * len(ELLIPSIS)
-    if room < 1:
-        return Excerpt(ELLIPSIS[:budget], True)
-    first, last = _find_densest(text, room, words)
-    start = min(max((first + last - room) // 2, 0), len(text) - room)
-    end = start + room
-    # Cut at blanks, unless that would cut away a word of the question.
-    if start:
-        stretch = range(start, min(first, start + SNAP))
-        blank = next((at for at in stretch if text[at].isspace()), None)
-        start = start if blank is None else blank + 1
-    if end < len(text):
-        stretch = range(end - 1, max(last, end - SNAP) - 1, -1)
-        blank = next((at for at in stretch if text[at].isspace()), None)
-        end = end if blank is None else blank
-    before, after = (ELLIPSIS if is_cut else "" for is_cut in (start, end < len(text)))
-    return Excerpt(f"{before}{text[start:end].strip()}{after}", True)
-
-
-def _find_densest(text: str, room: int, words: Sequence[str]) -> tuple[int, int]:
-    """Return the ends of the stretch of at most `room` characters that holds most words.
-
-    Different words count more than repetitions of one.
-    """
-    stems = tuple([word.casefold() for word in words if word])
-    matches: list[tuple[int, int, str]] = []
-    for match in _WORD.finditer(text) if stems else ():
-        word = match[0].casefold()
-        if word.startswith(stems):
-            stem = next(stem for stem in stems if word.startswith(stem))
-            matches.append((match.start(), min(match.end(), match.start() + room), stem))
-    best, most, first = (0, 0), (0, 0), 0
-    inside: dict[str, int] = {}
-    for _, end, stem in matches:
-        inside[stem] = inside.get(stem, 0) + 1
-        while end - matches[first][0] > room:
-            left = matches[first][2]
-            inside[left] -= 1
-            if not inside[left]:
-                del inside[left]
-            first += 1
-        counts = len(inside), sum(inside.values())
-        if counts > most:
-            best, most = (matches[first][0], end), counts
-    return best
 
 
 def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequence[str]) -> Excerpt:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from traced import WORDS
 
 from memsense import MemSense
+from memsense.search.excerpt import ELLIPSIS
 from memsense.search.hits import Hit
 from memsense.search.request import Filters
-from memsense.search.show import ELLIPSIS
 from memsense.types import render_exchange
 
 Row = Mapping[str, Any]

@@ -10,8 +10,8 @@ import pytest
 from embedders import HashingEmbedder
 
 from memsense import MemSense
+from memsense.search.excerpt import ELLIPSIS
 from memsense.search.profiles import BALANCED, PROFILES
-from memsense.search.show import ELLIPSIS
 
 OpenMemory = Callable[..., MemSense]
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memsense.search.show import ELLIPSIS, Piece, fit_session, fit_text
+from memsense.search.excerpt import ELLIPSIS, fit_text
+from memsense.search.show import Piece, fit_session
 
 WORDS = st.sampled_from(["tea", "river", "a", "lantern", "\n", "wintertime", "…"])
 TEXTS = st.lists(WORDS, max_size=80).map(" ".join)
