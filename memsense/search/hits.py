@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 from uuid import UUID
 
 from memsense.search.explanation import Explanation
+from memsense.search.passages import Source
 from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
 from memsense.text.tokens import Tokenizer
 from memsense.types import Chunk
@@ -161,6 +162,23 @@ class Hit:
         }
 
 
+def source_of(hit: Hit, *, apart: str = "") -> Source:
+    """Return a hit as prompts take it.
+
+    Args:
+        hit: The hit.
+        apart: Name of another project that it is about; empty if the prompt's own or none.
+    """
+    return Source(
+        hit_id=hit.chunk_id,
+        chunks=[one.chunk for one in hit.best] or [hit.chunk],
+        score=hit.score,
+        explain=hit.explain,
+        until=hit.superseded_by.at if hit.superseded_by else None,
+        apart=apart,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult(Sequence[Hit]):
     """The hits of a search, best first, as a sequence, with notes on how it was answered.
@@ -227,13 +245,15 @@ class SearchResult(Sequence[Hit]):
         tokenizer: Tokenizer | None = None,
         exclude: Sequence[int | str] = (),
     ) -> Prompt | PromptMessages:
-        """Return the best memories that fit as text for a prompt, ordered by time.
+        """Return what matters most of the hits as text for a prompt, ordered by time.
 
             question = f"{result.to_prompt(max_tokens=800)}\\n\\n{question}"
 
-        Whole exchanges, each once, with date and chunk id; a session is represented by its
-        `best` exchanges. Readers of logs remove the whole text again, so that it is never stored
-        as a memory, and nothing in a memory can break out of its frame.
+        Each side of an exchange stands by itself, chosen by its own estimated chance: the user's
+        text up to 540 characters, and of an answer the stretch that meets the question. Texts are
+        shown at greater length while there is room. A session is represented by its `best`
+        exchanges. Readers of logs remove the whole text again, so that it is never stored as a
+        memory, and nothing in a memory can break out of its frame.
 
         Args:
             max_tokens: Maximum length in tokens; nothing is returned if no memory fits.
@@ -246,13 +266,14 @@ class SearchResult(Sequence[Hit]):
 
         Returns:
             The text, or the list of messages, with `chunk_ids`, `left_out` (chunks that did not
-            fit) and `tokens`.
+            fit), `tokens`, and `lines`, which say what each quotation is from and why.
 
         Raises:
             InvalidInputError: If an argument is out of range; names the argument.
         """
         return write_prompt(
-            [(hit.chunk_id, [one.chunk for one in hit.best] or [hit.chunk]) for hit in self.hits],
+            [source_of(hit) for hit in self.hits],
+            words=self.question.get("lexemes", ()),
             max_tokens=max_tokens,
             format=format,
             with_dates=with_dates,

@@ -1,0 +1,231 @@
+"""Passages: the sides of memories that a prompt is made of, each with its chance to matter.
+
+A whole exchange is too large a unit: in a chat with an assistant the user says in a line what the
+answer explains on a page. So each side of an exchange stands or falls by itself.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Final, Literal, NamedTuple
+
+from memsense.search.excerpt import Excerpt, fit_text
+from memsense.search.explanation import Explanation
+from memsense.types import Chunk
+
+Side = Literal["user", "assistant", "session"]
+
+USER_LENGTH: Final = 540
+"""Characters of a user's text in a short passage: 500, and room for the ends of a cut."""
+
+ANSWER_LENGTH: Final = 500
+CUT_ANSWER_LENGTH: Final = 300
+"""Characters of the stretch that is left of an answer with more than ANSWER_LENGTH."""
+
+MET = 0.6
+"""Similarity from which a word of a memory counts as that of the question: cuts keep it."""
+
+
+class Weights(NamedTuple):
+    """Weights of a logistic regression: does a passage hold what the question asks for?
+
+    Fitted by `python -m benchmarks.fit_context` on both kinds of conversation, each weighing the
+    same; docs/retrieval.md, "Context", has the figures.
+    """
+
+    bias: float = -1.507
+    place: float = -0.82
+    """Weight of log(1 + place of the hit, from 0)."""
+
+    behind: float = -3.488
+    """Weight of how far the hit's score lies behind the best one."""
+
+    near: float = 5.1
+    """Weight of the token similarity of this side to the question (MaxSim)."""
+
+    nearer: float = 4.6
+    """Weight of how much nearer this side is than the other one, from -0.3 to 0.3."""
+
+    alone: float = -0.183
+    """Weight of being the only side of its exchange."""
+
+    answer: float = -1.05
+    """Weight of being the assistant's side."""
+
+    length: float = -0.902
+    """Weight of log(1 + characters) / 5."""
+
+
+WEIGHTS: Final = Weights()
+NEARER_LIMIT: Final = 0.3
+NEARER_ALONE: Final = 0.25
+NEAR_UNKNOWN: Final = 0.45
+"""Token similarity that stands in where tokens were not compared: about the mean of hits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A hit as prompts take it: the exchanges that stand for it, with its explanation.
+
+    Attributes:
+        hit_id: Id of the hit's chunk.
+        chunks: Exchanges that stand for the hit, best first; one unless it is a session.
+        score: Score of the hit.
+        explain: Explanation of the hit, which compares each side of its exchange.
+        until: When a newer memory replaced it; None if none did.
+        apart: Name of another project that it is about; empty if the prompt's own or none.
+    """
+
+    hit_id: int
+    chunks: Sequence[Chunk]
+    score: float
+    explain: Explanation
+    until: datetime | None = None
+    apart: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """One side of a memory.
+
+    Attributes:
+        source: The hit that it belongs to.
+        chunk: The exchange, or the session, that it is a side of.
+        side: Which side; "session" for the text of a session without exchanges.
+        place: Place of the hit in the result, from 0.
+        chance: Estimated probability that it holds what the question asks for, 0 to 1.
+        words: Lexemes of the question, to cut around.
+    """
+
+    source: Source = field(repr=False)
+    chunk: Chunk
+    side: Side
+    place: int
+    chance: float
+    words: Sequence[str] = ()
+
+    @property
+    def key(self) -> tuple[int, Side]:
+        """Return what identifies it: the chunk and the side."""
+        return self.chunk.chunk_id, self.side
+
+    @property
+    def speaker(self) -> str:
+        """Return the name of who speaks, empty for a session."""
+        chunk = self.chunk
+        names = {"user": chunk.user_speaker, "assistant": chunk.assistant_speaker}
+        return " ".join((names.get(self.side) or "").split()) or (
+            "" if self.side == "session" else self.side
+        )
+
+    @cached_property
+    def text(self) -> str:
+        """Return the whole text, without blank lines."""
+        return side_text(self.chunk, self.side)
+
+    @cached_property
+    def short(self) -> Excerpt:
+        """Return the text at the length that leaves room for other passages."""
+        longest = ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH
+        if len(self.text) <= longest:
+            return Excerpt(self.text, False)
+        return self.cut(CUT_ANSWER_LENGTH if self.side == "assistant" else USER_LENGTH)
+
+    def cut(self, length: int) -> Excerpt:
+        """Return the stretch of at most so many characters that meets the question best."""
+        if len(self.text) <= length:
+            return Excerpt(self.text, False)
+        # Words that met by meaning count as the question's own: "moved" is where "live" is met.
+        met = [item.met for item in self.source.explain.matches if item.similarity >= MET]
+        return fit_text(self.text, length, [*self.words, *(word for word in met if len(word) > 2)])
+
+
+def side_text(chunk: Chunk, side: Side) -> str:
+    """Return the text of one side of a chunk without blank lines.
+
+    A later part of a long exchange repeats the exchange's opening. It counts where the part has
+    nothing else of the user.
+    """
+    own = chunk.own_user_text
+    texts = {
+        "user": own if own.strip() else chunk.user_text,
+        "assistant": chunk.assistant_text,
+    }
+    text = texts.get(side, chunk.session_text)
+    return "\n".join([line.rstrip() for line in text.strip().splitlines() if line.strip()])
+
+
+def exchange_key(chunk: Chunk) -> tuple[str, str, str, int]:
+    """Return what identifies the exchange, or the session, that a chunk is a part of."""
+    return chunk.user_id, chunk.session_id, chunk.granularity, chunk.ordinal
+
+
+def find_passages(sources: Sequence[Source], words: Sequence[str]) -> list[Passage]:
+    """Return the sides of all hits with their chances, those of the best chance first.
+
+    Args:
+        sources: The hits, best first.
+        words: Lexemes of the question.
+    """
+    passages: dict[object, Passage] = {}
+    best = max((source.score for source in sources), default=0.0)
+    for place, source in enumerate(sources):
+        for chunk in source.chunks:
+            for side, features in side_features(source, chunk, place, best):
+                total = sum(map(float.__mul__, WEIGHTS, features))
+                passage = Passage(
+                    source=source,
+                    chunk=chunk,
+                    side=side,
+                    place=place,
+                    chance=1 / (1 + math.exp(-total)),
+                    words=words,
+                )
+                # An exchange that two hits share keeps its better place, and an opening that
+                # parts share is shown once.
+                is_opening = side == "user" and not chunk.own_user_text.strip()
+                key = (exchange_key(chunk), passage.text) if is_opening else passage.key
+                passages.setdefault(key, passage)
+    return sorted(passages.values(), key=lambda it: (-it.chance, it.place, it.side != "user"))
+
+
+def side_features(
+    source: Source, chunk: Chunk, place: int, best: float
+) -> Iterator[tuple[Side, Weights]]:
+    """Yield the sides of a chunk that have a text, with the features that WEIGHTS weigh.
+
+    Args:
+        source: The hit.
+        chunk: One of its exchanges.
+        place: Place of the hit, from 0.
+        best: Score of the best hit.
+    """
+    texts: dict[Side, str] = {
+        side: text for side in ("user", "assistant", "session") if (text := side_text(chunk, side))
+    }
+    sides = source.explain.sides if len(source.chunks) == 1 else None
+    near: dict[Side, float | None] = {
+        "user": sides.user if sides else None,
+        "assistant": sides.assistant if sides else None,
+    }
+    is_alone = len(texts) == 1
+    for side, text in texts.items():
+        value, other = near.get(side), near["assistant" if side == "user" else "user"]
+        nearer = NEARER_ALONE if is_alone else 0.0
+        if not is_alone and value is not None and other is not None:
+            nearer = max(-NEARER_LIMIT, min(NEARER_LIMIT, value - other))
+        yield (
+            side,
+            Weights(
+                bias=1.0,
+                place=math.log1p(place),
+                behind=best - source.score,
+                near=NEAR_UNKNOWN if value is None else value,
+                nearer=nearer,
+                alone=float(is_alone),
+                answer=float(side == "assistant"),
+                length=math.log1p(len(text)) / 5,
+            ),
+        )
