@@ -160,6 +160,12 @@ class Settings(BaseModel):
         description="where secrets are replaced before anything is stored: what ingest, hooks and"
         " MCP bring (logs), what calls bring as well (all), or nowhere (off)",
     )
+    silence: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="chance that something known concerns a prompt below which it gets no context",
+    )
     exclude_folders: list[str] = Field(
         default_factory=list[str],
         description="folders whose sessions ingest and hooks never read; a JSON list, or paths"

@@ -1448,6 +1448,109 @@ class AsyncUserMemory(Facade):
         )
 
     @knows_arguments
+    async def context(
+        self,
+        prompt: "str",
+        *,
+        max_tokens: "int" = 1000,
+        project: "str | None" = None,
+        silence: "float | None" = None,
+        card: "bool" = True,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        format: "Literal['markdown', 'xml']" = "markdown",
+        tokenizer: "Any | None" = None,
+        trace: "bool | None" = None,
+    ) -> "Prompt":
+        """Return what a model should know of memory for a prompt, as a short text, or nothing.
+
+            context = memory.context("Which walnuts can she eat?", user_id="ada")
+            messages.append({"role": "user", "content": context})
+
+        Lasting statements about the user come first, then the passages with the best chance to
+        matter, in the order of time: what the user said, and of an answer the stretch that meets
+        the prompt. If nothing known concerns the prompt, the text is empty; small talk is not even
+        searched for. Readers of logs remove the whole text again.
+
+        Args:
+            prompt: The prompt, at most 8,000 characters.
+            max_tokens: Maximum length of the text, in tokens.
+            project: The project that the prompt belongs to: memories of others come only if the
+                prompt surely asks for them, under the project's name.
+            silence: Chance, from 0 to 1, that something known concerns the prompt below which
+                nothing is returned; 0 returns what fits of any prompt. Default: the setting
+                MEMSENSE_SILENCE, which is 0.5.
+            card: Begin with who the user is and what they wish, if the budget is of 500 tokens or
+                more.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            format: Layout of the text: "markdown" or "xml".
+            tokenizer: Counter of tokens: a function of a text, or an object with `encode`; default:
+                an estimate of memsense's own.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
+            `omitted` (why the other hits are not), `tokens` and `notes`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
+        """
+        return await self._threads.run(
+            self._sync.context,
+            prompt,
+            max_tokens=max_tokens,
+            project=project,
+            silence=silence,
+            card=card,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            since=since,
+            until=until,
+            exclude=exclude,
+            exclude_sessions=exclude_sessions,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+            format=format,
+            tokenizer=tokenizer,
+            trace=trace,
+        )
+
+    @knows_arguments
     async def search_many(
         self,
         queries: "Sequence[str]",
@@ -2362,6 +2465,116 @@ class AsyncMemory(OpenFacade):
             profile=profile,
             overrides=overrides,
             content_budget=content_budget,
+            trace=trace,
+        )
+
+    @knows_arguments
+    async def context(
+        self,
+        prompt: "str",
+        *,
+        max_tokens: "int" = 1000,
+        user_id: "str | None" = None,
+        all_users: "bool" = False,
+        project: "str | None" = None,
+        silence: "float | None" = None,
+        card: "bool" = True,
+        agent_id: "str | None" = None,
+        session_ids: "Sequence[str] | None" = None,
+        since: "datetime | str | None" = None,
+        until: "datetime | str | None" = None,
+        exclude: "Sequence[int | str]" = (),
+        exclude_sessions: "Sequence[str]" = (),
+        tags: "Sequence[str] | None" = None,
+        kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
+        metadata: "Mapping[str, Any] | None" = None,
+        asked_at: "datetime | str | None" = None,
+        as_of: "datetime | str | None" = None,
+        profile: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        format: "Literal['markdown', 'xml']" = "markdown",
+        tokenizer: "Any | None" = None,
+        trace: "bool | None" = None,
+    ) -> "Prompt":
+        """Return what a model should know of memory for a prompt, as a short text, or nothing.
+
+            context = memory.context("Which walnuts can she eat?", user_id="ada")
+            messages.append({"role": "user", "content": context})
+
+        Lasting statements about the user come first, then the passages with the best chance to
+        matter, in the order of time: what the user said, and of an answer the stretch that meets
+        the prompt. If nothing known concerns the prompt, the text is empty; small talk is not even
+        searched for. Readers of logs remove the whole text again.
+
+        Args:
+            prompt: The prompt, at most 8,000 characters.
+            max_tokens: Maximum length of the text, in tokens.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            project: The project that the prompt belongs to: memories of others come only if the
+                prompt surely asks for them, under the project's name.
+            silence: Chance, from 0 to 1, that something known concerns the prompt below which
+                nothing is returned; 0 returns what fits of any prompt. Default: the setting
+                MEMSENSE_SILENCE, which is 0.5.
+            card: Begin with who the user is and what they wish, if the budget is of 500 tokens or
+                more.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            format: Layout of the text: "markdown" or "xml".
+            tokenizer: Counter of tokens: a function of a text, or an object with `encode`; default:
+                an estimate of memsense's own.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
+            `omitted` (why the other hits are not), `tokens` and `notes`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
+        """
+        return await self._threads.run(
+            self._sync.context,
+            prompt,
+            max_tokens=max_tokens,
+            user_id=user_id,
+            all_users=all_users,
+            project=project,
+            silence=silence,
+            card=card,
+            agent_id=agent_id,
+            session_ids=session_ids,
+            since=since,
+            until=until,
+            exclude=exclude,
+            exclude_sessions=exclude_sessions,
+            tags=tags,
+            kinds=kinds,
+            metadata=metadata,
+            asked_at=asked_at,
+            as_of=as_of,
+            profile=profile,
+            overrides=overrides,
+            format=format,
+            tokenizer=tokenizer,
             trace=trace,
         )
 

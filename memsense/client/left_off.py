@@ -82,9 +82,7 @@ def read_left_off(
             )
     # By position: the messages of one exchange may have one time, and logs may have none.
     turns = sorted(turns, key=lambda turn: (turn.ordinal, turn.part), reverse=True)
-    prompt = _compose(project, turns, max_tokens)
-    prompt.left_out = ()
-    return prompt
+    return _compose(project, turns, max_tokens)
 
 
 def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
@@ -129,10 +127,7 @@ def _compose(project: str, turns: Sequence[Chunk], max_tokens: int) -> Prompt:
         for chunk, names in _find_files(turns):
             add(chunk, "files", ", ".join(names))
     text = written() if lines else ""
-    prompt = Prompt(text)
-    prompt.chunk_ids = tuple(chunk_ids)
-    prompt.tokens = count_tokens(text)
-    return prompt
+    return Prompt(text, chunk_ids=chunk_ids, tokens=count_tokens(text))
 
 
 def _cut(text: str, limit: int, *, from_end: bool = False) -> str:

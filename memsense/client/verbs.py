@@ -22,6 +22,7 @@ from memsense.db import run_read
 from memsense.declaration import parameters_of, takes
 from memsense.inputs import (
     AnyLocalTime,
+    AnyTokenizer,
     AsList,
     Checker,
     Id,
@@ -31,6 +32,8 @@ from memsense.inputs import (
     Name,
     Names,
     Note,
+    Share,
+    Switch,
     about,
     require_user,
 )
@@ -73,6 +76,7 @@ from memsense.parameters import (
     WriteKey,
 )
 from memsense.search.hits import SearchResult
+from memsense.search.prompt import TextFormat
 from memsense.search.request import (
     DEFAULT_CONTENT_BUDGET,
     DEFAULT_TOP_K,
@@ -510,6 +514,136 @@ class Memory:
         request = SearchRequest.of(locals())
         [result] = self._searches.answer([request], trace=trace)
         return result
+
+    @takes
+    def context(
+        self,
+        prompt: Annotated[QuestionText, about("The prompt, at most 8,000 characters.")],
+        *,
+        max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 1_000,
+        user_id: UserId | None = None,
+        all_users: AllUsers = False,
+        project: Annotated[
+            Name,
+            about(
+                "The project that the prompt belongs to: memories of others come only if the prompt"
+                " surely asks for them, under the project's name."
+            ),
+        ]
+        | None = None,
+        silence: Annotated[
+            Share,
+            about(
+                "Chance, from 0 to 1, that something known concerns the prompt below which nothing"
+                " is returned; 0 returns what fits of any prompt. Default: the setting"
+                " MEMSENSE_SILENCE, which is 0.5."
+            ),
+        ]
+        | None = None,
+        card: Annotated[
+            Switch,
+            about(
+                "Begin with who the user is and what they wish, if the budget is of 500 tokens or"
+                " more."
+            ),
+        ] = True,
+        agent_id: AgentFilter | None = None,
+        session_ids: SessionFilter | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
+        exclude: Exclusions = (),
+        exclude_sessions: ExcludedSessions = (),
+        tags: TagFilter | None = None,
+        kinds: KindFilter | None = None,
+        metadata: MetadataFilter | None = None,
+        asked_at: AskedAt | None = None,
+        as_of: AsOf | None = None,
+        profile: ProfileChoice | None = None,
+        overrides: Overrides | None = None,
+        format: Annotated[  # noqa: A002 (the word that one would guess)
+            TextFormat, about('Layout of the text: "markdown" or "xml".')
+        ] = "markdown",
+        tokenizer: Annotated[
+            AnyTokenizer,
+            about(
+                "Counter of tokens: a function of a text, or an object with `encode`; default: an"
+                " estimate of memsense's own."
+            ),
+        ]
+        | None = None,
+        trace: Trace | None = None,
+    ) -> "Prompt":
+        """Return what a model should know of memory for a prompt, as a short text, or nothing.
+
+            context = memory.context("Which walnuts can she eat?", user_id="ada")
+            messages.append({"role": "user", "content": context})
+
+        Lasting statements about the user come first, then the passages with the best chance to
+        matter, in the order of time: what the user said, and of an answer the stretch that meets
+        the prompt. If nothing known concerns the prompt, the text is empty; small talk is not even
+        searched for. Readers of logs remove the whole text again.
+
+        Args:
+            prompt: The prompt, at most 8,000 characters.
+            max_tokens: Maximum length of the text, in tokens.
+            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
+                true.
+            all_users: True for the memory of all users in the namespace.
+            project: The project that the prompt belongs to: memories of others come only if the
+                prompt surely asks for them, under the project's name.
+            silence: Chance, from 0 to 1, that something known concerns the prompt below which
+                nothing is returned; 0 returns what fits of any prompt. Default: the setting
+                MEMSENSE_SILENCE, which is 0.5.
+            card: Begin with who the user is and what they wish, if the budget is of 500 tokens or
+                more.
+            agent_id: Only memories of conversations with this agent.
+            session_ids: Only memories of these sessions.
+            since: Only memories of events from this time on, ISO 8601.
+            until: Only memories of events before this time, ISO 8601.
+            exclude: Chunk ids (int) and message ids (str) to leave out, for example what the prompt
+                has already. A session leaves with its exchanges, a part of an exchange with the
+                other parts.
+            exclude_sessions: Sessions to leave out, for example the one that the prompt belongs to.
+            tags: Only memories with at least one of these tags.
+            kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
+            metadata: Only memories whose metadata contains this JSON object.
+            asked_at: Moment that "last week" in the question counts from; default: now.
+            as_of: Search memory as it stood at this moment; needs the setting `history` to have
+                been on. What was erased or has expired since is gone from the past too.
+            profile: A profile or the name of one, used as it is; default: the namespace's settings.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            format: Layout of the text: "markdown" or "xml".
+            tokenizer: Counter of tokens: a function of a text, or an object with `encode`; default:
+                an estimate of memsense's own.
+            trace: Record the search for `traces` and the views; default: a share of searches, by
+                the setting `trace_sample`.
+
+        Returns:
+            The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
+            `omitted` (why the other hits are not), `tokens` and `notes`.
+
+        Raises:
+            InvalidInputError: If an argument is out of range; names the argument.
+            NotFoundError: For an unknown profile.
+            RecallTimeoutError: If the setting `recall_timeout` is exceeded.
+        """
+        from memsense.client.assembly import assemble
+
+        require_user(user_id, all_users)
+        arguments = {**locals(), "query": prompt, "project": None}
+        return assemble(
+            self._searches,
+            self._listing,
+            SearchRequest.of(arguments),
+            project=project,
+            max_tokens=max_tokens,
+            silence=self._context.settings.silence if silence is None else silence,
+            card=card,
+            format=format,
+            tokenizer=tokenizer,
+            trace=trace,
+        )
 
     @takes
     def search_many(

@@ -28,6 +28,10 @@ MET = 0.6
 """Similarity from which a word of a memory counts as that of the question: cuts keep it."""
 
 
+LEAST_WORD: Final = 4
+"""Letters of the shortest word that a cut keeps for its meaning; most shorter ones have none."""
+
+
 class Weights(NamedTuple):
     """Weights of a logistic regression: does a passage hold what the question asks for?
 
@@ -35,26 +39,26 @@ class Weights(NamedTuple):
     same; docs/retrieval.md, "Context", has the figures.
     """
 
-    bias: float = -1.507
-    place: float = -0.82
+    bias: float = -1.482
+    place: float = -0.982
     """Weight of log(1 + place of the hit, from 0)."""
 
-    behind: float = -3.488
+    behind: float = -2.951
     """Weight of how far the hit's score lies behind the best one."""
 
-    near: float = 5.1
+    near: float = 4.905
     """Weight of the token similarity of this side to the question (MaxSim)."""
 
-    nearer: float = 4.6
+    nearer: float = 4.611
     """Weight of how much nearer this side is than the other one, from -0.3 to 0.3."""
 
-    alone: float = -0.183
+    alone: float = -0.24
     """Weight of being the only side of its exchange."""
 
-    answer: float = -1.05
+    answer: float = -1.085
     """Weight of being the assistant's side."""
 
-    length: float = -0.902
+    length: float = -0.798
     """Weight of log(1 + characters) / 5."""
 
 
@@ -138,8 +142,12 @@ class Passage:
         if len(self.text) <= length:
             return Excerpt(self.text, False)
         # Words that met by meaning count as the question's own: "moved" is where "live" is met.
-        met = [item.met for item in self.source.explain.matches if item.similarity >= MET]
-        return fit_text(self.text, length, [*self.words, *(word for word in met if len(word) > 2)])
+        met = [
+            item.met
+            for item in self.source.explain.matches
+            if item.similarity >= MET and len(item.met) >= LEAST_WORD
+        ]
+        return fit_text(self.text, length, [*self.words, *met])
 
 
 def side_text(chunk: Chunk, side: Side) -> str:

@@ -6,20 +6,21 @@ Each memory stands in a frame that its own text can't break out of. All of them 
 
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, overload
 
 from memsense.declaration import takes
 from memsense.ingest.injected import WRAPPERS
-from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit
+from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit, Share
 from memsense.search.excerpt import ELLIPSIS
 from memsense.search.passages import Passage, Side, Source, exchange_key, find_passages
 from memsense.text.tokens import make_counter
 from memsense.types import Chunk
 
+TextFormat = Literal["markdown", "xml"]
 PromptFormat = Literal["markdown", "xml", "messages"]
 MESSAGE_TOKENS: Final = 4
 """Tokens that a chat template adds to each message, approximately."""
@@ -80,20 +81,21 @@ class _Tally:
     omitted: Mapping[int, str]
     notes: Sequence[str]
 
-    def _set(  # noqa: PLR0913, PLR0917 (its attributes)
+    def _set(
         self,
-        chunk_ids: Sequence[int],
+        *,
+        chunk_ids: Iterable[int],
         tokens: int,
-        lines: Sequence[PromptLine] = (),
-        omitted: Mapping[int, str] | None = None,
-        notes: Sequence[str] = (),
+        lines: Sequence[PromptLine],
+        omitted: Mapping[int, str] | None,
+        notes: Sequence[str],
     ) -> None:
         self.chunk_ids = tuple(chunk_ids)
         self.tokens = tokens
         self.lines = tuple(lines)
         self.omitted = dict(omitted or {})
         self.left_out = tuple(self.omitted)
-        self.notes = list(notes)
+        self.notes = tuple(notes)
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return which memories are in it and which are not, ready for JSON.
@@ -130,19 +132,37 @@ class Prompt(_Tally, str):
 
     __slots__ = _FIELDS
 
-    def __new__(cls, text: str = "", **attributes: Any) -> Self:
-        """Return a text with its tally."""
+    def __new__(
+        cls,
+        text: str = "",
+        *,
+        chunk_ids: Iterable[int] = (),
+        tokens: int = 0,
+        lines: Sequence[PromptLine] = (),
+        omitted: Mapping[int, str] | None = None,
+        notes: Sequence[str] = (),
+    ) -> Self:
+        """Return a text with its attributes; `left_out` are the keys of `omitted`."""
         prompt = super().__new__(cls, text)
-        prompt._set(**{"chunk_ids": (), "tokens": 0, **attributes})
+        prompt._set(chunk_ids=chunk_ids, tokens=tokens, lines=lines, omitted=omitted, notes=notes)
         return prompt
 
 
 class PromptMessages(_Tally, list[dict[str, str]]):
     """The same as messages of a chat, of role `user`: an introduction, then each memory."""
 
-    def __init__(self, messages: Sequence[dict[str, str]] = (), **attributes: Any) -> None:
+    def __init__(
+        self,
+        messages: Iterable[dict[str, str]] = (),
+        *,
+        chunk_ids: Iterable[int] = (),
+        tokens: int = 0,
+        lines: Sequence[PromptLine] = (),
+        omitted: Mapping[int, str] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
         super().__init__(messages)
-        self._set(**{"chunk_ids": (), "tokens": 0, **attributes})
+        self._set(chunk_ids=chunk_ids, tokens=tokens, lines=lines, omitted=omitted, notes=notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +183,31 @@ class _Quote:
     is_cut: bool
 
 
+@overload
+def write_prompt(
+    sources: Sequence[Source],
+    *,
+    words: Sequence[str],
+    max_tokens: Limit,
+    format: TextFormat = ...,
+    with_dates: bool = ...,
+    tokenizer: AnyTokenizer | None = ...,
+    exclude: ChunksAndMessages = ...,
+    card: Sequence[CardLine] = ...,
+    least_chance: Share = ...,
+    notes: Sequence[str] = ...,
+) -> Prompt: ...
+@overload
+def write_prompt(
+    sources: Sequence[Source],
+    *,
+    words: Sequence[str],
+    max_tokens: Limit,
+    format: PromptFormat,
+    with_dates: bool = ...,
+    tokenizer: AnyTokenizer | None = ...,
+    exclude: ChunksAndMessages = ...,
+) -> Prompt | PromptMessages: ...
 @takes
 def write_prompt(
     sources: Sequence[Source],
@@ -174,7 +219,7 @@ def write_prompt(
     tokenizer: AnyTokenizer | None = None,
     exclude: ChunksAndMessages = (),
     card: Sequence[CardLine] = (),
-    least_chance: float = 0.0,
+    least_chance: Share = 0.0,
     notes: Sequence[str] = (),
 ) -> Prompt | PromptMessages:
     """Return the passages that fit, ordered by time, those of the best chance first chosen.
@@ -266,10 +311,10 @@ def _finish(  # noqa: PLR0917 (one caller)
 ) -> Prompt | PromptMessages:
     """Return the written text with its tally: each line's reason, and that of what is missing."""
     quotes = sorted(chosen.values(), key=_time_key)
-    shown = [it.chunk.chunk_id for it in card] + [it.passage.chunk.chunk_id for it in quotes]
+    chunk_ids = [it.chunk.chunk_id for it in card] + [it.passage.chunk.chunk_id for it in quotes]
     omitted: dict[int, str] = {}
     for passage in passages:
-        if passage.chunk.chunk_id not in shown:
+        if passage.chunk.chunk_id not in chunk_ids:
             is_unlikely = passage.chance < least_chance
             reason = f"chance {passage.chance:.1%}" if is_unlikely else "no room"
             omitted.setdefault(passage.chunk.chunk_id, reason)
@@ -291,7 +336,7 @@ def _finish(  # noqa: PLR0917 (one caller)
         for it in quotes
     ]
     tally: dict[str, Any] = {
-        "chunk_ids": dict.fromkeys(shown),
+        "chunk_ids": dict.fromkeys(chunk_ids),
         "tokens": style.length(written) if written else 0,
         "lines": lines,
         "omitted": omitted,

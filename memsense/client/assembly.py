@@ -1,0 +1,168 @@
+"""`memory.context`: from a prompt to the text that stands before it, or to nothing.
+
+One search, or a second one within the prompt's project; the decision whether anything known
+concerns the prompt; then the card and the passages that matter, within a token budget.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Final
+
+from memsense.client.listing import Listing
+from memsense.client.searches import Searches
+from memsense.search.card import KINDS, make_card
+from memsense.search.hits import Hit, SearchResult, source_of
+from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
+from memsense.search.request import Filters, SearchRequest
+from memsense.search.silence import Judged, Relevance, is_small_talk, judge
+from memsense.store.listing import Order
+from memsense.text.tokens import Tokenizer, make_counter
+from memsense.types import Chunk
+
+DEFAULT_CONTEXT_TOKENS: Final = 1_000
+HITS: Final = 30
+"""Hits that passages are chosen from: more bring less than a point of the gold at 2,000 tokens."""
+
+LEAST_CHANCE: Final = 0.003
+"""Chance of the least likely passage. It costs no gold on either kind of conversation, and leaves
+a quarter of 2,000 tokens empty where a memory holds no more about a prompt."""
+
+APART_CHANCE: Final = 0.9
+"""Chance from which memories of other projects concern the prompt."""
+
+CARD_SHARE: Final = 0.15
+"""Share of the budget that the card may take."""
+
+LARGEST_CARD: Final = 300
+LEAST_FOR_CARD: Final = 500
+"""Budget in tokens below which there is no card: all of it goes to what was asked."""
+
+LATEST_STATEMENTS: Final = 200
+FIRST_STATEMENTS: Final = 50
+"""Memories with lasting statements that a card is made from: the latest, and the first, because
+people introduce themselves at the beginning."""
+
+SMALL_TALK: Final = "small talk: memory was not searched"
+NOTHING_KNOWN: Final = "nothing known concerns the prompt"
+
+
+def assemble(
+    searches: Searches,
+    listing: Listing,
+    request: SearchRequest,
+    *,
+    project: str | None,
+    max_tokens: int,
+    silence: float,
+    card: bool,
+    format: TextFormat,  # noqa: A002 (the name that it has in `context`)
+    tokenizer: Tokenizer | None,
+    trace: bool | None,
+) -> Prompt:
+    """Return the context of a prompt.
+
+    Args:
+        searches: Searches of the memory.
+        listing: Lists of the memory.
+        request: The search for the prompt, over all projects.
+        project: The prompt's project; None for none.
+        max_tokens: Maximum length of the text.
+        silence: Chance that something known concerns the prompt below which nothing is said.
+        card: Whether lasting statements about the user come first.
+        format: "markdown" or "xml".
+        tokenizer: Counter of tokens; by default memsense's own.
+        trace: Whether to record the search.
+    """
+    if silence and is_small_talk(request.query):
+        return Prompt(notes=[SMALL_TALK])
+    request = replace(request, top_k=HITS)
+    [result] = searches.answer([request], trace=trace)
+    notes = list(result.notes)
+    own, others = _split(result, request.query, project)
+    if others and project is not None:
+        # Other projects took places of the list: look into this one alone, too.
+        filters = Filters(**{**request.filters.values, "project": project})
+        [inside] = searches.answer([replace(request, filters=filters)], trace=False)
+        own_ids = {hit.chunk_id for hit in own}
+        own += [hit for hit in inside if hit.chunk_id not in own_ids]
+        reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
+        others = [hit for hit in others if hit.chunk_id not in reached]
+    relevance = _judge(request.query, own, result)
+    sources = [source_of(hit) for hit in own] if relevance.chance >= silence else []
+    if others:
+        apart = _judge(request.query, others, result)
+        # A fact of another project must be asked for: small resemblance is everywhere.
+        if apart.chance >= max(APART_CHANCE, silence):
+            sources += [source_of(hit, apart=hit.chunk.project or "") for hit in others]
+            notes.append(f"memories of other projects: chance {apart.chance:.0%}")
+    notes.append(f"something known concerns the prompt: chance {relevance.chance:.0%}")
+    if not sources:
+        return Prompt(notes=[*result.notes, f"{NOTHING_KNOWN} (chance {relevance.chance:.0%})"])
+    lines: list[CardLine] = []
+    if card and request.user_id is not None and max_tokens >= LEAST_FOR_CARD:
+        lines = make_card(
+            _lasting(listing, request),
+            max_tokens=min(LARGEST_CARD, int(CARD_SHARE * max_tokens)),
+            count=make_counter(tokenizer),
+        )
+    return write_prompt(
+        sources,
+        words=result.question.get("lexemes", ()),
+        max_tokens=max_tokens,
+        format=format,
+        tokenizer=tokenizer,
+        card=lines,
+        least_chance=LEAST_CHANCE if silence else 0.0,
+        notes=notes,
+    )
+
+
+def _split(result: SearchResult, prompt: str, project: str | None) -> tuple[list[Hit], list[Hit]]:
+    """Return the hits of this project or of none, and those of other projects.
+
+    A project that the prompt names counts as its own.
+    """
+    own: list[Hit] = []
+    others: list[Hit] = []
+    for hit in result:
+        its = hit.chunk.project
+        name = its.rstrip("/").rpartition("/")[2].casefold() if its else ""
+        is_own = (
+            project is None or its in {None, project} or bool(name and name in prompt.casefold())
+        )
+        (own if is_own else others).append(hit)
+    return own, others
+
+
+def _judge(prompt: str, hits: Sequence[Hit], result: SearchResult) -> Relevance:
+    judged = [Judged(explain=hit.explain, text=hit.content) for hit in hits]
+    return judge(prompt, judged, result.question)
+
+
+def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:
+    """Return the user's memories with lasting statements, each once."""
+    filters = Filters(
+        **{name: value for name, value in request.filters.values.items() if name in _CARD_FILTERS},
+        kinds=KINDS,
+    )
+    ends: Sequence[tuple[Order, int]] = (
+        ("newest", LATEST_STATEMENTS),
+        ("oldest", FIRST_STATEMENTS),
+    )
+    pages = [
+        listing.chunks(
+            request.user_id,
+            filters,
+            granularity="turn",
+            statuses=("active",),
+            order=order,
+            limit=limit,
+            cursor=None,
+        )
+        for order, limit in ends
+    ]
+    return list({chunk.chunk_id: chunk for chunk in chain(*pages)}.values())
+
+
+_CARD_FILTERS = frozenset({"agent_id", "exclude", "exclude_sessions", "since", "until"})

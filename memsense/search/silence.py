@@ -1,0 +1,210 @@
+"""Decision to say nothing: does a memory hold anything about a prompt?
+
+Small talk and acknowledgements are recognised by their words, so that they cost no search. For
+everything else the search is run, and its hits are judged: a search always finds something.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from memsense.search.explanation import Explanation, Term
+from memsense.text.scripts import HAN_AND_KANA
+
+DEFAULT_SILENCE: Final = 0.5
+"""Chance below which nothing is said."""
+
+HITS: Final = 10
+"""Hits that the decision looks at."""
+
+MET: Final = 0.6
+"""Similarity from which a word of the prompt counts as met by a memory's word."""
+
+MOST_WORDS: Final = 7
+"""Words from which a longer prompt is no more likely to concern a memory."""
+
+SMALL_TALK_WORDS: Final = 8
+"""Words of the longest small talk."""
+
+
+# Weights of logistic regressions of "the memory holds what the prompt asks for", shifted so that a
+# chance of one half is the calibrated threshold. They are fitted by `python -m
+# benchmarks.fit_context`; docs/retrieval.md, "Silence", has the figures. Cosines and similarities
+# of tokens mean something else in every model: where tokens were not compared, words alone decide.
+TOKEN_WEIGHTS: Final[Mapping[str, float]] = {
+    "bias": -8.9,
+    "tokens": 2.723,
+    "similarity": 4.674,
+    "met": 3.518,
+    "words": 1.566,
+    "names": 4.231,
+    "personal": 3.9,
+    "proper": 1.88,
+}
+WORD_WEIGHTS: Final[Mapping[str, float]] = {
+    "bias": -8.25,
+    "coverage": 4.424,
+    "words": 2.38,
+    "names": 4.848,
+    "personal": 5.209,
+    "proper": 2.185,
+}
+_REASONS: Final[Mapping[str, str]] = {
+    "tokens": "the largest token similarity of a hit",
+    "similarity": "the largest similarity of a hit's vectors",
+    "coverage": "the largest share of the prompt's words in a hit",
+    "met": "the largest share of the prompt that words of one hit meet",
+    "words": "log(1 + words), of 7 at most",
+    "names": "the prompt names a person who speaks in the memory",
+    "personal": "it asks about the user, or about what was said",
+    "proper": "a name of the prompt stands in a hit",
+}
+
+_APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
+_WORD = re.compile(rf"[{HAN_AND_KANA}]|[^\W_]+(?:'[^\W_]+)*")
+# A capital behind another word: German writes every noun so, but then the hit must hold it too.
+_PROPER = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]+")
+_ADVICE = re.compile(
+    r"\b(?:how|what|where|which|why|when) (?:do|can|could|should|would|may|must|might) (?:i|we)\b"
+    r"|\b(?:can|could|should|may) (?:i|we)\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"[?？]\s*$"  # noqa: RUF001 (the question mark of Chinese)
+    r"|^\W*(?:what|which|who|whose|when|where|why|how|did|do|does|have|has|had|was|were|am|is|are"
+    r"|list|tell|give|summari[sz]e)\b"
+    r"|\b(?:remind|remember|recall|told|mention(?:ed)?|last time|again|earlier|as usual)\b",
+    re.IGNORECASE,
+)
+_PERSONAL = re.compile(
+    r"\b(?:my|mine|our|ours|i|we|i'm|i've|i'd|we're|we've"
+    r"|did you|have you|you (?:said|told|mentioned|suggested|recommended)"
+    r"|ich|mein\w{0,2}|wir|unser\w{0,2}|habe|je|j'ai|mon|ma|mes|notre|nos|nous"
+    r"|mi|mis|yo|he|hemos|nuestr[oa]s?|io|mio|mia|miei|mie|eu|meu|minha|meus|minhas)\b"
+    r"|[我俺私僕]",
+    re.IGNORECASE,
+)
+
+_SMALL_TALK_WORDS = frozenset(
+    """a absolutely again ahead alright amazing and awesome bye cheers continue cool correct day
+    definitely done evening exactly excellent fine go good goodbye got great ha haha hello hey hi
+    hm hmm i'm it it's k kk later lgtm lol lot love lovely many me mm mmh morning much never mind
+    nice night no nope of ok okay on one perfect please proceed right see so sorry sounds stop
+    super sure thank thanks that that's the then there this thx to tomorrow true ty understood
+    very wait welcome well works wow y ya yay yeah yep yes yo you your bored weekend friday happy
+    have are how's what's up going looks not try second first option do been long time meet keep
+    bitte danke gern gerne gut guten hallo ja klar morgen nein super tag tschüss das war's
+    merci d'accord oui non salut ça va bien bonjour au revoir parfait s'il vous plaît
+    gracias hola sí si vale perfecto qué tal buenos buenas días noches adiós por favor
+    grazie ciao va bene obrigado obrigada olá
+    好 的 谢 嗯 行 是 对 你""".split()
+)
+# Of these words alone nothing asks for a memory, but with "what" or "do" a question can be made.
+_NEVER_SMALL = re.compile(
+    r"\b(?:do (?:you|we|i)|what (?:is|was|did)|where|when|who|which|have (?:i|we)"
+    r"|what's (?!up\b|going\b)|how's (?!it\b|life\b))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A hit as the decision looks at it: its explanation, and its text."""
+
+    explain: Explanation
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relevance:
+    """Estimated chance that a memory holds something about a prompt.
+
+    Attributes:
+        chance: From 0 to 1; 0.5 is the calibrated threshold.
+        terms: Summands of log(chance / (1 - chance)).
+    """
+
+    chance: float
+    terms: Sequence[Term]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the decision as plain values, ready for JSON."""
+        terms = {term.name: round(term.contribution, 4) for term in self.terms}
+        return {"chance": self.chance, "terms": terms}
+
+
+def is_small_talk(prompt: str) -> bool:
+    """Return whether a prompt is nothing but an acknowledgement, a greeting or a farewell.
+
+    Args:
+        prompt: The prompt.
+    """
+    prompt = prompt.replace(_APOSTROPHE, "'")
+    words = [word.casefold() for word in _WORD.findall(prompt)]
+    if not words:
+        return True  # signs and emoji alone
+    if len(words) > SMALL_TALK_WORDS or _NEVER_SMALL.search(prompt):
+        return False
+    return all(word in _SMALL_TALK_WORDS for word in words)
+
+
+def judge(prompt: str, hits: Sequence[Judged], question: Mapping[str, Any]) -> Relevance:
+    """Return the chance that the hits hold something about the prompt.
+
+    Args:
+        prompt: The prompt.
+        hits: The best hits of its search.
+        question: Analysis of the question, as results have it.
+    """
+    features = judge_features(prompt, hits, question)
+    weights = TOKEN_WEIGHTS if "tokens" in features else WORD_WEIGHTS
+    terms = [
+        Term(
+            name=name,
+            value=features[name],
+            weight=weight,
+            contribution=weight * features[name],
+            because=_REASONS.get(name, ""),
+        )
+        for name, weight in weights.items()
+    ]
+    total = sum(term.contribution for term in terms) if hits else -math.inf
+    return Relevance(chance=1 / (1 + math.exp(-max(total, -700.0))), terms=terms if hits else ())
+
+
+def judge_features(
+    prompt: str, hits: Sequence[Judged], question: Mapping[str, Any]
+) -> dict[str, float]:
+    """Return what the decision weighs, by name. Nothing in it depends on the memory's size.
+
+    Args:
+        prompt: The prompt.
+        hits: The best hits of its search.
+        question: Analysis of the question, as results have it.
+    """
+    first, prompt = hits[:HITS], prompt.replace(_APOSTROPHE, "'")
+
+    def largest(name: str) -> float:
+        values = [term.value for it in first for term in it.explain.terms if term.name == name]
+        return max(values, default=0.0)
+
+    asks = bool(_ASKS.search(prompt)) and bool(_PERSONAL.search(_ADVICE.sub(" ", prompt)))
+    proper = {name.removesuffix("'s") for name in _PROPER.findall(prompt)}
+    features = {
+        "bias": 1.0,
+        "coverage": largest("coverage"),
+        "words": math.log1p(min(len(_WORD.findall(prompt)), MOST_WORDS)),
+        "names": float(bool(question.get("names"))),
+        "personal": float(asks),
+        "proper": float(any(name in it.text for name in proper for it in first)),
+    }
+    if any(it.explain.matches for it in first):
+        features["tokens"] = largest("tokens")
+        features["similarity"] = largest("similarity")
+        features["met"] = max(
+            sum(match.share for match in it.explain.matches if match.similarity > MET)
+            for it in first
+        )
+    return features
