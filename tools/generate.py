@@ -560,8 +560,8 @@ def _async_method(
 
 CLI_VERBS = {
     "memsense.client.verbs:Memory": [
-        "search", "why_not", "recent", "list", "sessions", "left_off", "stats", "ingest", "add",
-        "export_to", "update", "feedback", "forget", "archive", "restore", "erase", "delete",
+        "search", "context", "why_not", "recent", "list", "sessions", "left_off", "stats", "ingest",
+        "add", "export_to", "update", "feedback", "forget", "archive", "restore", "erase", "delete",
     ],
     "memsense.client.traces:TracesResource": ["replay", "compare", "list"],
 }  # fmt: skip

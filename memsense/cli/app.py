@@ -34,6 +34,10 @@ COMMANDS = {
     "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
     "import": ("memsense.cli.transfer:import_file", "Store the contents of an exported file."),
     "search": ("memsense.cli.search:search", "Ask a question; show the memories that answer it."),
+    "context": (
+        "memsense.cli.search:context",
+        "Show what a model would be given of memory for a prompt.",
+    ),
     "recent": ("memsense.cli.listing:recent", "List the latest memories, newest first."),
     "list": ("memsense.cli.listing:list_chunks", "List memories by time, page by page."),
     "sessions": ("memsense.cli.listing:sessions", "List sessions, the latest first."),

@@ -117,6 +117,8 @@ FORMS: Mapping[str, Form] = {
     "agent_id": Form(metavar="NAME"),
     "project": Form(metavar="NAME"),
     "by": Form(metavar="NAME"),
+    "card": Form(("--card/--no-card",)),
+    "silence": Form(metavar="CHANCE"),
     "redact": Form(("--redact/--no-redact",)),
     "profile": Form(
         ("--profile", "-p"), "NAME", tuple(PROFILES), f"Shipped are {', '.join(PROFILES)}."

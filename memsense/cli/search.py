@@ -8,9 +8,18 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from memsense.cli.options import Output, Question, Selection, options_of
+from memsense.cli.options import Output, Question, Selection, help_of, options_of
 from memsense.cli.output import OutputForm, print_data
-from memsense.cli.render import console, excerpt, plain, print_json, shorten, when
+from memsense.cli.render import (
+    add_row,
+    console,
+    excerpt,
+    plain,
+    print_json,
+    shorten,
+    table,
+    when,
+)
 from memsense.cli.target import check_profile, target_of
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ def search(
         typer.Option(
             metavar="N",
             min=1,
-            help="Print text for a prompt instead: whole exchanges, of N tokens at most.",
+            help="Print text for a prompt instead, of N tokens at most.",
         ),
     ] = None,
     prompt_format: Annotated[
@@ -73,6 +82,52 @@ def search(
                 hit.pop("neighbors")
         rows = [{"rank": rank, **hit} for rank, hit in enumerate(fields["hits"], 1)]
         print_data(output, fields, _flat_rows(rows) if output == "csv" else rows)
+
+
+@options_of("context")
+def context(
+    ctx: typer.Context,
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help=help_of("context", "prompt"))],
+    *,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help=help_of("context", "project"))
+    ] = None,
+    selection: Selection,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", "-e", help="Show why each line is there, and why others are not."
+        ),
+    ] = False,
+    output: Output = "table",
+) -> None:
+    """Show what a model would be given of memory for a prompt: a short text, or nothing.
+
+    \b
+      memsense context "Which walnuts can she eat?" --user ines
+      memsense context "What is left to do?" -u ines --project github.com/ines/looms -e
+      memsense context "Write a haiku." -u ines --silence 0 --max-tokens 300
+
+    If nothing known concerns the prompt, the text is empty; notes say so on standard error.
+    """
+    with target_of(ctx).open(for_few=True) as memory:
+        check_profile(memory, selection.get("profile"))
+        text = memory.context(prompt, project=project, **selection)
+    if output != "table":
+        print_data(output, {"text": str(text), **text.as_dict(explain=explain)})
+        return
+    if text:
+        typer.echo(plain(str(text)))
+    for note in text.notes:
+        typer.echo(f"note: {note}", err=True)
+    if explain and text:
+        rows = table("chunk", "side", "chance", "why", right=("chunk", "chance"))
+        for line in text.lines:
+            chance = "" if line.chance is None else f"{line.chance:.1%}"
+            add_row(rows, line.chunk_id, line.side, chance, line.because)
+        for chunk_id, reason in text.omitted.items():
+            add_row(rows, chunk_id, "", "", f"left out: {reason}")
+        console().print(rows)
 
 
 def _flat_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

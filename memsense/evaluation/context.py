@@ -90,6 +90,7 @@ class PromptRequest:
         profile: The profile that ranks.
         result: The 20 best exchanges.
         count: Counter of tokens.
+        asked_at: When it is asked; None for now.
     """
 
     memory: Memory
@@ -98,6 +99,7 @@ class PromptRequest:
     profile: Profile
     result: SearchResult
     count: Callable[[str], int]
+    asked_at: datetime | None = None
 
 
 Writer = Callable[[PromptRequest, int], str]
@@ -158,11 +160,29 @@ def write_result(request: PromptRequest, max_tokens: int) -> str:
     return request.result.to_prompt(max_tokens=max_tokens, tokenizer=request.count)
 
 
+def write_context(request: PromptRequest, max_tokens: int) -> str:
+    """Return what `Memory.context` makes of the question: with its own search, card and silence.
+
+    Args:
+        request: The question.
+        max_tokens: Maximum length of the prompt.
+    """
+    return request.memory.context(
+        request.question,
+        user_id=request.user_id,
+        max_tokens=max_tokens,
+        profile=request.profile,
+        asked_at=request.asked_at,
+        tokenizer=request.count,
+    )
+
+
 WRITERS: Mapping[str, Writer] = MappingProxyType(
     {
         "trimmed lines": trimmed_lines,
         "longer lines": longer_lines,
         "to_prompt": write_result,
+        "context": write_context,
     }
 )
 """Writers to compare, by the name that tables show."""
@@ -381,6 +401,7 @@ def _search(
         profile=profile,
         result=result,
         count=count,
+        asked_at=asked_at,
     )
 
 

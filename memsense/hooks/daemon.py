@@ -175,7 +175,11 @@ class Daemon:
                 )
             else:
                 context, chunk_ids = self._recaller.recall(
-                    memory, session_id, request["prompt"], max_tokens=max_tokens
+                    memory,
+                    session_id,
+                    request["prompt"],
+                    project=request["project"],
+                    max_tokens=max_tokens,
                 )
                 self._has_searched.set()
         except MemSenseError as error:

@@ -7,7 +7,6 @@ from memsense.client.user_memory import UserMemory
 from memsense.ingest.injected import strip_injected
 from memsense.text.secrets import clean
 
-TOP_K = 8
 START_TOKENS = 300
 """Maximum tokens of the text that says where the last session in a project ended."""
 
@@ -19,10 +18,13 @@ _COMMAND_PREFIX = "/"
 
 @dataclass(slots=True)
 class _SessionContext:
-    """Content of one session's context: chunks that it was given, and its own turns or not."""
+    """Content of one session's context: chunks that it was given, its own turns or not, and the
+    card of its user or not.
+    """
 
     chunk_ids: set[int] = field(default_factory=set[int])
     has_own_turns: bool = True
+    has_card: bool = False
 
 
 class Recaller:
@@ -49,7 +51,13 @@ class Recaller:
         return str(text), set(text.chunk_ids)
 
     def recall(
-        self, memory: UserMemory, session_id: str, prompt: str, *, max_tokens: int
+        self,
+        memory: UserMemory,
+        session_id: str,
+        prompt: str,
+        *,
+        project: str | None,
+        max_tokens: int,
     ) -> tuple[str, set[int]]:
         """Return the memories for a prompt, and the ids of their chunks.
 
@@ -67,11 +75,17 @@ class Recaller:
         # A session's own turns are in its context already, but they answer its prompts best: they
         # would fill the list.
         own_sessions = [session_id] if session.has_own_turns and session_id else []
-        result = memory.search(
-            question, top_k=TOP_K, exclude=sorted(seen), exclude_sessions=own_sessions
+        text = memory.context(
+            question,
+            project=project,
+            max_tokens=max_tokens,
+            exclude=sorted(seen),
+            exclude_sessions=own_sessions,
+            card=not session.has_card,
         )
-        text = result.to_prompt(max_tokens=max_tokens)
-        return str(text), set(text.chunk_ids)
+        # A line of the card is one sentence: the rest of its memory has not been seen.
+        session.has_card |= any(line.chance is None for line in text.lines)
+        return str(text), {line.chunk_id for line in text.lines if line.chance is not None}
 
     def mark_seen(self, session_id: str, chunk_ids: set[int]) -> None:
         """Record the chunks that reach a session."""

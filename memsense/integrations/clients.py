@@ -325,8 +325,11 @@ class _Recorder:
         try:
             memory = self._open()
             exclude = self._list_shown(memory, request.earlier_texts)
-            result = memory.search(question, exclude=exclude)
-            return str(result.to_prompt(max_tokens=self.max_tokens))
+            return str(
+                memory.context(
+                    question, exclude=exclude, project=self.project, max_tokens=self.max_tokens
+                )
+            )
         except MemSenseError as error:
             self._report("the model gets no context", error)
             return ""

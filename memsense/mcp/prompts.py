@@ -41,9 +41,15 @@ class Prompts:
         """Answer a question from memory; the prompt holds the memories."""
         try:
             access = (await self._find(request)).require("read")
-            result = await access.memory.search(question, trace=access.scope.trace)
-            text = str(result.to_prompt(max_tokens=MAX_TOKENS))
-            text = text or describe_contents(access, await access.memory.stats())
+            # The person has asked for memories: here nothing is too far from the question.
+            context = await access.memory.context(
+                question,
+                max_tokens=MAX_TOKENS,
+                project=access.scope.project,
+                silence=0,
+                trace=access.scope.trace,
+            )
+            text = str(context) or describe_contents(access, await access.memory.stats())
         except MemSenseError as error:
             raise shown_error(str(error)) from error
         return f"{text}\n\nAnswer from these memories, or say that they hold no answer: {question}"

@@ -52,11 +52,13 @@ class Access:
     """A user's memory, with the scope of one call.
 
     With `redacts`, secrets in what a model sends are replaced before anything is stored.
+    `silence` is the chance below which a recall says that nothing is known.
     """
 
     memory: "AsyncUserMemory"
     scope: Scope
     namespace: str
+    silence: float
     redacts: bool = True
 
     def clean(self, text: T) -> T:
@@ -114,6 +116,7 @@ class OneScope:
             scope=self._scope,
             namespace=self._settings.namespace,
             redacts=self._settings.redact != "off",
+            silence=self._settings.silence,
         )
 
     async def __aenter__(self) -> Self:

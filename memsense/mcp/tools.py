@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import wraps
 from inspect import cleandoc
 from typing import Annotated, Any, ParamSpec, TypeVar, cast
@@ -164,7 +165,17 @@ class Tools:
         result = await access.memory.search(
             question, content_budget=CONTENT_BUDGET, trace=access.scope.trace, **_set_only(options)
         )
-        notes = [] if result else [describe_contents(access, await access.memory.stats())]
+        notes: list[str] = []
+        # Who sets a lowest score, or asks for the arithmetic, decides alone what is enough.
+        if result and not explain and options.get("min_score") is None:
+            chance = result.relevance.chance
+            if chance < access.silence:
+                notes.append(
+                    f"nothing known concerns it (chance {chance:.0%}); min_score=0 shows it"
+                )
+                result = replace(result, hits=())
+        if not result:
+            notes.append(describe_contents(access, await access.memory.stats()))
         text = format_recall(access, result, notes, explain=explain)
         return text_result(text, explain_recall(access, result, notes) if explain else None)
 

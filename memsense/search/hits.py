@@ -9,6 +9,7 @@ from uuid import UUID
 from memsense.search.explanation import Explanation
 from memsense.search.passages import Source
 from memsense.search.prompt import Prompt, PromptFormat, PromptMessages, write_prompt
+from memsense.search.silence import Judged, Relevance, judge
 from memsense.text.tokens import Tokenizer
 from memsense.types import Chunk
 
@@ -209,6 +210,15 @@ class SearchResult(Sequence[Hit]):
     def __getitem__(self, index: slice) -> Sequence[Hit]: ...
     def __getitem__(self, index: int | slice) -> Hit | Sequence[Hit]:
         return self.hits[index]
+
+    @property
+    def relevance(self) -> Relevance:
+        """Return the estimated chance that the hits hold something about the question.
+
+        A search always finds something. Below the setting `silence`, `context` says nothing.
+        """
+        judged = [Judged(explain=hit.explain, text=hit.content) for hit in self.hits]
+        return judge(str(self.question.get("text", "")), judged, self.question)
 
     def __len__(self) -> int:
         return len(self.hits)

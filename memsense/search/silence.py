@@ -13,9 +13,6 @@ from typing import Any, Final
 from memsense.search.explanation import Explanation, Term
 from memsense.text.scripts import HAN_AND_KANA
 
-DEFAULT_SILENCE: Final = 0.5
-"""Chance below which nothing is said."""
-
 HITS: Final = 10
 """Hits that the decision looks at."""
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from memsense.search.prompt import PromptLine
 from memsense.store import projects
 from memsense.store.erasing import Receipt
 from memsense.store.jobs import Job
@@ -220,6 +221,26 @@ class Arithmetic(BaseModel):
     final_score: float
     parts: dict[str, float] = Field(examples=[{"vec_full": 0.0154, "lexical": 0.0161}])
     routes: list[RouteShare]
+
+
+class ContextLine(answer_of(PromptLine)):
+    """A quotation in a context."""
+
+
+class ContextAnswer(BaseModel):
+    """Context of a prompt."""
+
+    text: str = Field(description="For the model; empty if nothing known concerns the prompt.")
+    chunk_ids: list[int] = Field(description="Memories in it, in their order.")
+    left_out: list[int] = Field(description="Memories that were found but are not in it.")
+    tokens: int
+    notes: list[str] = Field(description="Remarks, such as why the text is empty.")
+    lines: list[ContextLine] | None = Field(
+        None, description="With `explain`: what each quotation is from, and why it is there."
+    )
+    omitted: dict[int, str] | None = Field(
+        None, description="With `explain`: why each other memory is not there, by chunk id."
+    )
 
 
 class FoundMemory(

@@ -61,6 +61,7 @@ async def _authorize(request: Request) -> mcp_scope.Access:
         scope=mcp_access_scope,
         namespace=state.tenants.settings.namespace,
         redacts=state.tenants.settings.redact != "off",
+        silence=state.tenants.settings.silence,
     )
 
 

@@ -200,6 +200,16 @@ class SearchBody(body_of(Memory.search, profile=Name | None)):
     model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "top_k": 4})
 
 
+class ContextBody(body_of(Memory.context, without=("tokenizer",), profile=Name | None)):
+    """A prompt, whose memory to use, filters, and how much to return."""
+
+    explain: Annotated[
+        bool, Field(description="Add the lines with their reasons, and why others are left out.")
+    ] = False
+
+    model_config = _example({"prompt": "Where does Ada live?", "user_id": "ada"})
+
+
 class WhyNotBody(body_of(Memory.why_not, profile=Name | None)):
     """A question, and the memory that it should have returned."""
 

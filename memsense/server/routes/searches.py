@@ -1,4 +1,4 @@
-"""Routes `/v1/search`, `/v1/why-not` and `/v1/traces`: questions, and explanations of answers."""
+"""Routes `/v1/search`, `/v1/context`, `/v1/why-not` and `/v1/traces`: questions, and explanations of answers."""
 
 from typing import Annotated
 from uuid import UUID
@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from memsense.client.traces import TracesResource
 from memsense.declaration import parameters_of
 from memsense.server.answers import (
+    ContextAnswer,
     RecordedSearch,
     ReplayAnswer,
     SearchAnswer,
@@ -18,6 +19,7 @@ from memsense.server.answers import (
 from memsense.server.callers import Reader
 from memsense.server.problems import problem_responses
 from memsense.server.requests import (
+    ContextBody,
     Limit,
     ReplayBody,
     SearchBody,
@@ -37,6 +39,15 @@ async def search(body: SearchBody, caller: Reader) -> SearchAnswer:
     """Return the memories that best answer a question, each with the computation of its score."""
     result = await caller.memory.search(**caller.with_user(body.arguments()))
     return SearchAnswer.model_validate(result.as_dict())
+
+
+@router.post("/context", responses=problem_responses(404, 504))
+async def context(body: ContextBody, caller: Reader) -> ContextAnswer:
+    """Return what a model should know of memory for a prompt, as a short text, or nothing."""
+    arguments = caller.with_user(body.arguments())
+    explain = arguments.pop("explain")
+    prompt = await caller.memory.context(**arguments)
+    return ContextAnswer.model_validate({"text": str(prompt), **prompt.as_dict(explain=explain)})
 
 
 @router.post("/why-not", responses=problem_responses(404, 504))
