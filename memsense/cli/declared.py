@@ -45,7 +45,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "all_users": (bool, False, "True for the memory of all users in the namespace."),
         "project": (str, None, "The project that the prompt belongs to: memories of others come only if the prompt surely asks for them, under the project's name."),
         "silence": (float, None, "Chance, from 0 to 1, that something known concerns the prompt below which nothing is returned; 0 returns what fits of any prompt. Default: the setting MEMSENSE_SILENCE, which is 0.5."),
-        "card": (bool, True, "Begin with who the user is and what they wish, if the budget is of 500 tokens or more."),
+        "card": (bool, True, "Begin with who the user is and what they wish, if the budget is of 800 tokens or more."),
         "agent_id": (str, None, "Only memories of conversations with this agent."),
         "session_ids": (list[str], None, "Only memories of these sessions."),
         "since": (datetime, None, "Only memories of events from this time on, ISO 8601."),

@@ -31,11 +31,11 @@ a quarter of 2,000 tokens empty where a memory holds no more about a prompt."""
 APART_CHANCE: Final = 0.9
 """Chance from which memories of other projects concern the prompt."""
 
-CARD_SHARE: Final = 0.15
+CARD_SHARE: Final = 0.1
 """Share of the budget that the card may take."""
 
 LARGEST_CARD: Final = 300
-LEAST_FOR_CARD: Final = 500
+LEAST_FOR_CARD: Final = 800
 """Budget in tokens below which there is no card: all of it goes to what was asked."""
 
 LATEST_STATEMENTS: Final = 200

@@ -543,7 +543,7 @@ class Memory:
         card: Annotated[
             Switch,
             about(
-                "Begin with who the user is and what they wish, if the budget is of 500 tokens or"
+                "Begin with who the user is and what they wish, if the budget is of 800 tokens or"
                 " more."
             ),
         ] = True,
@@ -594,7 +594,7 @@ class Memory:
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
                 nothing is returned; 0 returns what fits of any prompt. Default: the setting
                 MEMSENSE_SILENCE, which is 0.5.
-            card: Begin with who the user is and what they wish, if the budget is of 500 tokens or
+            card: Begin with who the user is and what they wish, if the budget is of 800 tokens or
                 more.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.

@@ -21,7 +21,7 @@ USER_LENGTH: Final = 540
 """Characters of a user's text in a short passage: 500, and room for the ends of a cut."""
 
 ANSWER_LENGTH: Final = 500
-CUT_ANSWER_LENGTH: Final = 300
+CUT_ANSWER_LENGTH: Final = 200
 """Characters of the stretch that is left of an answer with more than ANSWER_LENGTH."""
 
 MET = 0.6
@@ -55,7 +55,7 @@ class Weights(NamedTuple):
     alone: float = -0.24
     """Weight of being the only side of its exchange."""
 
-    answer: float = -1.085
+    answer: float = -1.5
     """Weight of being the assistant's side."""
 
     length: float = -0.798

@@ -603,7 +603,7 @@ class ByHeader:
         assert given is not None
         user, opens = given.headers["authorization"].removeprefix("Bearer ").split("/")
         scope = Scope(user_id=user, may=opens.split(","))
-        return Access(memory=self._memory.for_user(user), scope=scope, namespace="default")
+        return Access(memory=self._memory.for_user(user), scope=scope, namespace="default", silence=0.0)
 
 
 async def call_as(address: str, key: str, mode: str, work: Work) -> None:

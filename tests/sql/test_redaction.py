@@ -202,7 +202,7 @@ def test_the_prompt_that_a_hook_searches_with_is_recorded_without_secrets(
     settings = load_settings(database_url=database_url, trace_sample=1.0)
     memory = open_memory(settings=settings)
     memory.add(told("The db is PostgreSQL."), user_id="ada", session_id="monday")
-    Recaller().recall(memory.for_user("ada"), "tuesday", SAID, max_tokens=500)
+    Recaller().recall(memory.for_user("ada"), "tuesday", SAID, project=None, max_tokens=500)
     memory.traces.list(user_id="ada")
     memory.close()  # writes the waiting traces
     assert "[redacted:aws-key]" in dump(conn)["traces"]

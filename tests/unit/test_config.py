@@ -38,6 +38,7 @@ def test_every_setting_is_read_from_the_environment(monkeypatch: pytest.MonkeyPa
         "embed": "later",
         "worker": "on",
         "redact": "all",
+        "silence": "0.7",
         "exclude_folders": f"/a{os.pathsep}/b c",
         "embedding_api_keys": '{"https://host/v1": "secret"}',
     }

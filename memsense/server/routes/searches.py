@@ -1,4 +1,4 @@
-"""Routes `/v1/search`, `/v1/context`, `/v1/why-not` and `/v1/traces`: questions, and explanations of answers."""
+"""Routes `/v1/search`, `/v1/context`, `/v1/why-not`, `/v1/traces`: questions and explanations."""
 
 from typing import Annotated
 from uuid import UUID
