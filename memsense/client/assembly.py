@@ -12,10 +12,10 @@ from typing import Final
 from memsense.client.listing import Listing
 from memsense.client.searches import Searches
 from memsense.search.card import KINDS, make_card
-from memsense.search.hits import Hit, SearchResult, source_of
+from memsense.search.hits import Hit, SearchResult, judged, source_of
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
 from memsense.search.request import Filters, SearchRequest
-from memsense.search.silence import Judged, Relevance, is_small_talk, judge
+from memsense.search.silence import is_small_talk, judge
 from memsense.store.listing import Order
 from memsense.text.tokens import Tokenizer, make_counter
 from memsense.types import Chunk
@@ -88,10 +88,10 @@ def assemble(
         own += [hit for hit in inside if hit.chunk_id not in own_ids]
         reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
         others = [hit for hit in others if hit.chunk_id not in reached]
-    relevance = _judge(request.query, own, result)
+    relevance = judge(request.query, judged(own), result.question)
     sources = [source_of(hit) for hit in own] if relevance.chance >= silence else []
     if others:
-        apart = _judge(request.query, others, result)
+        apart = judge(request.query, judged(others), result.question)
         # A fact of another project must be asked for: small resemblance is everywhere.
         if apart.chance >= max(APART_CHANCE, silence):
             sources += [source_of(hit, apart=hit.chunk.project or "") for hit in others]
@@ -133,11 +133,6 @@ def _split(result: SearchResult, prompt: str, project: str | None) -> tuple[list
         )
         (own if is_own else others).append(hit)
     return own, others
-
-
-def _judge(prompt: str, hits: Sequence[Hit], result: SearchResult) -> Relevance:
-    judged = [Judged(explain=hit.explain, text=hit.content) for hit in hits]
-    return judge(prompt, judged, result.question)
 
 
 def _lasting(listing: Listing, request: SearchRequest) -> list[Chunk]:

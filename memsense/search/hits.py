@@ -163,6 +163,17 @@ class Hit:
         }
 
 
+def judged(hits: Sequence[Hit]) -> list[Judged]:
+    """Return hits as the decision to say nothing looks at them.
+
+    Args:
+        hits: The hits, best first.
+    """
+    return [
+        Judged(explain=hit.explain, text=hit.content, user_id=hit.chunk.user_id) for hit in hits
+    ]
+
+
 def source_of(hit: Hit, *, apart: str = "") -> Source:
     """Return a hit as prompts take it.
 
@@ -215,10 +226,10 @@ class SearchResult(Sequence[Hit]):
     def relevance(self) -> Relevance:
         """Return the estimated chance that the hits hold something about the question.
 
-        A search always finds something. Below the setting `silence`, `context` says nothing.
+        A search always finds something. Below the setting `silence`, MCP's recall returns nothing.
         """
-        judged = [Judged(explain=hit.explain, text=hit.content) for hit in self.hits]
-        return judge(str(self.question.get("text", "")), judged, self.question)
+        question = str(self.question.get("text", ""))
+        return judge(question, judged(self.hits), self.question, is_asked=True)
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -31,22 +31,23 @@ SMALL_TALK_WORDS: Final = 8
 # benchmarks.fit_context`; docs/retrieval.md, "Silence", has the figures. Cosines and similarities
 # of tokens mean something else in every model: where tokens were not compared, words alone decide.
 TOKEN_WEIGHTS: Final[Mapping[str, float]] = {
-    "bias": -8.9,
-    "tokens": 2.723,
-    "similarity": 4.674,
-    "met": 3.518,
-    "words": 1.566,
-    "names": 4.231,
-    "personal": 3.9,
-    "proper": 1.88,
+    "bias": -8.4,
+    "tokens": 2.64,
+    "similarity": 4.621,
+    "met": 3.457,
+    "words": 1.502,
+    "names": 4.096,
+    "personal": 3.941,
+    "proper": 1.782,
 }
 WORD_WEIGHTS: Final[Mapping[str, float]] = {
-    "bias": -8.25,
-    "coverage": 4.424,
-    "words": 2.38,
-    "names": 4.848,
-    "personal": 5.209,
-    "proper": 2.185,
+    "bias": -6.66,
+    "coverage": 4.241,
+    "words": 2.295,
+    "names": 4.742,
+    "personal": 5.254,
+    "proper": 2.041,
+    "asked": 1.5,
 }
 _REASONS: Final[Mapping[str, str]] = {
     "tokens": "the largest token similarity of a hit",
@@ -54,9 +55,10 @@ _REASONS: Final[Mapping[str, str]] = {
     "coverage": "the largest share of the prompt's words in a hit",
     "met": "the largest share of the prompt that words of one hit meet",
     "words": "log(1 + words), of 7 at most",
-    "names": "the prompt names a person who speaks in the memory",
-    "personal": "it asks about the user, or about what was said",
+    "names": "the prompt names the user, or a person who speaks in the memory",
+    "personal": "it asks about a person, or about what was said",
     "proper": "a name of the prompt stands in a hit",
+    "asked": "memory is asked on purpose; not fitted",
 }
 
 _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
@@ -64,7 +66,8 @@ _WORD = re.compile(rf"[{HAN_AND_KANA}]|[^\W_]+(?:'[^\W_]+)*")
 # A capital behind another word: German writes every noun so, but then the hit must hold it too.
 _PROPER = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]+")
 _ADVICE = re.compile(
-    r"\b(?:how|what|where|which|why|when) (?:do|can|could|should|would|may|must|might) (?:i|we)\b"
+    r"\b(?:how do|(?:how|what|where|which|why|when) (?:can|could|should|would|may|must|might))"
+    r" (?:i|we)\b"
     r"|\b(?:can|could|should|may) (?:i|we)\b",
     re.IGNORECASE,
 )
@@ -77,6 +80,7 @@ _ASKS = re.compile(
 )
 _PERSONAL = re.compile(
     r"\b(?:my|mine|our|ours|i|we|i'm|i've|i'd|we're|we've"
+    r"|she|her|hers|he|him|his|they|them|their|the user|the user's"
     r"|did you|have you|you (?:said|told|mentioned|suggested|recommended)"
     r"|ich|mein\w{0,2}|wir|unser\w{0,2}|habe|je|j'ai|mon|ma|mes|notre|nos|nous"
     r"|mi|mis|yo|he|hemos|nuestr[oa]s?|io|mio|mia|miei|mie|eu|meu|minha|meus|minhas)\b"
@@ -108,10 +112,11 @@ _NEVER_SMALL = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A hit as the decision looks at it: its explanation, and its text."""
+    """A hit as the decision looks at it: its explanation, its text, and whose memory it is."""
 
     explain: Explanation
     text: str
+    user_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +152,21 @@ def is_small_talk(prompt: str) -> bool:
     return all(word in _SMALL_TALK_WORDS for word in words)
 
 
-def judge(prompt: str, hits: Sequence[Judged], question: Mapping[str, Any]) -> Relevance:
+def judge(
+    prompt: str, hits: Sequence[Judged], question: Mapping[str, Any], *, is_asked: bool = False
+) -> Relevance:
     """Return the chance that the hits hold something about the prompt.
 
     Args:
         prompt: The prompt.
         hits: The best hits of its search.
         question: Analysis of the question, as results have it.
+        is_asked: Whether memory is asked on purpose: then a single word is a question, too.
     """
     features = judge_features(prompt, hits, question)
+    features["asked"] = float(is_asked)
+    if is_asked:
+        features["words"] = math.log1p(MOST_WORDS)
     weights = TOKEN_WEIGHTS if "tokens" in features else WORD_WEIGHTS
     terms = [
         Term(
@@ -187,13 +198,15 @@ def judge_features(
         values = [term.value for it in first for term in it.explain.terms if term.name == name]
         return max(values, default=0.0)
 
+    words = {word.removesuffix("'s") for word in _WORD.findall(prompt.casefold())}
+    users = {it.user_id.casefold() for it in first}
     asks = bool(_ASKS.search(prompt)) and bool(_PERSONAL.search(_ADVICE.sub(" ", prompt)))
     proper = {name.removesuffix("'s") for name in _PROPER.findall(prompt)}
     features = {
         "bias": 1.0,
         "coverage": largest("coverage"),
         "words": math.log1p(min(len(_WORD.findall(prompt)), MOST_WORDS)),
-        "names": float(bool(question.get("names"))),
+        "names": float(bool(question.get("names")) or not words.isdisjoint(users)),
         "personal": float(asks),
         "proper": float(any(name in it.text for name in proper for it in first)),
     }

@@ -33,4 +33,5 @@ def ids_in(text: str) -> list[int]:
     stored = re.match(r"Remembered for \w+: chunks? ([\d, ]+)\.", text)
     if stored:
         return [int(number) for number in stored[1].split(", ")]
-    return [int(it) for it in re.findall(r"^(?:\d+\. )?chunk (\d+), ", text, re.MULTILINE)]
+    ids = re.findall(r"^(?:(?:\d+\. )?chunk (\d+), |> \[(\d+)[],])", text, re.MULTILINE)
+    return [int(heading or quoted) for heading, quoted in ids]

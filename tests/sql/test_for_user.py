@@ -272,6 +272,7 @@ def named(theirs: dict[str, Any], method: str) -> dict[str, Any]:
         "tags": ["mill"],
         "key": "bobs key",
         "query": "the secret garden behind the mill",
+        "prompt": "the secret garden behind the mill",
         "queries": ["the secret garden behind the mill"],
     }
 
@@ -317,7 +318,7 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
     trace_id = eve.search("tea", trace=True).trace_id
     memory.traces.flush()
     mine: dict[str, Any] = {
-        "chunk_id": own.chunk_id, "trace_id": trace_id, "session_id": "eves", "query": "tea",
+        "chunk_id": own.chunk_id, "trace_id": trace_id, "session_id": "eves", "query": "tea", "prompt": "tea",
         "queries": ["tea"], "helpful": True, "name": "tea", "path": tmp_path / "export.jsonl",
         "words": ["teas"], "lexemes": ["tea"], "project": "garden",
         "messages": [{"role": "user", "content": "More tea."}],
