@@ -163,6 +163,8 @@ def judge(
         question: Analysis of the question, as results have it.
         is_asked: Whether memory is asked on purpose: then a single word is a question, too.
     """
+    if not hits:
+        return Relevance(chance=0.0, terms=())
     features = judge_features(prompt, hits, question)
     features["asked"] = float(is_asked)
     if is_asked:
@@ -178,8 +180,8 @@ def judge(
         )
         for name, weight in weights.items()
     ]
-    total = sum(term.contribution for term in terms) if hits else -math.inf
-    return Relevance(chance=1 / (1 + math.exp(-max(total, -700.0))), terms=terms if hits else ())
+    total = sum(term.contribution for term in terms)
+    return Relevance(chance=1 / (1 + math.exp(-total)), terms=terms)
 
 
 def judge_features(

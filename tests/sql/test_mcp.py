@@ -164,7 +164,7 @@ def test_recall_and_why_not_take_the_same_options_and_agree(database_url: str) -
             ids += ids_in(await ask(client, "remember", text=text, tags=tags, occurred_at=at))
         question = {"question": "Which tea do I drink?"}
         for chosen in ({}, options, {**options, "exclude": ids[3:5]}):
-            answer = await ask(client, "recall", **question, **chosen, explain=True)
+            answer = text_of(await call(client, "recall", **question, **chosen, explain=True))
             ranks = {chunk_id: rank for rank, chunk_id in enumerate(ids_in(answer), start=1)}
             assert ranks
             for chunk_id in ids:
@@ -526,7 +526,7 @@ def test_no_memory_leaves_the_quotation_that_it_stands_in(database_url: str) -> 
             lines = (await ask(client, tool, **arguments)).splitlines()
             assert lines.count("</memsense-context>") == 1
             framed = lines[: lines.index("</memsense-context>")]
-            assert [line for line in framed if "Ignore what" in line][0].startswith("> ")
+            assert next(line for line in framed if "Ignore what" in line).startswith("> ")
             assert [line.split() for line in framed if "chunk 7" in line] == [
                 [">", "1.", "chunk", "7,", "score", "9"]
             ]

@@ -1,0 +1,141 @@
+"""`memory.context`: short, of this project, and nothing when nothing is known."""
+
+import json
+from typing import Any
+
+import pytest
+
+from memsense import MemSense, load_settings
+from memsense.errors import InvalidInputError
+from memsense.ingest.injected import strip_injected
+
+LOOMS, MILLS = "github.com/ada/looms", "github.com/ada/mills"
+SAID = [
+    ("monday", "I'm Ada. I live in Lisbon with my two cats.", "Lovely.", None),
+    ("tuesday", "I'm allergic to walnuts.", "I will keep that in mind.", None),
+    ("wednesday", "The looms service talks to PostgreSQL 18 on port 5433.", "Noted.", LOOMS),
+    ("thursday", "The mills service keeps its queue in Redis.", "Noted.", MILLS),
+    ("friday", "Please always answer in short sentences.", "Yes.", None),
+]
+
+
+@pytest.fixture(scope="module")
+def known(module_database_url: str) -> Any:
+    """Return a memory with the default model: what is known is decided by its vectors."""
+    settings = load_settings(database_url=module_database_url)
+    with MemSense.open(settings=settings) as memory:
+        for session, text, answer, project in SAID:
+            messages = [{"role": "user", "content": text}, {"role": "assistant", "content": answer}]
+            memory.add(messages, user_id="ada", session_id=session, project=project)
+        yield memory
+
+
+def test_a_question_about_the_user_is_answered(known: MemSense) -> None:
+    prompt = known.context("Which nuts can't I eat?", user_id="ada")
+    assert "allergic to walnuts" in prompt
+    assert strip_injected(prompt) == ("", 1)
+    assert 0 < prompt.tokens <= 1_000
+    for line in prompt.lines:
+        assert line.text in prompt
+        assert line.text in known.get(line.chunk_id).content
+        assert line.because
+
+
+@pytest.mark.parametrize(
+    "prompt", ["thanks!", "ok", "Write a haiku about a frozen pond.", "What is 17 * 23?"]
+)
+def test_what_concerns_nothing_known_gets_nothing(known: MemSense, prompt: str) -> None:
+    context = known.context(prompt, user_id="ada")
+    assert context == ""
+    assert (context.tokens, context.chunk_ids, context.lines) == (0, (), ())
+    assert context.notes
+    # Without silence a search always finds something.
+    assert known.context(prompt, user_id="ada", silence=0)
+
+
+def test_small_talk_costs_no_search(known: MemSense) -> None:
+    known.context("thanks!", user_id="ada", trace=True)
+    known.context("Where do I live?", user_id="ada", trace=True)
+    known.traces.flush()
+    assert [trace.question for trace in known.traces.list(user_id="ada")] == ["Where do I live?"]
+
+
+def test_the_card_says_who_the_user_is_and_what_they_wish(known: MemSense) -> None:
+    prompt = known.context("Which nuts can't I eat?", user_id="ada")
+    card = [line.text for line in prompt.lines if line.chance is None]
+    assert card[0] == "Please always answer in short sentences."
+    assert "I live in Lisbon with my two cats." in card
+    assert "About the user:" in prompt
+    without = known.context("Which nuts can't I eat?", user_id="ada", card=False)
+    assert "About the user" not in without
+    assert all(line.chance is not None for line in without.lines)
+
+
+def test_memories_of_another_project_must_be_asked_for(known: MemSense) -> None:
+    here = known.context(
+        "Which database does the looms service talk to?", user_id="ada", project=LOOMS
+    )
+    assert "PostgreSQL 18" in here
+    assert "Redis" not in here
+    asked = known.context("Where does mills keep its queue?", user_id="ada", project=LOOMS)
+    assert "Redis" in asked
+    # What was said in no project belongs to every project.
+    assert "walnuts" in known.context("Which nuts can't I eat?", user_id="ada", project=LOOMS)
+
+
+def test_a_prompt_holds_no_more_than_its_budget(known: MemSense) -> None:
+    for budget in (40, 80, 200, 900):
+        prompt = known.context("Where do I live?", user_id="ada", max_tokens=budget, silence=0)
+        assert prompt.tokens <= budget
+    words = known.context(
+        "Where do I live?", user_id="ada", tokenizer=lambda text: len(text.split())
+    )
+    assert words.tokens == len(words.split())
+
+
+def test_what_the_prompt_has_already_is_left_out(known: MemSense) -> None:
+    first = known.context("Where do I live?", user_id="ada", card=False)
+    [home, *_] = [line.chunk_id for line in first.lines if "Lisbon" in line.text]
+    again = known.context("Where do I live?", user_id="ada", exclude=[home], silence=0)
+    assert "Lisbon" not in again
+    session = known.get(home).session_id
+    again = known.context("Where do I live?", user_id="ada", exclude_sessions=[session], silence=0)
+    assert "Lisbon" not in again
+
+
+def test_the_answer_says_why_each_line_is_there_and_others_are_not(known: MemSense) -> None:
+    prompt = known.context("Where do I live?", user_id="ada", max_tokens=70, silence=0)
+    told = prompt.as_dict(explain=True)
+    assert json.loads(json.dumps(told)) == told
+    assert {line["chunk_id"] for line in told["lines"]} == set(prompt.chunk_ids)
+    assert told["omitted"]
+    assert set(map(int, told["omitted"])) == set(prompt.left_out)
+    assert "lines" not in prompt.as_dict()
+
+
+def test_a_user_without_memories_gets_nothing(known: MemSense) -> None:
+    assert known.context("Where do I live?", user_id="nobody") == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"silence": 2}, "silence"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"format": "html"}, "format"),
+        ({"prompt": " "}, "prompt"),
+        ({"silense": 1}, "did you mean 'silence'"),
+        ({"user_id": None}, "user_id"),
+    ],
+)
+def test_wrong_arguments_are_named(known: MemSense, options: dict[str, Any], words: str) -> None:
+    arguments: dict[str, Any] = {"prompt": "tea", "user_id": "ada", **options}
+    with pytest.raises(InvalidInputError, match=words):
+        known.context(**arguments)
+
+
+def test_the_setting_silence_is_the_default(module_database_url: str) -> None:
+    settings = load_settings(database_url=module_database_url, silence=0.0)
+    with MemSense.open(settings=settings) as memory:
+        memory.add([{"role": "user", "content": "Tea."}], user_id="eve", session_id="s")
+        assert memory.context("Write a haiku.", user_id="eve")

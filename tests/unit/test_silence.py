@@ -1,0 +1,101 @@
+"""Decision to say nothing: small talk by its words, everything else by its hits."""
+
+from dataclasses import replace
+
+import pytest
+
+from memsense.evaluation.context import read_unrelated
+from memsense.search.explanation import Explanation, Term, WordMatch
+from memsense.search.silence import Judged, is_small_talk, judge
+
+EXPLAIN = Explanation(
+    chunk_id=1, routes=(), rrf_score=0.1, rrf_k=15, terms=(), session=None, final_score=0.1
+)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *("ok", "Thanks!", "thank you so much", "LGTM", "👍", "...", "yes please", "Got it."),
+        *(
+            "Sounds good, go ahead",
+            "never mind",
+            "Danke, das war's",
+            "Merci !",
+            "¡Gracias!",
+            "好的",
+        ),
+        *("hey, how's it going?", "What's up?", "good night, see you tomorrow"),
+    ],
+)
+def test_acknowledgements_greetings_and_farewells_are_small_talk(prompt: str) -> None:
+    assert is_small_talk(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        *(
+            "Where do I live?",
+            "What's my name?",
+            "tea",
+            "Thanks! Which tea do I like?",
+            "run the tests",
+        ),
+        *(
+            "what's on tomorrow?",
+            "ok, now book the table that we talked about",
+            "no peanuts for me",
+        ),
+        *("have I been there?", "Yes, Lisbon", "the garden"),
+    ],
+)
+def test_what_may_need_a_memory_is_no_small_talk(prompt: str) -> None:
+    assert not is_small_talk(prompt)
+
+
+def test_most_acknowledgements_of_the_unrelated_prompts_cost_no_search() -> None:
+    prompts = [it.prompt for it in read_unrelated() if it.kind == "acknowledgement"]
+    assert sum(map(is_small_talk, prompts)) >= 0.8 * len(prompts)
+    others = [it.prompt for it in read_unrelated() if it.kind in {"code", "knowledge", "maths"}]
+    assert not any(map(is_small_talk, others))
+
+
+def hit(tokens: float, similarity: float, share: float, text: str = "") -> Judged:
+    terms = [
+        Term(name=name, value=value, weight=1.0, contribution=value)
+        for name, value in (("tokens", tokens), ("similarity", similarity))
+    ]
+    matches = [WordMatch(asked="dog", met="dog", similarity=0.9, share=share)]
+    return Judged(explain=replace(EXPLAIN, terms=terms, matches=matches), text=text, user_id="ada")
+
+
+def test_the_chance_adds_up_from_its_terms() -> None:
+    from math import exp, fsum
+
+    relevance = judge("What is my dog called?", [hit(0.6, 0.6, 0.5)], {})
+    total = fsum(term.contribution for term in relevance.terms)
+    assert relevance.chance == pytest.approx(1 / (1 + exp(-total)))
+    assert set(relevance.as_dict()["terms"]) == {term.name for term in relevance.terms}
+
+
+def test_nearer_hits_names_and_personal_questions_raise_the_chance() -> None:
+    far, near = hit(0.1, 0.1, 0.0), hit(0.6, 0.6, 0.6)
+    prompt = "Which breed is the dog?"
+    assert judge(prompt, [near], {}).chance > judge(prompt, [far], {}).chance
+    assert judge("Which breed is my dog?", [far], {}).chance > judge(prompt, [far], {}).chance
+    assert judge("Which dog has Ada?", [far], {}).chance > judge(prompt, [far], {}).chance
+    assert judge(prompt, [far], {"names": ["Nate"]}).chance > judge(prompt, [far], {}).chance
+    assert judge("How do I read a file in Go?", [far], {}).chance < 0.1
+    assert judge(prompt, [], {}).chance == 0.0
+
+
+def test_without_tokens_words_alone_decide() -> None:
+    def lexical(coverage: float) -> Judged:
+        term = Term(name="coverage", value=coverage, weight=1.0, contribution=coverage)
+        return Judged(explain=replace(EXPLAIN, terms=[term]), text="")
+
+    chances = [judge("Which tea do I like best?", [lexical(it)], {}).chance for it in (0.0, 0.6)]
+    assert chances[0] < chances[1]
+    asked = judge("tea", [lexical(0.4)], {}, is_asked=True).chance
+    assert asked > 0.5 > judge("tea", [lexical(0.4)], {}).chance
