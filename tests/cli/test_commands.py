@@ -93,6 +93,21 @@ def test_excluded_chunks_and_messages_are_not_found(url: str) -> None:
     assert not {hit["chunk_id"] for hit in first} & {hit["chunk_id"] for hit in rest["hits"]}
 
 
+def test_context_prints_what_a_model_is_given_or_says_that_nothing_is_known(url: str) -> None:
+    asked = ("context", "Which nut makes Joost ill?", "--user", "ines", "--max-tokens", "300")
+    done = run(url, *asked)
+    assert done.returncode == 0
+    assert done.stdout.startswith("<memsense-context>\n")
+    assert "walnuts" in done.stdout
+    assert "something known concerns the prompt" in done.stderr
+    told = run_json(url, *asked, "--explain")
+    assert {line["chunk_id"] for line in told["lines"]} == set(told["chunk_ids"])
+    assert all(line["because"] for line in told["lines"])
+    small = run(url, "context", "thanks!", "--user", "ines")
+    assert (small.returncode, small.stdout) == (0, "")
+    assert "small talk" in small.stderr
+
+
 def test_a_search_prints_what_goes_into_a_prompt_and_nothing_else(url: str) -> None:
     asked = ("search", "Which nut makes Joost ill?", "--user", "ines", "-k", "9", "--prompt", "300")
     done = run(url, *asked)
@@ -100,7 +115,6 @@ def test_a_search_prints_what_goes_into_a_prompt_and_nothing_else(url: str) -> N
     assert done.stdout.startswith("<memsense-context>\n")
     assert done.stdout.endswith("</memsense-context>\n")
     assert "walnuts" in done.stdout
-    assert "left out for length" in done.stdout
     told = run_json(url, *asked, "--prompt-format", "xml")
     assert told["prompt"].startswith("<memsense-context>\n")
     assert told["tokens"] <= 300

@@ -118,6 +118,12 @@ def test_why_not_tells_the_step_that_lost_a_memory(client: TestClient) -> None:
     chunk_id = add(client)
     body = {"query": "tea", "user_id": "ada", "chunk_id": chunk_id}
     assert client.post("/v1/why-not", json=body).json()["step"] == "hit"
+    prompt = {"prompt": body["query"], "user_id": "ada", "silence": 0}
+    context = client.post("/v1/context", json=prompt).json()
+    assert context["text"].startswith("<memsense-context>")
+    assert context["lines"] is None
+    explained = client.post("/v1/context", json={**prompt, "explain": True}).json()
+    assert {line["chunk_id"] for line in explained["lines"]} == set(explained["chunk_ids"])
     verdict = client.post("/v1/why-not", json={**body, "min_score": 100}).json()
     assert verdict["step"] == "below_min_score"
     assert "below min_score" in verdict["text"]

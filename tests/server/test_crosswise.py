@@ -42,6 +42,7 @@ def requests_for(schema: dict[str, Any], owner: Store) -> list[tuple[str, str, d
     bodies: dict[str, dict[str, Any]] = {
         "/v1/memories": EVE,
         "/v1/search": {"query": SECRET, "user_id": owner.user_id},
+        "/v1/context": {"prompt": SECRET, "user_id": owner.user_id, "silence": 0},
         "/v1/why-not": {"query": SECRET, "user_id": owner.user_id, "chunk_id": owner.chunk_id},
         "/v1/memories/{chunk_id}/feedback": {"helpful": True},
         "/v1/jobs/retry": {"job_ids": [owner.job_id]},

@@ -53,6 +53,7 @@ ROUTES: dict[str, Decision] = {
     "POST /v1/memories/{chunk_id}/demote": "own",
     "POST /v1/memories/{chunk_id}/feedback": "own",
     "POST /v1/search": "own",
+    "POST /v1/context": "own",
     "POST /v1/why-not": "own",
     "GET /v1/traces": "own",
     "GET /v1/traces/{trace_id}": "own",
@@ -96,6 +97,7 @@ NAMES_NOTHING = {
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
+    "prompt", "silence", "card", "format",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
@@ -309,6 +311,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "PATCH /v1/memories/{chunk_id}": {"tags"},
         "POST /v1/why-not": {"query", "chunk_id"},
         "POST /v1/search": {"query"},
+        "POST /v1/context": {"prompt"},
         "GET /v1/left-off": {"project"},
         "POST /v1/memories/{chunk_id}/feedback": {"helpful"},
         "GET /ui/": {"q"},

@@ -319,7 +319,8 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
     memory.traces.flush()
     mine: dict[str, Any] = {
         "chunk_id": own.chunk_id, "trace_id": trace_id, "session_id": "eves", "query": "tea",
-        "prompt": "tea", "queries": ["tea"], "helpful": True, "name": "tea", "path": tmp_path / "export.jsonl",
+        "prompt": "tea", "queries": ["tea"], "helpful": True, "name": "tea",
+        "path": tmp_path / "export.jsonl",
         "words": ["teas"], "lexemes": ["tea"], "project": "garden",
         "messages": [{"role": "user", "content": "More tea."}],
         "sessions": [{"session_id": "more", "messages": [{"role": "user", "content": "Tea?"}]}],

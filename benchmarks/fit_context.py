@@ -1,0 +1,224 @@
+"""Fit of the weights of `memory.context`: the chance of a passage, and the decision to be silent.
+
+    python -m benchmarks.fit_context locomo10.json beam100k.jsonl [--report]
+
+Each file's conversations must be stored (`memsense eval locomo FILE --ingest`, `memsense eval beam
+FILE`), in the namespaces that --locomo-namespace and --beam-namespace name. Both models are
+logistic regressions, fitted by Newton's method with a small quadratic penalty; both kinds of
+conversation weigh the same.
+
+- Passages: does this side of a hit hold a gold turn? Fitted on LoCoMo 0-4 and BEAM 1-10. Prints
+  weights for `memsense.search.passages`.
+- Silence: is this a question of the gold set, or one of the prompts that concern nothing stored?
+  Fitted on the same conversations and on every second prompt; the threshold is the one that loses
+  --lost of the gold on either kind. Prints weights for `memsense.search.silence`, with and without
+  token vectors.
+
+--report also measures silence on the other conversations and the other prompts.
+"""
+
+import argparse
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memsense import MemSense
+from memsense.evaluation import gold_set, read_beam, read_locomo
+from memsense.evaluation.context import MEMORIES, normalise, read_unrelated
+from memsense.evaluation.gold import GoldSet
+from memsense.search.explanation import Explanation
+from memsense.search.hits import judged, source_of
+from memsense.search.passages import side_features, side_text
+from memsense.search.silence import (
+    TOKEN_WEIGHTS,
+    WORD_WEIGHTS,
+    Judged,
+    is_small_talk,
+    judge_features,
+)
+
+Values = NDArray[np.float64]
+
+TUNED = {"locomo": "0-4", "beam": "1-10"}
+HITS = 30
+OVERLAP = 300
+"""Characters of a side that stand in a gold turn which was split into parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A question of the gold set, or a prompt that concerns nothing, with what it is judged by."""
+
+    kind: str
+    is_tuned: bool
+    is_known: bool
+    is_held_out: bool
+    share_found: float
+    is_small_talk: bool
+    features: Mapping[str, Mapping[str, float]]
+
+
+def fit(features: Values, labels: Values, weights: Values, penalty: float) -> Values:
+    """Return the coefficients of a logistic regression; the first feature is the constant."""
+    chosen = np.zeros(features.shape[1])
+    ridge = penalty * np.eye(len(chosen))
+    ridge[0, 0] = 1e-9
+    for _ in range(100):
+        chances = 1 / (1 + np.exp(-features @ chosen))
+        gradient = features.T @ (weights * (labels - chances)) - ridge @ chosen
+        curvature = (features * (weights * chances * (1 - chances))[:, np.newaxis]).T @ features
+        step = np.linalg.solve(curvature + ridge, gradient)
+        chosen += step
+        if np.abs(step).max() < 1e-9:
+            break
+    return chosen
+
+
+def passages_of(memory: MemSense, gold: GoldSet, tuned: str) -> Iterator[tuple[Values, bool]]:
+    """Yield the features of each side of each hit, and whether it holds a gold turn."""
+    for question in gold.questions:
+        if question.split != tuned:
+            continue
+        result = memory.search(
+            question.question,
+            user_id=question.user_id,
+            top_k=HITS,
+            granularity="turn",
+            asked_at=question.asked_at,
+        )
+        texts = [normalise(it.text) for it in question.gold_texts.values()]
+        best = max((hit.score for hit in result), default=0.0)
+        for place, hit in enumerate(result):
+            has_gold = not question.gold_texts.keys().isdisjoint(hit.message_ids)
+            for side, features in side_features(source_of(hit), hit.chunk, place, best):
+                text = normalise(side_text(hit.chunk, side)) if has_gold else ""
+                holds = any(it[:500] in text or text[:OVERLAP] in it for it in texts)
+                yield np.array(features), has_gold and holds
+
+
+def without_tokens(hits: Sequence[Judged]) -> list[Judged]:
+    """Return the hits as a memory without token vectors has them."""
+    return [Judged(explain=_Plain(it.explain), text=it.text, user_id=it.user_id) for it in hits]
+
+
+class _Plain(Explanation):
+    """Explanation without word matches."""
+
+    def __init__(self, explain: Explanation) -> None:
+        object.__setattr__(self, "terms", explain.terms)
+        object.__setattr__(self, "matches", ())
+
+
+def prompts_of(memory: MemSense, gold: GoldSet, kind: str) -> Iterator[Prompt]:
+    """Yield the gold set's questions, and the unrelated prompts put to some of its memories."""
+    splits = {question.user_id: question.split for question in gold.questions}
+    draw = random.Random(0)
+    asked = [(question.question, question.user_id, question, False) for question in gold.questions]
+    unrelated = [
+        (item.prompt, user_id, None, number % 2 == 1)
+        for number, item in enumerate(read_unrelated())
+        for user_id in draw.sample(sorted(splits), min(MEMORIES, len(splits)))
+    ]
+    for text, user_id, question, is_held_out in [*asked, *unrelated]:
+        result = memory.search(text, user_id=user_id, top_k=HITS, granularity="turn")
+        share = 0.0
+        if question is not None:
+            gold_ids = question.gold_texts.keys()
+            messages = {name for hit in result for name in hit.message_ids}
+            share = len(gold_ids & messages) / len(gold_ids)
+        hits = judged(result)
+        yield Prompt(
+            kind=kind,
+            is_tuned=splits[user_id] == TUNED[kind],
+            is_known=question is not None,
+            is_held_out=is_held_out,
+            share_found=share,
+            is_small_talk=is_small_talk(text),
+            features={
+                "tokens": judge_features(text, hits, result.question),
+                "words": judge_features(text, without_tokens(hits), result.question),
+            },
+        )
+
+
+def fit_silence(
+    prompts: Sequence[Prompt], model: str, names: Sequence[str], *, lost: float, report: bool
+) -> None:
+    """Print the weights of one model of silence, and with `report` what it does."""
+    features = np.array([[it.features[model].get(name, 0.0) for name in names] for it in prompts])
+    is_known = np.array([it.is_known for it in prompts])
+    shares = np.array([it.share_found for it in prompts])
+    kinds = np.array([it.kind for it in prompts])
+    used = np.array([it.is_tuned and not it.is_held_out and not it.is_small_talk for it in prompts])
+    weights = np.zeros(len(prompts))
+    for kind in TUNED:
+        for label in (False, True):
+            members = used & (kinds == kind) & (is_known == label)
+            weights[members] = 1_000 / max(members.sum(), 1)
+    chosen = fit(features[used], is_known[used].astype(float), weights[used], penalty=3.0)
+    totals = np.where([it.is_small_talk for it in prompts], -np.inf, features @ chosen)
+
+    def lost_below(threshold: float, members: NDArray[np.bool_]) -> float:
+        known = members & is_known
+        return float((shares[known] * (totals[known] < threshold)).sum() / shares[known].sum())
+
+    tuned = np.array([it.is_tuned for it in prompts])
+    candidates = np.sort(totals[used & is_known])
+    threshold = max(
+        (
+            float(it)
+            for it in candidates
+            if all(lost_below(float(it), tuned & (kinds == kind)) <= lost for kind in TUNED)
+        ),
+        default=float(candidates[0]),
+    )
+    chosen[0] -= threshold
+    print(model, {name: round(float(it), 3) for name, it in zip(names, chosen, strict=True)})
+    held_out = np.array([it.is_held_out for it in prompts])
+    for kind in TUNED if report else ():
+        for label, members in (("tuned", tuned), ("others", ~tuned)):
+            mine = members & (kinds == kind)
+            silent = totals[mine & ~is_known & held_out] < threshold
+            print(f"  {kind} {label}: gold lost {lost_below(threshold, mine):.1%},", end=" ")
+            print(f"silent on the other prompts {silent.mean():.1%}")
+
+
+def main() -> None:
+    """Fit both models, and print their weights."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("locomo", type=Path)
+    parser.add_argument("beam", type=Path)
+    parser.add_argument("--locomo-namespace", default="locomo")
+    parser.add_argument("--beam-namespace", default="beam")
+    parser.add_argument("--lost", type=float, default=0.007)
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    sets = {
+        "locomo": (options.locomo_namespace, read_locomo(options.locomo)),
+        "beam": (options.beam_namespace, gold_set(read_beam(options.beam), options.beam.stem)),
+    }
+    rows: list[tuple[str, Values, bool]] = []
+    prompts: list[Prompt] = []
+    for kind, (namespace, gold) in sets.items():
+        with MemSense.open(namespace=namespace) as memory:
+            rows += [(kind, *row) for row in passages_of(memory, gold, TUNED[kind])]
+            prompts += prompts_of(memory, gold, kind)
+    kinds = np.array([kind for kind, _, _ in rows])
+    sizes = {kind: int((kinds == kind).sum()) for kind in TUNED}
+    weights = np.array([len(rows) / (2 * sizes[kind]) for kind in kinds])
+    labels = np.array([float(label) for _, _, label in rows])
+    chosen = fit(np.array([features for _, features, _ in rows]), labels, weights, penalty=1.0)
+    print("passages", [round(float(it), 3) for it in chosen])
+    for model, table in (("tokens", TOKEN_WEIGHTS), ("words", WORD_WEIGHTS)):
+        names = [name for name in table if name != "asked"]
+        fit_silence(prompts, model, names, lost=options.lost, report=options.report)
+
+
+if __name__ == "__main__":
+    main()
