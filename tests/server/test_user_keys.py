@@ -302,6 +302,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
     values: dict[str, Any] = {
         "chunk_id": ada.chunk_id, "trace_id": ada.trace_id, "user_id": "ada", "action": "promote",
         "query": "green tea", "q": "green tea", "helpful": True, "one": "balanced",
+        "prompt": "green tea",
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project",
