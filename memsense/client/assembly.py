@@ -11,6 +11,7 @@ from typing import Final
 
 from memsense.client.listing import Listing
 from memsense.client.searches import Searches
+from memsense.errors import NotFoundError
 from memsense.search.card import KINDS, make_card
 from memsense.search.hits import Hit, SearchResult, judged, source_of
 from memsense.search.prompt import CardLine, Prompt, TextFormat, write_prompt
@@ -83,9 +84,13 @@ def assemble(
     if others and project is not None:
         # Other projects took places of the list: look into this one alone, too.
         filters = Filters(**{**request.filters.values, "project": project})
-        [inside] = searches.answer([replace(request, filters=filters)], trace=False)
+        try:
+            [inside] = searches.answer([replace(request, filters=filters)], trace=False)
+            in_project = list(inside)
+        except NotFoundError:
+            in_project = []  # nothing is stored about this project yet, as in a new folder
         own_ids = {hit.chunk_id for hit in own}
-        own += [hit for hit in inside if hit.chunk_id not in own_ids]
+        own += [hit for hit in in_project if hit.chunk_id not in own_ids]
         reached = {hit.chunk_id for hit in own}  # a pool of the project holds some of others
         others = [hit for hit in others if hit.chunk_id not in reached]
     relevance = judge(request.query, judged(own), result.question)

@@ -19,6 +19,10 @@ SAID = [
 ]
 
 
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
 @pytest.fixture(scope="module")
 def known(module_database_url: str) -> Any:
     """Return a memory with the default model: what is known is decided by its vectors."""
@@ -79,6 +83,12 @@ def test_memories_of_another_project_must_be_asked_for(known: MemSense) -> None:
     assert "Redis" not in here
     asked = known.context("Where does mills keep its queue?", user_id="ada", project=LOOMS)
     assert "Redis" in asked
+    # A project without memories takes none of the others' along.
+    new = known.context(
+        "Where does mills keep its queue?", user_id="ada", project="github.com/ada/x"
+    )
+    assert "Redis" in new
+    assert known.context("Which nuts can't I eat?", user_id="ada", project="github.com/ada/x")
     # What was said in no project belongs to every project.
     assert "walnuts" in known.context("Which nuts can't I eat?", user_id="ada", project=LOOMS)
 
@@ -87,9 +97,7 @@ def test_a_prompt_holds_no_more_than_its_budget(known: MemSense) -> None:
     for budget in (40, 80, 200, 900):
         prompt = known.context("Where do I live?", user_id="ada", max_tokens=budget, silence=0)
         assert prompt.tokens <= budget
-    words = known.context(
-        "Where do I live?", user_id="ada", tokenizer=lambda text: len(text.split())
-    )
+    words = known.context("Where do I live?", user_id="ada", tokenizer=count_words)
     assert words.tokens == len(words.split())
 
 
