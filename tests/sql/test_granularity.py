@@ -307,7 +307,12 @@ def test_a_session_that_only_its_turns_brought_in_may_stand_with_its_first_sessi
 ) -> None:
     # Few rows a route: words find the exchange, whose session chunk is behind the other session's.
     near = PROFILES["memsense"].override(
-        name="few", least_candidates=2, candidate_factor=1, least_route_limit=2, route_factor=1
+        name="few",
+        list_depth=1,
+        least_candidates=2,
+        candidate_factor=1,
+        least_route_limit=2,
+        route_factor=1,
     )
     memory.add(chat(), user_id="ines", session_id="chat", mode="hybrid")
     search: dict[str, Any] = {"user_id": "ines", "granularity": "session", "top_k": 2}
