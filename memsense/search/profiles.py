@@ -562,6 +562,7 @@ KEYWORD_FOCUSED = BALANCED.override(
 MEMSENSE = Profile(
     name="memsense",
     granularity="session",
+    list_depth=1,
     lexical_mode="ts_rank",
     ranks="together",
     session_chunks="all",

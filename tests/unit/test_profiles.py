@@ -41,11 +41,8 @@ def test_the_memsense_profile_holds_the_originals_constants() -> None:
     assert (profile.turn_support_coefficient, profile.turn_support_cap) == (0.6, 0.12)
     assert (profile.duplicate_threshold, profile.tag_redundancy) == (0.94, 0.35)
     assert (profile.lexical_mode, profile.relevance) == ("ts_rank", "raw")
-    assert [profile.candidate_limit(k) for k in (1, 50, 60)] == [200, 200, 240]
-    assert [profile.route_limit(k) for k in (1, 50, 60)] == [400, 400, 480]
-    short = profile.override(list_depth=1)
-    assert [short.candidate_limit(k) for k in (1, 8, 10)] == [32, 32, 40]
-    assert [short.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
+    assert [profile.candidate_limit(k) for k in (1, 8, 10)] == [32, 32, 40]
+    assert [profile.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
     assert (profile.ranks, profile.session_chunks) == ("together", "all")
 
 
