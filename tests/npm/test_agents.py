@@ -42,6 +42,8 @@ PROJECTS = {
 }
 LOOM_FACT = "The gateway of the Vega loom listens on port 8443."
 LOOM_QUESTION = "On which port does the gateway of the Vega loom listen?"
+BOAT_FACT = "The Orion boat's engine takes 15W-40 oil."
+SMALL_TALK = ("thanks!", "ok, go on", "Write a haiku about autumn rain.")
 # In two parts, so that scanners of repositories pass over them.
 KEY = "AKIA" + "Q7RM2LX9" * 2
 PASSWORD = "Tulips" + "-7431-Quay"
@@ -185,6 +187,21 @@ def folders(home: Path) -> dict[str, Path]:
 
 
 PROJECT_AGENTS = [unless_missing("claude-code"), unless_missing("codex")]
+
+
+@pytest.mark.parametrize("name", PROJECT_AGENTS)
+def test_small_talk_in_one_project_is_given_nothing_of_another(
+    agent: Agent, folders: Mapping[str, Path], database_url: str
+) -> None:
+    agent.say(LOOM_FACT, folder=folders["looms"])
+    stored(database_url, LOOM_FACT)
+    agent.say(BOAT_FACT, folder=folders["boats"])
+    stored(database_url, BOAT_FACT)
+    for prompt in SMALL_TALK:
+        sent = agent.say(prompt, folder=folders["boats"])
+        assert prompt in sent
+        assert "Vega" not in sent
+        assert "8443" not in sent
 
 
 @pytest.mark.parametrize("name", PROJECT_AGENTS)
