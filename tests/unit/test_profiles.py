@@ -43,6 +43,9 @@ def test_the_memsense_profile_holds_the_originals_constants() -> None:
     assert (profile.lexical_mode, profile.relevance) == ("ts_rank", "raw")
     assert [profile.candidate_limit(k) for k in (1, 8, 10)] == [32, 32, 40]
     assert [profile.route_limit(k) for k in (1, 8, 10)] == [64, 64, 80]
+    deep = profile.override(list_depth=50)
+    assert [deep.candidate_limit(k) for k in (1, 50, 60)] == [200, 200, 240]
+    assert [deep.route_limit(k) for k in (1, 50, 60)] == [400, 400, 480]
     assert (profile.ranks, profile.session_chunks) == ("together", "all")
 
 
