@@ -64,11 +64,12 @@ MEASURE_COLUMNS = {
     "T@5": ("turn", "recall@5"),
     "T@10": ("turn", "recall@10"),
     "T@20": ("turn", "recall@20"),
+    "+10": ("turn", "shown@10"),
 }
-"""Heading and place of the number in a summary."""
+"""Heading and place of the number in a summary; --json has all of them."""
 
 KIND_COLUMNS = {
-    name: MEASURE_COLUMNS[name] for name in ("R@5", "R@10", "MRR", "T@5", "T@10", "T@20")
+    name: MEASURE_COLUMNS[name] for name in ("R@5", "R@10", "MRR", "T@5", "T@10", "T@20", "+10")
 }
 GAINS = ("T@5", "T@10", "T@20")
 """Headings of the gains over plain fusion."""

@@ -113,6 +113,11 @@ def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) 
     sessions = list(dict.fromkeys(hit.session_id for hit in by_session))
     ranked = [(session,) for session in sessions]
     messages = [tuple(hit.message_ids) for hit in by_turn]
+    # A hit is shown with the exchanges before and after it: a model reads those, too.
+    with_neighbours = [
+        (*hit.message_ids, *(name for near in hit.neighbors for name in near.chunk.message_ids))
+        for hit in by_turn
+    ]
     gold_sessions, gold_messages = question.gold_sessions, question.gold_messages
     return QuestionResult(
         question_id=question.question_id,
@@ -125,7 +130,10 @@ def evaluate_question(memory: Memory, question: GoldQuestion, profile: Profile) 
             "mrr": reciprocal_rank(ranked, gold_sessions),
             "ndcg@10": ndcg_at(ranked, gold_sessions, 10),
         },
-        turn={f"recall@{k}": recall_at(messages, gold_messages, k) for k in (5, 10, 20)},
+        turn={
+            **{f"recall@{k}": recall_at(messages, gold_messages, k) for k in (5, 10, 20)},
+            **{f"shown@{k}": recall_at(with_neighbours, gold_messages, k) for k in (5, 10, 20)},
+        },
         sessions=sessions,
         messages=messages,
         gold=sorted(question.gold_messages),

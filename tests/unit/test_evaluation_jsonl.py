@@ -17,6 +17,7 @@ from memsense.evaluation import (
     read_gold,
     summarise,
 )
+from memsense.evaluation.variants import BM25
 from memsense.search.profiles import BALANCED
 
 
@@ -169,6 +170,20 @@ def test_another_content_or_embedder_has_another_namespace(tmp_path: Path) -> No
 def memory(database_url: str) -> Generator[MemSense]:
     with MemSense.open(database_url, namespace="eval-test") as opened:
         yield opened
+
+
+def test_what_is_shown_beside_a_hit_is_measured_apart(memory: MemSense, tmp_path: Path) -> None:
+    asked = [turn("1", "user", "When does the ferry leave?"), turn("2", "assistant", "At noon.")]
+    slept = [turn("3", "user", "I slept badly."), turn("4", "assistant", "I'm sorry.")]
+    stored = [{"session_id": "monday", "turns": [*asked, *slept]}]
+    questions = [{"question": "the ferry", "gold": ["3"]}]
+    line = conversation("eve", sessions=stored, questions=questions)
+    conversations = read_gold(write(tmp_path / "gold.jsonl", line))
+    ingest_gold(memory, conversations)
+    [result] = evaluate(memory, gold_set(conversations, "gold"), profile=BM25)
+    # By words alone it is no hit, but it is shown beside one.
+    assert (result.turn["recall@5"], result.turn["recall@20"]) == (0, 0)
+    assert (result.turn["shown@5"], result.turn["shown@20"]) == (1, 1)
 
 
 def test_a_gold_set_is_stored_exactly_once_and_measured(memory: MemSense, tmp_path: Path) -> None:
