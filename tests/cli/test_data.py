@@ -71,7 +71,7 @@ def test_an_export_goes_through_a_pipe_into_another_namespace(
     ]
     into = (database_url, "--namespace", "copy", "import", "-", "--json")
     counts = {"users": 1, "sessions": 1, "stored": 1, "repeated": 0, "skipped": 0}
-    settings = {"settings_taken": ["lexical"], "settings_left": [], "redacted": {}}
+    settings: dict[str, Any] = {"settings_taken": ["lexical"], "settings_left": [], "redacted": {}}
     assert read(run(*into, stdin=written.stdout)) == {**counts, **settings}
     again = read(run(*into, stdin=written.stdout))
     assert (again["stored"], again["repeated"]) == (0, 1)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,7 +235,7 @@ def test_the_sides_of_the_speaker_who_is_named_are_terms() -> None:
     [first, second, third] = [tokens.of(row) for row in range(3)]
     assert first is not None and second is not None and third is not None  # noqa: PT018
 
-    def expected(signs: np.ndarray) -> float:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
+    def expected(signs: np.ndarray) -> Any:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
         return pytest.approx(weigh(ask(), nearest(ask(), signs)), abs=1e-5)
 
     assert value(terms, 0, "tokens_speaker") == expected(first.signs[:2])
