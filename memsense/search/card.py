@@ -3,6 +3,7 @@
 The sentences are the user's own, found by the rules for facets when they were stored.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -19,10 +20,10 @@ KINDS: Final = ("stable", "preference")
 # Rules of memsense.write.facets.rules in the order of what an answer depends on first, each with
 # the number of sentences that a card takes: of a home or a job the latest one alone is true.
 _RULES: Final = {
-    "instruction": 6,
     "name": 1,
     "home": 1,
     "work": 1,
+    "instruction": 6,
     "identity": 2,
     "health": 2,
     "diet": 2,
@@ -35,6 +36,8 @@ _RULES: Final = {
     "switch": 2,
     "habit": 2,
 }
+# "Keep that in mind" says nothing without what was said before it.
+_VAGUE = re.compile(r"(?:keep|remember|note) (?:that|this|it)\b", re.IGNORECASE)
 _ORDER: Final = {rule: place for place, rule in enumerate(_RULES)}
 _START = datetime.min.replace(tzinfo=UTC)
 
@@ -61,7 +64,7 @@ def make_card(
             if not (is_own and isinstance(start, int) and isinstance(end, int)):
                 continue
             text = " ".join(chunk.user_text[start:end].split())
-            if text and len(text) <= LONGEST:
+            if text and len(text) <= LONGEST and not _VAGUE.match(text):
                 key = (_ORDER[rule], -chunk.memory_score, -(at - _START).total_seconds())
                 because = f"rule {rule!r}, memory score {chunk.memory_score:g}"
                 rows.append((key, CardLine(chunk=chunk, text=text, because=because), rule))
