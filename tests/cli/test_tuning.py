@@ -57,7 +57,10 @@ def test_settings_are_shown_set_and_reset(place: Place) -> None:
     assert settings["lexical"]["changed_by"] == "ada"
     assert settings["lexical"]["changed_at"]
     assert settings["names_removed"]["value"] is False
-    assert settings["vec_full"].items() >= {"value": 2.0, "origin": "profile"}.items()
+    assert (
+        settings["vec_full"].items()
+        >= {"value": PROFILES["vector_heavy"].weights["vec_full"], "origin": "profile"}.items()
+    )
     assert "mmr_lambda" not in place.run("settings", "show")
     assert "mmr_lambda" in place.run("settings", "show", "--all")
     assert "lexical" in place.run("settings", "reset", "lexical")

@@ -123,6 +123,7 @@ def questions(memory: MemSense) -> None:
     memory.search(SAID, user_id="ada", trace=True)
     memory.search_many([SAID, f"what is {KEY}"], user_id="ada", trace=True)
     memory.why_not(SAID, 1, user_id="ada")
+    memory.traces.flush()  # they are written in the background
 
 
 @pytest.mark.parametrize(

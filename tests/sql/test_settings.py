@@ -232,7 +232,10 @@ def test_overrides_change_one_search_whatever_profile_it_has(filled: MemSense) -
     [
         ({"lexical": 5.1}, "weight of lexical must be between 0 and 5"),
         ({"lexical": True}, "weight of lexical"),
-        ({"lexcal": 1}, "no constant or route named lexcal; known: asks_weight, b, .*lexical"),
+        (
+            {"lexcal": 1},
+            "no constant or route named lexcal; known: asker_known, asks_weight, b, .*lexical",
+        ),
         ({"name": "x"}, "no constant or route named name"),
         ({"candidate_factor": 2.5}, "candidate_factor must be a whole number"),
         ({"names_removed": 1}, "names_removed must be true or false"),
@@ -319,7 +322,10 @@ def test_every_setting_is_listed_with_its_source(
     assert found.version == 1
     assert {setting.name for setting in found.settings} >= {"profile", *ROUTES, "mmr_lambda"}
     assert (found["profile"].value, found["profile"].origin) == ("balanced", "default")
-    assert (found["vec_full"].value, found["vec_full"].origin) == (1.0, "profile")
+    assert (found["vec_full"].value, found["vec_full"].origin) == (
+        BALANCED.weights["vec_full"],
+        "profile",
+    )
     lexical = found["lexical"]
     assert (lexical.value, lexical.origin, lexical.changed_by) == (1.5, "database", "ada")
     assert lexical.changed_at is not None
