@@ -67,12 +67,8 @@ _APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 _WORD = re.compile(rf"[{HAN_AND_KANA}]|[^\W_]+(?:'[^\W_]+)*")
 # A capital behind another word: German writes every noun so, but then the hit must hold it too.
 _PROPER = re.compile(r"(?<=[\w,;:] )[A-Z][\w'-]+")
-_ADVICE = re.compile(
-    r"\b(?:how do|(?:how|what|where|which|why|when) (?:can|could|should|would|may|must|might))"
-    r" (?:i|we)\b"
-    r"|\b(?:can|could|should|may) (?:i|we)\b",
-    re.IGNORECASE,
-)
+# "How do I read a file?" asks about files, "What can I eat?" about the person who asks.
+_ADVICE = re.compile(r"\bhow (?:do|can|could|should|would|might) (?:i|we)\b", re.IGNORECASE)
 _ASKS = re.compile(
     r"[?？]\s*$"  # noqa: RUF001 (the question mark of Chinese)
     r"|^\W*(?:what|which|who|whose|when|where|why|how|did|do|does|have|has|had|was|were|am|is|are"

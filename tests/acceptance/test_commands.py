@@ -60,6 +60,7 @@ EXAMPLES = {
     "archive": "archive 2",
     "compare": "compare",
     "config": "config show",
+    "context": "context bees --user ada --silence 0",
     "db": "db status",
     "delete": "delete 3 --yes",
     "demo": "demo",

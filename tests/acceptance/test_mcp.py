@@ -86,7 +86,7 @@ def test_both_generations_of_the_sdk_serve_the_same(database_url: str) -> None:
         assert refused.is_error
         assert text_of(refused).endswith("recall: tagz is unknown; did you mean 'tags'?")
         [message] = (await client.get_prompt("recall", {"question": "tea"})).messages
-        assert "> user: I drink tea" in getattr(message.content, "text", "")
+        assert "user: I drink tea" in getattr(message.content, "text", "")
         with pytest.raises(MCPError, match="quest is unknown; did you mean 'question'"):
             await client.get_prompt("recall", {"quest": "tea"})
         [content] = (await client.read_resource("memsense://chunk/1")).contents

@@ -48,7 +48,7 @@ def test_a_key_opens_its_tenant_and_the_address_one_user_of_it(database_url: str
     async def find(client: Client) -> None:
         told = await ask(client, "recall", question="tea")
         assert len(ids_in(told)) == 1
-        assert "> user: I drink tea in Lisbon." in told
+        assert "user: I drink tea in Lisbon." in told
 
     async def find_nothing(client: Client) -> None:
         assert ids_in(await ask(client, "recall", question="tea")) == []
@@ -81,7 +81,7 @@ def test_a_key_opens_its_tenant_on_the_first_generation_of_the_sdk_too(database_
         [content] = (await client.read_resource(f"memsense://chunk/{chunk}")).contents
         assert "Lisbon" in getattr(content, "text", "")
         [message] = (await client.get_prompt("recall", {"question": "tea"})).messages
-        assert "> user: I drink tea in Lisbon." in getattr(message.content, "text", "")
+        assert "user: I drink tea in Lisbon." in getattr(message.content, "text", "")
 
     variables = {"PYTHONPATH": str(FIRST_SDK)}
     with serving(database_url, "--require-keys", **variables) as address:
