@@ -21,7 +21,7 @@ conversation weigh the same.
 import argparse
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,6 @@ from memsense import MemSense
 from memsense.evaluation import gold_set, read_beam, read_locomo
 from memsense.evaluation.context import MEMORIES, normalise, read_unrelated
 from memsense.evaluation.gold import GoldSet
-from memsense.search.explanation import Explanation
 from memsense.search.hits import judged, source_of
 from memsense.search.passages import side_features, side_text
 from memsense.search.silence import (
@@ -106,15 +105,7 @@ def passages_of(memory: MemSense, gold: GoldSet, tuned: str) -> Iterator[tuple[V
 
 def without_tokens(hits: Sequence[Judged]) -> list[Judged]:
     """Return the hits as a memory without token vectors has them."""
-    return [Judged(explain=_Plain(it.explain), text=it.text, user_id=it.user_id) for it in hits]
-
-
-class _Plain(Explanation):
-    """Explanation without word matches."""
-
-    def __init__(self, explain: Explanation) -> None:
-        object.__setattr__(self, "terms", explain.terms)
-        object.__setattr__(self, "matches", ())
+    return [replace(it, explain=replace(it.explain, matches=())) for it in hits]
 
 
 def prompts_of(memory: MemSense, gold: GoldSet, kind: str) -> Iterator[Prompt]:

@@ -7,7 +7,7 @@ Each memory stands in a frame that its own text can't break out of. All of them 
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, Final, Literal, Self, overload
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Self, overload
 from memsense.declaration import takes
 from memsense.ingest.injected import WRAPPERS
 from memsense.inputs import AnyTokenizer, ChunksAndMessages, Limit, Share
-from memsense.search.excerpt import ELLIPSIS
+from memsense.search.excerpt import fit_text
 from memsense.search.passages import Passage, Side, Source, exchange_key, find_passages
 from memsense.text.tokens import make_counter
 from memsense.types import Chunk
@@ -69,7 +69,7 @@ class PromptLine:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the line as plain values, ready for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return asdict(self)
 
 
 class _Tally:
@@ -357,10 +357,7 @@ def _time_key(quote: _Quote) -> tuple[datetime, str, str, int, int, bool]:
 
 def _opening_of(chunk: Chunk) -> str:
     """Return the line of the user's that an answer without its question begins with."""
-    text = " ".join(chunk.user_text.split())
-    if len(text) > QUESTION_LENGTH:
-        text = f"{text[:QUESTION_LENGTH].rpartition(' ')[0]}{ELLIPSIS}"
-    return text
+    return fit_text(" ".join(chunk.user_text.split()), QUESTION_LENGTH, ()).text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
