@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from memsense.errors import MemSenseError
 
 if TYPE_CHECKING:
+    from memsense.actor import acting_as
     from memsense.client.aio import AsyncMemSense
     from memsense.client.memory import MemSense
     from memsense.config import Settings, load_settings
@@ -33,6 +34,7 @@ _HOMES = {
     "Profile": "memsense.search.profiles",
     "Chunk": "memsense.types",
     "Event": "memsense.types",
+    "acting_as": "memsense.actor",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "SearchResult",
     "Settings",
     "Supersession",
+    "acting_as",
     "load_settings",
     "off_the_record",
     "remember",

@@ -368,12 +368,17 @@ class Awaiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One entry of a chunk's append-only history."""
+    """One entry of a chunk's append-only history.
+
+    `actor` is who or what caused it, such as `key:1a2b`, `cli:ada`, `hook:codex`, `job:expire` or
+    `python:ada`; None for an event of before version 0028 of the schema.
+    """
 
     event_id: int
     chunk_id: int
     kind: str
     detail: Mapping[str, JsonValue]
+    actor: str | None
     recorded_at: datetime
 
 

@@ -39,7 +39,7 @@ SELECT
     CASE WHEN kept.shown THEN c.expires_at END AS expires_at,
     CASE WHEN c.part > 0 THEN '[]' ELSE coalesce(told.ledger, '[]') END AS ledger,
     CASE WHEN NOT kept.shown THEN '[]' ELSE coalesce((
-        SELECT jsonb_agg(jsonb_build_object('kind', e.kind, 'detail', e.detail, 'recorded_at', e.recorded_at) ORDER BY e.event_id)
+        SELECT jsonb_agg(jsonb_build_object('kind', e.kind, 'detail', e.detail, 'actor', e.actor, 'recorded_at', e.recorded_at) ORDER BY e.event_id)
         FROM memsense.events AS e
         WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id), '[]') END AS history,
     ARRAY(
@@ -105,10 +105,10 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
 
 -- name: insert_history
 -- Events of the exporting database, in their order.
-INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, recorded_at)
-SELECT %(tenant_id)s, %(scope_id)s, chunk_id, kind, detail, recorded_at
-FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(recorded)s::timestamptz[])
-    WITH ORDINALITY AS past (chunk_id, kind, detail, recorded_at, position)
+INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, actor, recorded_at)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, kind, detail, actor, recorded_at
+FROM unnest(%(chunk_ids)s::bigint[], %(kinds)s::text[], %(details)s::jsonb[], %(actors)s::text[], %(recorded)s::timestamptz[])
+    WITH ORDINALITY AS past (chunk_id, kind, detail, actor, recorded_at, position)
 ORDER BY position;
 
 -- name: insert_ledger

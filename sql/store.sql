@@ -386,8 +386,8 @@ chunks AS (
 {events};
 
 -- name: insert_events
-INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail)
-SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(kind)s, %(detail)s
+INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, actor)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(kind)s, %(detail)s, %(actor)s
 FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id
 WHERE %(kind)s::text IS NOT NULL;
 
@@ -511,7 +511,7 @@ SELECT 1 FROM pg_ts_config WHERE cfgname = %(language)s;
 SELECT cfgname::text FROM pg_ts_config ORDER BY cfgname;
 
 -- name: fetch_history
-SELECT event_id, chunk_id, kind, detail, recorded_at
+SELECT event_id, chunk_id, kind, detail, actor, recorded_at
 FROM memsense.events
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = %(chunk_id)s
 ORDER BY event_id;

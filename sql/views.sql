@@ -613,6 +613,30 @@ COMMENT ON COLUMN memsense.index_health.analysed_at IS 'When the table was last 
 COMMENT ON COLUMN memsense.index_health.predicate IS 'The rows a partial index covers, such as those of one large memory.';
 COMMENT ON COLUMN memsense.index_health.definition IS 'The statement that would build it.';
 
+CREATE VIEW memsense.audit AS
+SELECT
+    n.name AS tenant, p.name AS namespace, s.user_id, e.recorded_at, e.actor, e.kind, e.chunk_id, c.session_id,
+    e.detail, e.event_id, e.tenant_id, e.scope_id
+FROM memsense.events AS e
+JOIN memsense.scopes AS s ON s.tenant_id = e.tenant_id AND s.scope_id = e.scope_id
+JOIN memsense.namespaces AS p ON p.tenant_id = e.tenant_id AND p.namespace_id = s.namespace_id
+JOIN memsense.tenants AS n ON n.tenant_id = e.tenant_id
+LEFT JOIN memsense.chunks AS c ON c.tenant_id = e.tenant_id AND c.scope_id = e.scope_id AND c.chunk_id = e.chunk_id;
+
+COMMENT ON VIEW memsense.audit IS 'Every event of the history, with who or what caused it.';
+COMMENT ON COLUMN memsense.audit.tenant IS 'Name of the tenant that owns the memory.';
+COMMENT ON COLUMN memsense.audit.namespace IS 'Namespace within the tenant.';
+COMMENT ON COLUMN memsense.audit.user_id IS 'The user whose memory it is.';
+COMMENT ON COLUMN memsense.audit.recorded_at IS 'When it happened, by the server''s clock.';
+COMMENT ON COLUMN memsense.audit.actor IS 'Who or what caused it: key:ID, cli:LOGIN, mcp:LOGIN, hook:AGENT, job:KIND or python:LOGIN; null before schema 0028.';
+COMMENT ON COLUMN memsense.audit.kind IS 'What happened: added, updated, deleted, archived, restored, promoted, demoted, feedback, imported or removed.';
+COMMENT ON COLUMN memsense.audit.chunk_id IS 'The chunk that it happened to.';
+COMMENT ON COLUMN memsense.audit.session_id IS 'The chunk''s session; null if the chunk is gone.';
+COMMENT ON COLUMN memsense.audit.detail IS 'Particulars, such as a reason.';
+COMMENT ON COLUMN memsense.audit.event_id IS 'Number of the event; later events have higher ones.';
+COMMENT ON COLUMN memsense.audit.tenant_id IS 'Number of the tenant, the first column of every key.';
+COMMENT ON COLUMN memsense.audit.scope_id IS 'Number of the scope: tenant, namespace and user.';
+
 CREATE VIEW memsense.lexeme_stats AS
 SELECT
     n.name AS tenant, p.name AS namespace, s.user_id, x.granularity, x.lexeme, x.document_frequency, c.chunk_count,

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 import memsense
+from memsense.actor import acting_as, format_actor
 from memsense.cli.exits import (
     INTERRUPTED,
     SIGNALLED,
@@ -239,6 +240,7 @@ def choose_target(
     failed, 2 wrong usage, settings, connection or schema, 130 interrupted, 143 terminated.
     """
     ctx.obj = Target(database_url=database_url, tenant=tenant, namespace=namespace)
+    ctx.with_resource(acting_as(format_actor("cli")))
 
 
 def hoist_global_options(arguments: Sequence[str]) -> list[str]:

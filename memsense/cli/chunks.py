@@ -94,10 +94,17 @@ def history(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> 
     if output != "table":
         print_data(output, [asdict(event) for event in events])
         return
-    rows = table("event", "when", "what", "detail", right=("event",))
+    rows = table("event", "when", "what", "who", "detail", right=("event",))
     for event in events:
         detail = ", ".join(f"{name}: {value}" for name, value in event.detail.items())
-        add_row(rows, event.event_id, when(event.recorded_at), event.kind, plain(detail))
+        add_row(
+            rows,
+            event.event_id,
+            when(event.recorded_at),
+            event.kind,
+            plain(event.actor or ""),
+            plain(detail),
+        )
     console().print(rows)
 
 

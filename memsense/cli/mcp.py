@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from memsense.actor import act_as, format_actor
 from memsense.cli.exits import INTERRUPTED, SIGNALLED, one_line
 from memsense.cli.target import target_of
 from memsense.environment import default_user
@@ -98,6 +99,7 @@ def mcp(
         trace=trace or None,
         may=("read",) if read_only else ("read", "write", "forget"),
     )
+    act_as(format_actor("mcp"))
     find: OneScope = modules["scope"].OneScope(target_of(ctx).settings(), scope)
     server = modules["server"].build_server(find, read_only=read_only)
     transports = modules["transports"]

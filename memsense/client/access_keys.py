@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from memsense import store
+from memsense.actor import user_name
 from memsense.client.context import Context
-from memsense.client.settings import user_name
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import takes

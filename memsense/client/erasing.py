@@ -6,8 +6,8 @@ from typing import Annotated
 from uuid import uuid4
 
 from memsense import store
+from memsense.actor import user_name
 from memsense.client.context import Context, no_chunk
-from memsense.client.settings import user_name
 from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection

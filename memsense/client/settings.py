@@ -3,11 +3,11 @@
 Every change is one transaction under a lock on the namespace's row, so that none is lost.
 """
 
-import getpass
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from memsense import store
+from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
@@ -163,11 +163,3 @@ def change_settings(
     run_transaction(context.pool, change)
     # Other processes notice the new version by themselves; this one uses it from the next call on.
     run_read(context.pool, context.reload_namespace)
-
-
-def user_name() -> str:
-    """Return the operating system's name of the user that runs this process."""
-    try:
-        return getpass.getuser()
-    except (ImportError, KeyError, OSError):  # a container's user may have a number without a name
-        return "unknown"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from memsense import store
+from memsense.actor import user_name
 from memsense.client.context import Context
 from memsense.client.parquet import ParquetExport, is_parquet, open_parquet, refuse_parquet
-from memsense.client.settings import user_name
 from memsense.db import run_read, run_transaction, transaction
 from memsense.db.connection import Connection
 from memsense.errors import IngestError, InvalidInputError

@@ -13,6 +13,7 @@ from functools import partial
 from uuid import uuid4
 
 from memsense import store
+from memsense.actor import acting_as, format_actor
 from memsense.client.context import Context
 from memsense.client.job_kinds import KINDS, JobKind, Outcome
 from memsense.db import run_read, run_transaction
@@ -169,7 +170,7 @@ class Worker:
         """Return the outcome; leases are renewed meanwhile, and given back after an exception."""
         job_ids = [job.job_id for job in jobs]
         try:
-            with self._renewing(lease, job_ids):
+            with acting_as(format_actor("job", kind.name)), self._renewing(lease, job_ids):
                 return kind.run(self._context, jobs, lease)
         except BaseException:
             with suppress(DatabaseError):

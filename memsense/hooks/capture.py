@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import cast
 
+from memsense.actor import acting_as, format_actor
 from memsense.client.user_memory import UserMemory
 from memsense.errors import DatabaseError, MemSenseError
 from memsense.hooks.agents import FORMATS, AgentName
@@ -58,11 +59,12 @@ def ingest_entry(memory: UserMemory, entry: Path) -> None:
 
 
 def _ingest_log(memory: UserMemory, agent: AgentName, log: Path, project: str | None) -> None:
-    report = memory.ingest(
-        log,
-        options=ReadOptions(format=FORMATS[agent], project=project),
-        annotations=Annotations(agent_id=agent),
-    )
+    with acting_as(format_actor("hook", agent)):
+        report = memory.ingest(
+            log,
+            options=ReadOptions(format=FORMATS[agent], project=project),
+            annotations=Annotations(agent_id=agent),
+        )
     for reason in report.failed:
         logger.warning("%s: %s", log, reason)
     if report.stored or report.replaced:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from memsense.actor import act_as, format_actor
 from memsense.client.aio import AsyncMemSense, AsyncUserMemory
 from memsense.inputs import shorten
 from memsense.server.guards import format_retry_after
@@ -98,10 +99,14 @@ def state_of(request: Request) -> ServerState:
 
 
 async def find_caller(state: ServerState, key: str | None, address: str) -> Caller:
-    """Return the caller with this key; raises ProblemError if it is missing, wrong or too busy."""
+    """Return the caller with this key, who is the actor of this task from now on.
+
+    Raises ProblemError if the key is missing, wrong or sends too many requests.
+    """
     if not state.options.needs_key:
         tenant = state.tenants.settings.tenant
         _take_token(state, "local")
+        act_as(format_actor("key", "none"))
         memory = await state.memory(tenant)
         return Caller(tenant=tenant, name="local", scopes=frozenset(SCOPES), memory=memory)
     if key is None:
@@ -114,6 +119,7 @@ async def find_caller(state: ServerState, key: str | None, address: str) -> Call
             raise _too_many("too many wrong keys from this address", seconds)
         raise ProblemError(401, f"the key is wrong, expired or revoked; {NO_KEY}", CHALLENGE)
     _take_token(state, f"{access_key.tenant}/{access_key.key_id}")
+    act_as(format_actor("key", access_key.key_id))
     memory = await state.memory(access_key.tenant)
     return Caller(
         tenant=access_key.tenant,

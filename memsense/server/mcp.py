@@ -7,6 +7,7 @@ reach.
 from fastapi import Request
 from starlette.types import Receive, Scope, Send
 
+from memsense.actor import act_as, current_actor
 from memsense.errors import MemSenseError
 from memsense.inputs import Checker, Id
 from memsense.mcp import scope as mcp_scope
@@ -35,6 +36,7 @@ class KeyedMcp:
         try:
             # The SDK hands this request on to the tools: see _find_access.
             request.state.mcp_access = await _authorize(request)
+            request.state.actor = current_actor()
         except (ProblemError, MemSenseError) as error:
             await problem_response(error)(scope, receive, send)
             return
@@ -68,4 +70,5 @@ async def _authorize(request: Request) -> mcp_scope.Access:
 async def _find_access(request: mcp_scope.Request) -> mcp_scope.Access:
     http_request = request.request_context.request
     assert http_request is not None, "over HTTP each call has a request"
+    act_as(http_request.state.actor)  # the SDK may run the tool in another task than the request
     return http_request.state.mcp_access

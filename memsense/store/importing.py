@@ -200,6 +200,7 @@ def _write_past(connection: Connection, scope: Scope, placed: _Placed) -> None:
         "chunk_ids": [chunk_id for chunk_id, _ in past],
         "kinds": [event.kind for _, event in past],
         "details": details,
+        "actors": [event.actor for _, event in past],
         "recorded": [event.recorded_at for _, event in past],
     }
     execute(connection, "insert_history", history, FILE)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from psycopg.types.json import Jsonb
-
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_values
 from memsense.errors import InvalidInputError
@@ -191,10 +189,5 @@ def record_feedback(
 ) -> None:
     """Store what a user of a hit said about it; no score changes."""
     detail = {"helpful": helpful, "question": question, "note": note}
-    values = {
-        **_key(place),
-        "kind": "feedback",
-        "chunk_ids": [place.chunk_id],
-        "detail": Jsonb({name: value for name, value in detail.items() if value is not None}),
-    }
-    execute(connection, "insert_events", values)
+    answers = {name: value for name, value in detail.items() if value is not None}
+    writes.record_events(connection, place.scope, "feedback", [place.chunk_id], answers)

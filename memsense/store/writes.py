@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
+from memsense.actor import current_actor
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all, fetch_value
@@ -244,7 +245,8 @@ def _count_stored() -> SQL:
 
 
 def _event(kind: str | None, detail: Mapping[str, JsonValue] | None = None) -> dict[str, Any]:
-    return {"kind": kind, "detail": Jsonb(dict(detail or {}))}
+    """Return the parameters of an event that the current actor causes."""
+    return {"kind": kind, "detail": Jsonb(dict(detail or {})), "actor": current_actor()}
 
 
 def record_events(

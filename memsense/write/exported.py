@@ -82,6 +82,7 @@ class HistoryEntry(Input):
 
     kind: str
     detail: Mapping[str, Any]
+    actor: str | None = None
     recorded_at: Time
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -192,7 +193,9 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
             # must be written in their order.
             if pending is not None:
                 pending.result()
-            pending = writer.submit(_write_batch, batch, vectors, job, report)
+            # In this call's context: the actor of the history, and whether the call is cancelled.
+            context = copy_context()
+            pending = writer.submit(context.run, _write_batch, batch, vectors, job, report)
         if pending is not None:
             pending.result()
     if report.failed and not report.usable:

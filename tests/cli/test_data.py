@@ -7,6 +7,8 @@ from typing import Any
 
 from command import run
 
+from memsense.actor import current_actor, user_name
+
 
 def read(done: CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
@@ -113,3 +115,19 @@ def test_a_memory_is_updated_from_the_command_line(database_url: str, tmp_path: 
     assert told.stdout == f"chunk {number}: updated\n"
     for wrong in (("--facet", "events"), ("--metadata", "{"), ()):
         assert run(database_url, "update", number, *wrong).returncode == 2
+
+
+def test_the_history_names_the_person_at_the_command_line(
+    database_url: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"session_id": "s", "role": "user", "content": "I drink tea."}))
+    read(run(database_url, "ingest", str(log), "--user", "ada", "--json"))
+    [chunk] = read(run(database_url, "recent", "--user", "ada", "--json"))
+    chunk_id = str(chunk["chunk_id"])
+    read(run(database_url, "promote", chunk_id, "--json"))
+    events = read(run(database_url, "history", chunk_id, "--json"))
+    actor = f"cli:{user_name()}"
+    assert [(it["kind"], it["actor"]) for it in events] == [("added", actor), ("promoted", actor)]
+    assert actor in run(database_url, "history", chunk_id).stdout
+    assert current_actor() == f"python:{user_name()}"  # the command's name ended with it

@@ -598,3 +598,20 @@ def test_what_is_asked_of_a_whole_key_stays_as_it_was(served: Served) -> None:
     assert client.post("/v1/memories", json=body | {"user_id": "ada"}).status_code == 201
     assert client.get("/v1/memories").status_code == 422
     assert client.get("/v1/memories", params={"all_users": True}).status_code == 200
+
+
+def test_the_history_names_the_key_that_a_request_showed(acting: Acting) -> None:
+    answer = ask(acting, "tools/call", name="remember", arguments={"text": "I drink tea."})
+    assert not answer.json()["result"].get("isError"), answer.text
+    key_id = acting.key.split("_")[2]
+    listed = acting.page.get("/v1/memories", headers={"Authorization": f"Bearer {acting.key}"})
+    [chunk_id] = [
+        it["chunk_id"] for it in listed.json()["memories"] if "drink tea" in it["content"]
+    ]
+    headers = {"Authorization": f"Bearer {acting.key}"}
+    acting.page.post(f"/v1/memories/{chunk_id}/promote", headers=headers, json={})
+    history = acting.page.get(f"/v1/memories/{chunk_id}/history", headers=headers)
+    assert {(it["kind"], it["actor"]) for it in history.json()["events"]} == {
+        ("added", f"key:{key_id}"),
+        ("promoted", f"key:{key_id}"),
+    }

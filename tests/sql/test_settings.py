@@ -17,7 +17,7 @@ from test_searching import besides_texts, recorded_statements
 from traced import fill
 
 from memsense import MemSense, Profile
-from memsense.client.settings import user_name
+from memsense.actor import user_name
 from memsense.config import Settings
 from memsense.db import open_pool
 from memsense.doctor.checkup import check_up

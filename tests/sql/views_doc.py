@@ -7,7 +7,7 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 
-from memsense import MemSense, Profile
+from memsense import MemSense, Profile, acting_as
 
 INTRODUCTION = """\
 # Views and functions for debugging
@@ -109,6 +109,15 @@ SHOWN = (
         "ORDER BY index_name;",
     ),
     Shown(
+        "audit",
+        "Who changed what?",
+        "SELECT recorded_at > now() - interval '1 day' AS today, actor, kind, count(*) AS events\n"
+        "FROM memsense.audit\n"
+        "WHERE user_id = 'ada'\n"
+        "GROUP BY 1, 2, 3\n"
+        "ORDER BY events DESC, kind;",
+    ),
+    Shown(
         "lexeme_stats",
         "How much weight has a word?",
         "SELECT lexeme, document_frequency, chunk_count, round(idf::numeric, 4) AS idf\n"
@@ -204,8 +213,10 @@ def fill(memory: MemSense) -> None:
                 {"role": role, "content": text, "at": at}
                 for role, text in zip(("user", "assistant"), sides, strict=True)
             ]
-        memory.add(messages, user_id=user_id, session_id=session_id, mode="hybrid")
-        memory.indexes.make_sessions()
+        with acting_as("hook:codex"):
+            memory.add(messages, user_id=user_id, session_id=session_id, mode="hybrid")
+        with acting_as("cli:ada"):
+            memory.indexes.make_sessions()
     asked: dict[str, Any] = {"granularity": "session", "top_k": 2, "asked_at": start}
     for question, profile in (("Where did Ada move?", EXAMPLE), ("the dog", WORDS)):
         memory.search(question, user_id="ada", profile=profile, trace=True, **asked)
