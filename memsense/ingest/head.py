@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from memsense.ingest.decoding import decode_chunks
-from memsense.ingest.jsonstream import Record, peek_json
+from memsense.ingest.jsonstream import AnyRecord, peek_json
 from memsense.ingest.source import Source
 from memsense.ingest.values import JsonObject, objects
 
@@ -29,7 +29,7 @@ class Head:
     name: str
     text: str
     complete: bool
-    records: tuple[Record, ...]
+    records: tuple[AnyRecord, ...]
     is_json: bool
 
     @property

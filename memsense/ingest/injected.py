@@ -76,6 +76,8 @@ def strip_injected(text: str, *, keep_lines: bool = False) -> tuple[str, int]:
     A tag that nothing closes is a person's own word and stays. `keep_lines` leaves the line ends
     of a block, so that the text after it keeps its line number.
     """
+    if "<" not in text:
+        return text, 0
     pieces: list[str] = []
     end = count = 0
     # Remembered, so that a text of many unclosed tags is not searched to its end for each of them.

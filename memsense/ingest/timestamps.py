@@ -58,6 +58,10 @@ def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
             return Stamp(_from_epoch(value))
         if not isinstance(value, str) or len(value) > _LONGEST:
             return NO_TIME
+        # Nearly all times are of this form: the others are tried only where it is another.
+        if value[10:11] == "T" and value[-1:] == "Z":
+            at = datetime.fromisoformat(value)
+            return Stamp(at) if is_plausible(at) else NO_TIME
         if _NUMBER.fullmatch(value):
             return Stamp(_from_epoch(float(value) if "." in value else int(value)))
         text = value.strip()

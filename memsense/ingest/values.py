@@ -40,12 +40,10 @@ def reach(value: JsonValue, *keys: str) -> JsonValue:
 
 def identifier(value: JsonValue) -> str | None:
     """Return an id as text: a non-blank string, or a whole number."""
+    if isinstance(value, str):
+        return None if not value or value.isspace() else value
     # A bool is an int in Python, and no id.
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return str(value)
-    return value if isinstance(value, str) and value.strip() else None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def first_identifier(record: JsonObject, *keys: str) -> str | None:
