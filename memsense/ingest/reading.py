@@ -1,15 +1,17 @@
 """The tools that every reader works with: records and lines of a log, counting, building."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TypeAlias, cast
 
 from memsense.ingest.branches import find_current_branch
 from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.injected import strip_injected
-from memsense.ingest.jsonstream import Broken, Record, scan_json
+from memsense.ingest.jsonstream import AnyRecord, Broken, Record, scan_json
 from memsense.ingest.options import ReadOptions
-from memsense.ingest.report import ReadReport
+from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
 from memsense.ingest.values import JsonObject, identifier
@@ -27,16 +29,11 @@ NO_MESSAGES = "conversation without messages"
 # Files joined with `cat` keep the byte order mark of each part, and a crash pads a log with NULs:
 # both stand at the edges of texts, and neither is a word.
 _INVISIBLE = "\ufeff\x00 \t\r\n"
+_LONGEST_TYPE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRecord:
-    """A JSON object of a log and its position there, as in `Record`."""
-
-    value: JsonObject
-    line: int
-    ordinal: int
-    list_number: int | None
+ObjectRecord: TypeAlias = Record[JsonObject]
+"""A JSON object of a log and its position there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,7 @@ class Reading:
         """Yield the source's lines, each with its line end."""
         return split_lines(self.chunks())
 
-    def records(self, envelope: str | None = None) -> Iterator[Record]:
+    def records(self, envelope: str | None = None) -> Iterator[AnyRecord]:
         """Yield the source's JSON values; count places that are not JSON."""
         for item in scan_json(self.chunks(), envelope):
             if isinstance(item, Broken):
@@ -78,13 +75,23 @@ class Reading:
         """Yield the source's JSON objects; count other values."""
         for record in self.records(envelope):
             if isinstance(record.value, dict):
-                yield ObjectRecord(record.value, record.line, record.ordinal, record.list_number)
+                yield cast("ObjectRecord", record)
             else:
                 self.skip("not an object", record.line)
 
     def skip(self, reason: str, line: int | None = None, count: int = 1) -> None:
         """Count a record that is left out, at a line of this source."""
         self.report.skip(reason, self.source.label, line, count=count)
+
+    def name_record(self, kind: str, names: Collection[str]) -> str:
+        """Return the reason for leaving out a record that is no message: its type, by name.
+
+        A type that the reader does not know is warned of, because it may hold words of a person.
+        """
+        name = kind[:_LONGEST_TYPE] if kind.isprintable() else ""
+        if kind not in names:
+            self.report.unknown_types.setdefault(self.format, Counter())[name] += 1
+        return f"{NO_MESSAGE} ({name})" if name else NO_MESSAGE
 
     def skip_conversation(self, reason: str) -> None:
         """Count a whole conversation that is left out."""

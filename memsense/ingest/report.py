@@ -4,6 +4,7 @@ Other importers lost text without a word: JSON filed as prose and reported as a 
 (MemPalace#677), 66 of 1,510 conversations stored beside `Skipped 0` (nexus-ai-chat-importer#76).
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +14,8 @@ Unit = Literal["message", "conversation", "file"]
 
 EXAMPLES_KEPT = 5
 NO_MESSAGE = "not a message"
+"""The reason for leaving out records that are none; the type of the record may follow."""
+
 _REASONS_SHOWN = 3
 _UNITS: tuple[Unit, ...] = ("message", "conversation", "file")
 # The option or the step that would keep what was left out for a reason.
@@ -54,7 +57,8 @@ class ReadReport:
     a memory had put there. `detected` maps a log to its format and the reason for it.
     `seen_ids` maps ids that this run has read to the log that had them first: a resumed session's
     file repeats its predecessor's lines. `taken_as_user` maps a log of people to the speakers whose
-    side became the user's because the caller named no speaker.
+    side became the user's because the caller named no speaker. `unknown_types` counts, for each
+    format, the records of types that its reader does not know.
     """
 
     conversations: int = 0
@@ -72,6 +76,7 @@ class ReadReport:
     detected: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     seen_ids: dict[str, str] = field(default_factory=dict[str, str])
     taken_as_user: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    unknown_types: dict[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
     @property
     def messages_read(self) -> int:
@@ -98,7 +103,11 @@ class ReadReport:
         count: int = 1,
     ) -> None:
         """Count something that is left out, under a reason that people can read."""
-        self.skipped.setdefault(reason, Tally(unit)).add(source, line, count)
+        # Called for most lines of a log: a tally is made once for each reason only.
+        tally = self.skipped.get(reason)
+        if tally is None:
+            tally = self.skipped[reason] = Tally(unit)
+        tally.add(source, line, count)
 
     def count_skipped(self, unit: Unit) -> int:
         """Return how many messages, conversations or files were left out."""
@@ -113,13 +122,14 @@ class ReadReport:
             return None
         # Only the smallest unit is explained: where messages were left out, the conversations
         # that are empty for it would say the same again.
-        units = {tally.unit for reason, tally in self.skipped.items() if reason != NO_MESSAGE}
-        unit: Unit | None = next((one for one in _UNITS if one in units), None)
-        counts = {
-            reason: tally.count
+        tallies = {
+            reason: tally
             for reason, tally in self.skipped.items()
-            if tally.unit == unit and reason != NO_MESSAGE
+            if not reason.startswith(NO_MESSAGE)
         }
+        units = {tally.unit for tally in tallies.values()}
+        unit: Unit | None = next((one for one in _UNITS if one in units), None)
+        counts = {reason: tally.count for reason, tally in tallies.items() if tally.unit == unit}
         total = sum(counts.values())
         commonest = sorted(counts.items(), key=lambda item: -item[1])[:_REASONS_SHOWN]
         explanations = [

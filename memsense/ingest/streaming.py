@@ -53,14 +53,24 @@ def read_source(
         return
     report.detected[source.label] = (detection.format, detection.reason)
     reading = Reading(format=detection.format, source=source, options=options, report=report)
-    before = report.records
+    before, messages_before = report.records, report.messages_kept
     try:
         yield from _note_users(reading, READERS[detection.format].read(reading))
     except UNREADABLE as error:
         raise IngestError(f"{source.label}: reading broke off ({error})") from error
+    if report.messages_kept > messages_before:
+        _warn_of_types(report, detection.format, source.label)
     # Silence would look like success: a log without a readable record is an error.
     if report.records == before:
         raise IngestError(f"{source.label}: nothing in it could be read as {detection.format}")
+
+
+def _warn_of_types(report: ReadReport, form: str, label: str) -> None:
+    """Warn once of each type of record that the reader does not know."""
+    for name in report.unknown_types.get(form, ()):
+        start = f"records of type {name!r} are new to the reader of {form}"
+        if not any(warning.startswith(start) for warning in report.warnings):
+            report.warnings.append(f"{start}: they may hold words that are not read ({label})")
 
 
 def _note_users(reading: Reading, conversations: Iterator[Conversation]) -> Iterator[Conversation]:

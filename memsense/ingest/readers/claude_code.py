@@ -1,6 +1,13 @@
-"""Reader of Claude Code: JSONL lines of a session file, most of them tools and notices."""
+"""Reader of Claude Code: JSONL lines of a session file, most of them tools and notices.
+
+A person speaks in records of several types: in lines of type user, in prompts that were typed while
+the agent worked (attachments, and in older versions only the queue's operations), and inside the
+results of tools: reasons of a rejection, answers to the agent's questions. The speaker decides
+the role here, not the type of the record.
+"""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,11 +17,19 @@ from memsense.ingest.content import text_blocks
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import EMPTY, ConversationBuilder, Reading
-from memsense.ingest.timestamps import NO_TIME, Stamp
-from memsense.ingest.values import JsonObject, identifier, mapping, objects, string
-from memsense.types import Conversation
+from memsense.ingest.values import JsonObject, identifier, mapping, objects, reach, string
+from memsense.types import Conversation, JsonValue
 
 _TYPES = frozenset({"user", "assistant"})
+_OTHER_TYPES = frozenset(
+    """
+    summary system attachment progress queue-operation file-history-snapshot custom-title ai-title
+    agent-name agent-color agent-setting last-prompt tag mode permission-mode pr-link worktree-state
+    content-replacement speculation-accept attribution-snapshot result started
+    """.split()
+)
+"""Types of records that hold no words of the conversation, beside those that are looked into."""
+
 _ENVELOPE = "loglines"
 _FLAGS = {
     "isMeta": "meta prompt",
@@ -42,6 +57,21 @@ _NOTICES = (
     "This session is being continued from a previous conversation",
 )
 
+# What the program puts around a person's words in the result of a tool.
+_REFUSALS = ("The user doesn't want to", "Permission for this tool use was denied")
+_REASON = "he user said:"  # "The" or "the"
+_REASON_END = "\n\nNote: The user's next message may contain"
+_CLARIFIES = "The user wants to clarify these questions"
+_QUESTIONS, _UNANSWERED = "Questions asked:", "(No answer provided)"
+_ANSWERED = ("User has answered your questions:", "Your questions have been answered:")
+_ANSWERS_END = "You can now continue with"
+_QUESTION_TOOL = "AskUserQuestion"
+_PLAN_TOOLS = frozenset({"ExitPlanMode", "exit_plan_mode"})
+
+NOT_SENT = "prompt in the queue that was not sent yet"
+TAKEN_BACK = "prompt that was taken back from the queue"
+SENT_LATER = "prompt in the queue, in its place below, too"
+
 
 @dataclass(slots=True)
 class _Line:
@@ -54,15 +84,39 @@ class _Line:
     is_sidechain: bool = False
     role: Literal["user", "assistant"] = "user"
     message_id: str | None = None
-    texts: list[str] = field(default_factory=list[str])
-    stamp: Stamp = NO_TIME
+    texts: Sequence[str] = ()
+    time: JsonValue = None
     folder: str = ""
     reason: str | None = None
+    is_queued: bool = False
+    is_decision: bool = False
+
+
+@dataclass(slots=True)
+class _Queued:
+    """A prompt in the queue, and the position of the line that took it out."""
+
+    line: _Line
+    taken_at: int | None = None
+
+
+@dataclass(slots=True)
+class _Log:
+    """The lines of a file, and the state that later lines refer to.
+
+    `calls` maps the id of a call that shows something to the person to the tool's name, `queue` has
+    all prompts that were put into it, in order.
+    """
+
+    lines: list[_Line] = field(default_factory=list[_Line])
+    titles: dict[str, str] = field(default_factory=dict[str, str])
+    calls: dict[str, str] = field(default_factory=dict[str, str])
+    queue: list[_Queued] = field(default_factory=list[_Queued])
 
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log is Claude Code's."""
-    if head.has_item(_ENVELOPE, _is_message):
+    if head.has_item(_ENVELOPE, _is_turn):
         return "loglines of a session on the web"
     if head.find(_is_message):
         return "lines of type user or assistant with sessionId or uuid and a message"
@@ -71,12 +125,15 @@ def sniff(head: Head) -> str | None:
     return None
 
 
-def _is_message(record: JsonObject) -> bool:
-    is_turn = string(record.get("type")) in _TYPES
-    has_id = "sessionId" in record or "uuid" in record
+def _is_turn(record: JsonObject) -> bool:
     # Qwen Code writes the same lines, but its messages have `parts`: they are its reader's.
-    is_qwen = "parts" in mapping(record.get("message"))
-    return is_turn and has_id and isinstance(record.get("message"), dict) and not is_qwen
+    message = record.get("message")
+    is_turn = string(record.get("type")) in _TYPES and isinstance(message, dict)
+    return is_turn and "parts" not in mapping(message)
+
+
+def _is_message(record: JsonObject) -> bool:
+    return _is_turn(record) and ("sessionId" in record or "uuid" in record)
 
 
 def _is_summary(record: JsonObject) -> bool:
@@ -85,79 +142,241 @@ def _is_summary(record: JsonObject) -> bool:
 
 def read(reading: Reading) -> Iterator[Conversation]:
     """Yield a conversation for each session; with `sidechains` also for each sub-agent."""
-    titles: dict[str, str] = {}
-    lines: list[_Line] = []
+    log = _Log()
     for record in reading.objects(envelope=_ENVELOPE):
         # The web's export holds the lines of a session in one list.
         values = [record.value]
         if _ENVELOPE in record.value:
             values = objects(record.value[_ENVELOPE])
         for value in values:
-            # A summary may describe another session: it is a title at most.
-            if _is_summary(value):
-                titles[string(value.get("leafUuid"))] = string(value.get("summary"))
-            lines.append(_read_line(reading, value, record.line))
+            _read_line(reading, log, value, record.line)
+    _settle_queue(log)
     builders: dict[str, ConversationBuilder] = {}
-    for line in _join_answers(reading, _keep_current(reading, lines)):
+    for line in _join_answers(reading, _keep_current(reading, log.lines)):
         builder = builders.setdefault(line.session, reading.conversation())
         builder.add(
             line.role,
             "\n\n".join(line.texts),
             external_id=line.uuid,
-            stamp=line.stamp,
+            stamp=reading.stamp(line.time),
             folder=line.folder,
             line=line.number,
         )
-    title = next((titles[line.uuid] for line in lines if line.uuid in titles), None)
+    titles = log.titles
+    title = next((titles[line.uuid] for line in log.lines if line.uuid in titles), None)
     if not builders:
         yield from reading.conversation().build(reading.source.session_id)
     for session, builder in builders.items():
         yield from builder.build(session, title=title)
 
 
-def _read_line(reading: Reading, value: JsonObject, number: int) -> _Line:
-    message = mapping(value.get("message"))
-    is_sidechain = value.get("isSidechain") is True
+def _read_line(reading: Reading, log: _Log, value: JsonObject, number: int) -> None:
+    """Add a record's line to the log, with its words or the reason why it has none."""
+    kind = string(value.get("type"))
     line = _Line(
-        number=number,
-        uuid=identifier(value.get("uuid")),
-        parent=identifier(value.get("parentUuid")),
-        session=identifier(value.get("sessionId")) or reading.source.session_id,
-        is_sidechain=is_sidechain,
+        number,
+        identifier(value.get("uuid")),
+        identifier(value.get("parentUuid")),
+        identifier(value.get("sessionId")) or reading.source.session_id,
     )
-    if is_sidechain:
+    log.lines.append(line)
+    if value.get("isSidechain") is True:
+        line.is_sidechain = True
         line.session = f"{line.session}/{identifier(value.get('agentId')) or 'sidechain'}"
-    # First the kind of the line, by which no words of it are anybody's ...
-    flags = (reason for flag, reason in _FLAGS.items() if value.get(flag) is True)
-    if string(value.get("type")) not in _TYPES:
-        line.reason = "not a message"
-    elif not isinstance(value.get("message"), dict):
+    message = value.get("message")
+    if kind == "assistant" and isinstance(message, dict):
+        _read_answer(log, line, message)
+    elif kind == "user" and isinstance(message, dict):
+        _read_turn(log, line, value, message)
+    elif kind in _TYPES:
         line.reason = "message is not an object"
-    elif is_sidechain and not reading.options.sidechains:
-        line.reason = "sidechain"
+    elif kind == "attachment":
+        _read_attachment(line, mapping(value.get("attachment")))
+    elif kind == "queue-operation":
+        _read_queue(log, line, value)
     else:
-        line.reason = next(flags, None)
-    if line.reason is not None:
-        return line
-    # ... then the words. Most lines have none: they are tool calls and results.
-    line.stamp = reading.stamp(value.get("timestamp"))
-    line.folder = string(value.get("cwd"))
-    line.role = "assistant" if value.get("type") == "assistant" else "user"
+        # A summary may describe another session: it is a title at most.
+        if _is_summary(value):
+            log.titles[string(value.get("leafUuid"))] = string(value.get("summary"))
+        line.reason = reading.name_record(kind, _OTHER_TYPES)
+    # A decision of the person is theirs in a sub-agent's records, too.
+    is_decision = line.is_decision and line.role == "user"
+    if line.is_sidechain and not (reading.options.sidechains or is_decision):
+        line.reason, line.texts = "sidechain", ()
+    if line.reason is None:
+        for flag, reason in _FLAGS.items():
+            if value.get(flag) is True:
+                line.reason = reason
+                return
+        line.time = value.get("timestamp")
+        line.folder = string(value.get("cwd"))
+
+
+def _read_answer(log: _Log, line: _Line, message: JsonObject) -> None:
+    """Take the words of an answer, and the plans that it shows to the person."""
+    line.role = "assistant"
     line.message_id = identifier(message.get("id"))
-    blocks = list(text_blocks(message.get("content")))
     if message.get("model") == "<synthetic>":
         line.reason = "API error notice"
-    elif not blocks and "content" not in message:
-        line.reason = "message without content"
-    elif not blocks:
-        kinds = (string(block.get("type")) for block in objects(message["content"]))
-        line.reason = next((_BLOCK_REASONS[k] for k in kinds if k in _BLOCK_REASONS), EMPTY)
-    elif line.role == "user":
-        line.texts = [words for block in blocks if (words := _peel_tags(block))]
+        return
+    texts: list[str] = []
+    reason = None
+    # Most lines are calls of tools and their results: each block is looked at once.
+    for block in _blocks(message):
+        kind = string(block.get("type")) if isinstance(block, dict) else ""
+        if kind not in _BLOCK_REASONS:
+            texts.extend(text_blocks([block]))
+            continue
+        reason = reason or _BLOCK_REASONS[kind]
+        name = string(block.get("name")) if isinstance(block, dict) else ""
+        if name == _QUESTION_TOOL or name in _PLAN_TOOLS:
+            plan = string(reach(block, "input", "plan"))
+            if plan.strip():
+                texts.append(plan)
+            elif call := identifier(mapping(block).get("id")):
+                # Newer versions keep the plan in a file, and the result of the call has its text.
+                log.calls[call] = name
+    line.texts = texts
+    if not texts:
+        line.reason = reason or _explain_silence(message)
+
+
+def _read_turn(log: _Log, line: _Line, value: JsonObject, message: JsonObject) -> None:
+    """Take a person's words of a line of type user: a prompt, or decisions inside of results."""
+    texts: list[str] = []
+    reason = None
+    for block in _blocks(message):
+        kind = string(block.get("type")) if isinstance(block, dict) else ""
+        if kind == "tool_result":
+            result = mapping(block)
+            tool = log.calls.get(string(result.get("tool_use_id")), "")
+            plan = string(reach(value, "toolUseResult", "plan")) if tool in _PLAN_TOOLS else ""
+            if plan.strip():
+                line.role, texts = "assistant", [plan]
+            elif words := _find_decision(result.get("content"), value.get("toolUseResult"), tool):
+                texts.append(words)
+                line.is_decision = True
+        elif kind not in _BLOCK_REASONS:
+            for text in text_blocks([block]):
+                reason = "command or notice of the program"
+                if words := _peel_tags(text):
+                    texts.append(words)
+        reason = reason or _BLOCK_REASONS.get(kind)
+    line.texts = texts
+    if not texts:
+        line.reason = reason or _explain_silence(message)
+
+
+def _blocks(message: JsonObject) -> Sequence[JsonValue]:
+    content = message.get("content")
+    return content if isinstance(content, list) else (content,)
+
+
+def _explain_silence(message: JsonObject) -> str:
+    return EMPTY if "content" in message else "message without content"
+
+
+def _find_decision(content: JsonValue, result: JsonValue, tool: str) -> str:
+    """Return a person's words in the result of a tool: their reasons and answers, else nothing."""
+    text = content if isinstance(content, str) else next(text_blocks(content), "")
+    if text.startswith(_REFUSALS):
+        _, marker, words = text.partition(_REASON)
+        words = words.partition(_REASON_END)[0].strip()
+        if not words.startswith(_CLARIFIES):
+            return words if marker else ""
+        # Of the questions that a person wants to talk about, those that were answered count.
+        answers: list[str] = []
+        question = ""
+        for row in words.partition(_QUESTIONS)[2].split("\n"):
+            name, is_answer, answer = row.strip().partition("Answer: ")
+            if row.lstrip().startswith("- "):
+                question = row.strip()[2:].strip('"')
+            elif is_answer and not name:
+                answers.append(f"{question} {answer}".strip())
+        return "\n".join(answers)
+    if tool != _QUESTION_TOOL:
+        return ""
+    answers_by_question, notes = (
+        mapping(reach(result, "answers")),
+        mapping(reach(result, "annotations")),
+    )
+    if answers_by_question:
+        lines = [
+            f"{question} {_join_choices(answer)} {string(reach(notes, question, 'notes'))}".strip()
+            for question, answer in answers_by_question.items()
+        ]
+        return "\n".join(lines)
+    for opening in _ANSWERED:
+        if text.startswith(opening):
+            return text.removeprefix(opening).partition(_ANSWERS_END)[0].strip()
+    return ""
+
+
+def _join_choices(answer: JsonValue) -> str:
+    if isinstance(answer, list):
+        return ", ".join(filter(None, map(string, answer)))
+    return string(answer)
+
+
+def _read_attachment(line: _Line, attachment: JsonObject) -> None:
+    """Take a prompt that was typed while the agent worked."""
+    kind = string(attachment.get("type"))
+    origin = reach(attachment, "origin", "kind")
+    is_prompt = attachment.get("commandMode", "prompt") == "prompt" and origin in (None, "human")
+    line.reason = f"attachment of the program ({kind[:40]})"
+    if kind == "queued_command" and is_prompt and attachment.get("isMeta") is not True:
+        texts = text_blocks(attachment.get("prompt"))
+        line.texts = [words for text in texts if (words := _peel_tags(text))]
         line.reason = None if line.texts else "command or notice of the program"
-    else:
-        line.texts = blocks
-    return line
+
+
+def _read_queue(log: _Log, line: _Line, value: JsonObject) -> None:
+    """Follow the queue of prompts that wait for the agent.
+
+    Older versions log a prompt that is sent in the midst of a turn nowhere else.
+    """
+    operation, content = value.get("operation"), string(value.get("content"))
+    line.reason = "operation of the queue"
+    if operation == "enqueue" and (words := _peel_tags(content)):
+        line.is_queued, line.texts, line.reason = True, [words], NOT_SENT
+        line.uuid = f"queued:{value.get('timestamp') or line.number}"
+        line.time, line.folder = value.get("timestamp"), string(value.get("cwd"))
+        log.queue.append(_Queued(line))
+        return
+    waiting = [prompt for prompt in log.queue if prompt.taken_at is None]
+    if operation == "popAll":
+        for prompt in waiting:
+            prompt.taken_at, prompt.line.reason = len(log.lines), TAKEN_BACK
+    elif operation in ("dequeue", "remove"):
+        same = [prompt for prompt in waiting if prompt.line.texts == [_peel_tags(content)]]
+        for prompt in (same or ([] if content else waiting))[:1]:
+            prompt.taken_at = len(log.lines)
+
+
+def _settle_queue(log: _Log) -> None:
+    """Keep the prompts of the queue that were sent and stand nowhere below as turns."""
+    if not log.queue:
+        return
+    turns: dict[str, Counter[str]] = {}
+    prompts = {id(prompt.line): prompt for prompt in log.queue}
+    last = 0
+    # From the end, because a prompt's own turn comes after it.
+    for position, line in reversed(list(enumerate(log.lines))):
+        prompt = prompts.get(id(line))
+        if prompt is None:
+            if line.reason is None:
+                last = last or position
+                if line.role == "user":
+                    words = " ".join(" ".join(line.texts).split())
+                    turns.setdefault(line.session, Counter())[words] += 1
+            continue
+        words = " ".join(line.texts[0].split())
+        if turns.get(line.session, Counter())[words]:
+            turns[line.session][words] -= 1
+            line.reason = SENT_LATER
+        elif line.reason == NOT_SENT and prompt.taken_at is not None and prompt.taken_at <= last:
+            # Until something follows, its own turn may be the next line that the program writes.
+            line.reason = None
 
 
 def _peel_tags(text: str) -> str:
@@ -178,20 +397,24 @@ def _keep_current(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
     """Return the lines with words that are on the current branch and new in this run."""
     current = set(range(len(lines)))
     if not reading.options.all_branches:
-        # Sidechains are no part of the chain: all of them stay.
-        chain = [i for i, line in enumerate(lines) if not line.is_sidechain]
+        # Sidechains and the queue are no part of the chain: all of them stay.
+        chain = [i for i, one in enumerate(lines) if not (one.is_sidechain or one.is_queued)]
         ids, parents = [lines[i].uuid for i in chain], [lines[i].parent for i in chain]
         current -= {chain[i] for i in set(range(len(chain))) - find_current_branch(ids, parents)}
         # One answer is several lines, and the chain may touch only one: they stay together.
-        answers = {lines[i].message_id for i in current} - {None}
-        current |= {i for i, line in enumerate(lines) if line.message_id in answers}
+        if len(current) < len(lines):
+            answers = {lines[i].message_id for i in current} - {None}
+            current |= {i for i, line in enumerate(lines) if line.message_id in answers}
     label = reading.source.label
     new_lines: list[_Line] = []
     for position, line in enumerate(lines):
         reason = line.reason
-        if reason is None and position not in current:
+        if reason is not None:
+            reading.skip(reason, line.number)
+            continue
+        if position not in current:
             reason = "abandoned branch"
-        if reason is None and line.uuid is not None:
+        elif line.uuid is not None:
             # A session that is resumed or forked goes on in a new file, which repeats the old lines
             # under the new session's id (claude-code#89624): the first file has them.
             first = reading.report.seen_ids.setdefault(f"{reading.format}:{line.uuid}", label)
@@ -216,13 +439,15 @@ def _join_answers(reading: Reading, lines: Sequence[_Line]) -> list[_Line]:
             whole.append(line)
             continue
         # Snapshots of an answer that was being streamed repeat its blocks, the last one longer.
+        texts = list(first.texts)
         for text in line.texts:
-            if text in first.texts:
+            if text in texts:
                 continue
-            if text.startswith(first.texts[-1]):
-                first.texts[-1] = text
+            if text.startswith(texts[-1]):
+                texts[-1] = text
             else:
-                first.texts.append(text)
+                texts.append(text)
+        first.texts = texts
         reading.report.joined += 1
     return whole
 
