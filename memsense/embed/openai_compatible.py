@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from memsense.config import hide_secrets, shown_url
 from memsense.embed.base import Vectors, check_texts, check_vectors, normalise
 from memsense.errors import ConfigurationError, EmbeddingError
+from memsense.forking import renew_in_child
 
 if TYPE_CHECKING:
     from openai import APIError
@@ -86,10 +87,16 @@ class OpenAIEmbedder:
             # Without any key the client would send the user's OPENAI_API_KEY to that server.
             api_key = NO_KEY
         # No retries of the client's own: they have no limit for all attempts of a batch together.
+        self._open_client = lambda: OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
         try:
-            self._client = OpenAI(api_key=api_key, base_url=base_url, max_retries=0)
+            self._client = self._open_client()
         except OpenAIError as error:
             raise ConfigurationError(f"the embedder 'openai' can't be set up: {error}") from error
+        renew_in_child(self._renew)
+
+    def _renew(self) -> None:
+        """Open a client of this process's own: a fork shares the open connections."""
+        self._client = self._open_client()
 
     @property
     def dimension(self) -> int:

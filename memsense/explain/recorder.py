@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from memsense.db.connection import Connection
 from memsense.errors import MemSenseError
 from memsense.explain.outcomes import Fates, judge_candidates
+from memsense.forking import renew_in_child
 from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.choose import Ranking
 from memsense.search.rank.score import ScoreTerms
@@ -69,15 +70,20 @@ class TraceRecorder:
     def __init__(self, run: Callable[[Callable[[Connection], None]], None]) -> None:
         """Take `run`, which calls its argument in a transaction, again if that is lost."""
         self._run_transaction = run
+        self._last_search = 0.0
+        self.written = 0
+        self.failed = 0
+        self._begin()
+        renew_in_child(self._begin)
+
+    def _begin(self) -> None:
+        """Begin with an empty queue and no thread; a fork leaves what waits to the parent."""
         self._waiting: queue.Queue[tuple[float, Recording] | None] = queue.Queue(LONGEST_QUEUE)
         self._lock = threading.Lock()
         self._hurry = threading.Event()
         self._is_emptying = False
         self._thread: threading.Thread | None = None
         self._running = 0
-        self._last_search = 0.0
-        self.written = 0
-        self.failed = 0
 
     @contextmanager
     def search_running(self) -> Generator[None]:

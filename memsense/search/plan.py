@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from memsense import telemetry
 from memsense.embed import Embedder, QuestionTokens, find_token_embedder
+from memsense.forking import renew_in_child
 from memsense.search.profiles import VECTOR_ROUTES, Profile
 from memsense.search.question import Question, Wording, analyse_question, find_phrase
 from memsense.search.recall.optional import ask_optional
@@ -31,8 +32,12 @@ class KnownScopes:
 
     def __init__(self, size: int = 10_000) -> None:
         self._size = size
-        self._lock = Lock()
+        self._renew()
+        renew_in_child(self._renew)
         self._scopes: OrderedDict[str, KnownScope] = OrderedDict()
+
+    def _renew(self) -> None:
+        self._lock = Lock()
 
     def get(self, user_id: str) -> KnownScope | None:
         """Return the scope as the last search saw it, None if none has."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memsense.config import hide_secrets, shown_url
 from memsense.errors import ConfigurationError, RerankerError
+from memsense.forking import renew_in_child
 
 if TYPE_CHECKING:
     import httpx
@@ -112,7 +113,13 @@ class HttpReranker:
         self._secrets = (api_key, self._url)
         self._retries = retries
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client: httpx.Client = self._httpx.Client(timeout=timeout, headers=headers)
+        self._open_client = lambda: self._httpx.Client(timeout=timeout, headers=headers)
+        self._renew()
+        renew_in_child(self._renew)
+
+    def _renew(self) -> None:
+        """Open a client of this process's own: a fork shares the open connections."""
+        self._client: httpx.Client = self._open_client()
 
     @property
     def name(self) -> str:
