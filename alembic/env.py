@@ -13,6 +13,17 @@ LOCK_KEY = 7_305_771_461  # one migration at a time per database; any fixed numb
 
 VIEWS = "SELECT viewname FROM pg_views WHERE schemaname = 'memsense'"
 
+# Whatever the database's search_path: the extension is created in public, or is found where it is.
+FIND_VECTORS = """
+    SELECT set_config('search_path', concat_ws(', ',
+        nullif(current_setting('search_path'), ''),
+        coalesce((
+            SELECT quote_ident(n.nspname)
+            FROM pg_extension AS e
+            JOIN pg_namespace AS n ON n.oid = e.extnamespace
+            WHERE e.extname = 'vector'), 'public')), true)
+"""
+
 # Functions that an index or a table depends on belong to a revision, and stay.
 FUNCTIONS = """
     SELECT p.oid::regprocedure::text
@@ -30,9 +41,15 @@ def run() -> None:
     url = context.config.get_main_option("sqlalchemy.url")
     assert url is not None
     # No prepared statements: a pooler would leave them to its next client.
-    engine = create_engine(url, poolclass=pool.NullPool, connect_args={"prepare_threshold": None})
+    engine = create_engine(
+        url,
+        poolclass=pool.NullPool,
+        connect_args={"prepare_threshold": None, "client_encoding": "utf8"},
+    )
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK_KEY})
+        run_text(connection, "SET LOCAL standard_conforming_strings = on")
+        run_text(connection, FIND_VECTORS)
         run_text(connection, "CREATE SCHEMA IF NOT EXISTS memsense")
         lift_policies(connection)
         for view in list(connection.execute(text(VIEWS)).scalars()):

@@ -68,6 +68,10 @@ class DiskFullError(DatabaseError):
     """The server has no room to write; nothing was written."""
 
 
+class ReadOnlyServerError(DatabaseError):
+    """The server takes no writes: it is a standby, or its administrator has set it to read-only."""
+
+
 class DataRefusedError(DatabaseError):
     """PostgreSQL can't store a value: too long for an index, out of range, or malformed."""
 

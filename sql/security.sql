@@ -140,6 +140,14 @@ BEGIN
     LOOP
         EXECUTE format('ALTER %s %s OWNER TO memsense_owner', item.kind, item.name);
     END LOOP;
+    FOR item IN
+        SELECT n.nspname AS name
+        FROM pg_extension AS e
+        JOIN pg_namespace AS n ON n.oid = e.extnamespace
+        WHERE e.extname = 'vector' AND NOT has_schema_privilege('memsense_app', n.oid, 'USAGE')
+    LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO memsense_owner, memsense_app', item.name);
+    END LOOP;
     GRANT USAGE ON SCHEMA memsense TO memsense_app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memsense TO memsense_app;
     REVOKE INSERT, UPDATE, DELETE ON memsense.alembic_version FROM memsense_app;

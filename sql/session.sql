@@ -12,6 +12,8 @@
 --   role                what to run as; null for the user of the connection
 --   plan_cache_mode     how prepared statements are planned; null for the server's way
 --   timeout             such as '30000ms'; null for none
+--   search_path         with the schema of pgvector, if the database's lacks it; null to leave it
+--   is_limited          whether the database sets transaction_timeout, which would end exports and index builds
 SELECT
     set_config('memsense.tenant', %(tenant)s::text, true),
     set_config('memsense.tenant_id', %(tenant_id)s::text, true),
@@ -22,6 +24,8 @@ SELECT
     CASE WHEN %(timeout)s::text IS NOT NULL
               AND current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %(timeout)s::interval
          THEN set_config('statement_timeout', %(timeout)s::text, true) END,
+    CASE WHEN %(search_path)s::text IS NOT NULL THEN set_config('search_path', %(search_path)s::text, true) END,
+    CASE WHEN %(is_limited)s THEN set_config('transaction_timeout', '0', true) END,
     CASE WHEN %(role)s::text IS NOT NULL THEN set_config('role', %(role)s::text, true) END;
 
 -- name: name_tenant

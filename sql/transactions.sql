@@ -18,13 +18,22 @@ SELECT CASE
     ELSE 'crashed'
 END;
 
--- Facts about a new connection: whether the vector type exists yet, whether this is Citus, and which process
--- serves it, which is not the reported one if a pooler is in between.
+-- Facts about a new connection: whether pgvector is installed yet, whether this is Citus, which process serves
+-- it (not the reported one if a pooler is in between), the search path that finds pgvector if the database's own
+-- does not, and the limit of a transaction's time (null before PostgreSQL 17).
 -- name: fetch_extensions
 SELECT
-    to_regtype('halfvec') IS NOT NULL,
+    EXISTS (SELECT FROM pg_extension WHERE extname = 'vector'),
     EXISTS (SELECT FROM pg_extension WHERE extname = 'citus'),
-    pg_backend_pid();
+    pg_backend_pid(),
+    (SELECT concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(n.nspname))
+     FROM pg_extension AS e
+     JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'vector' AND n.nspname <> ALL (current_schemas(true))),
+    current_setting('transaction_timeout', true);
+
+-- name: set_search_path
+SELECT set_config('search_path', %(search_path)s, true);
 
 -- name: fetch_process
 SELECT pg_backend_pid();

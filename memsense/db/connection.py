@@ -5,7 +5,7 @@ from psycopg.rows import TupleRow
 
 from memsense.db.address import SETTING, read_address
 from memsense.db.failures import first_line
-from memsense.errors import ConnectionFailedError, ServerTooOldError
+from memsense.errors import ConnectionFailedError, SchemaError, ServerTooOldError
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -32,25 +32,51 @@ def connect_beside(connection: Connection) -> Connection:
 def _connect(address: str, password: str | None = None) -> Connection:
     try:
         # No prepared statements: a pooler would leave them to the next client.
-        return psycopg.connect(
+        connection = psycopg.connect(
             address,
             autocommit=True,
             prepare_threshold=None,
+            client_encoding="utf8",
             connect_timeout=10,
             password=password,
         )
+        use_standard_settings(connection)
     except psycopg.Error as error:
         raise ConnectionFailedError(
             f"cannot connect to the database: {first_line(error)}; check {SETTING}"
         ) from error
+    return connection
+
+
+def use_standard_settings(connection: Connection) -> None:
+    """Set what the driver and the statements rely on, if the database or the role set it otherwise.
+
+    The server reports these settings, so that to look costs nothing. PgBouncer keeps them apart for
+    each of its clients.
+    """
+    info = connection.info
+    if not (info.parameter_status("DateStyle") or "ISO").startswith("ISO"):
+        connection.execute("SET DateStyle TO 'ISO'")  # the driver reads no other form of times
+    if info.parameter_status("standard_conforming_strings") == "off":
+        connection.execute("SET standard_conforming_strings TO on")
 
 
 def check_server(connection: Connection) -> None:
-    """Raise ServerTooOldError unless this is PostgreSQL 15 or newer with pgvector 0.8 or newer."""
+    """Check that memsense can work with this server and database.
+
+    Raises ServerTooOldError unless this is PostgreSQL 15 or newer with pgvector 0.8 or newer, and
+    SchemaError for a database whose encoding can't hold every text.
+    """
     version = connection.info.server_version
     if version < OLDEST_SERVER:
         raise ServerTooOldError(
             f"PostgreSQL {version // 10000} is too old: memsense needs 15 or newer"
+        )
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise SchemaError(
+            f"database {connection.info.dbname} has the encoding {encoding}, which can't hold every"
+            " text; create another one: CREATE DATABASE name TEMPLATE template0 ENCODING 'UTF8'"
         )
     row = connection.execute(
         "SELECT coalesce(installed_version, default_version)"

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import errors as pg
@@ -14,6 +15,7 @@ from memsense.errors import (
     DiskFullError,
     LockTimeoutError,
     PoolerError,
+    ReadOnlyServerError,
     SchemaError,
     StatementTimeoutError,
     TransactionConflictError,
@@ -73,6 +75,11 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str
         "PostgreSQL refused a value: {message}; shorten it, or correct it",
     ),
     (
+        (pg.ReadOnlySqlTransaction,),
+        ReadOnlyServerError,
+        "the server takes no writes (a standby, or default_transaction_read_only): {message}",
+    ),
+    (
         (pg.InsufficientPrivilege,),
         DatabaseError,
         "the database refuses this to its user: {message}; only the owner of a table may change it",
@@ -89,6 +96,25 @@ def is_lost(error: psycopg.Error) -> bool:
         return False
     by_libpq = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     return by_libpq or isinstance(error, _LOST)
+
+
+def is_read_only(error: psycopg.Error) -> bool:
+    """Return whether the server takes no writes: it is a standby, or was set to read-only."""
+    return isinstance(error, pg.ReadOnlySqlTransaction)
+
+
+@contextmanager
+def telling_losses(connection: psycopg.Connection[Any]) -> Generator[None]:
+    """Raise an error that `is_lost` knows if the connection is broken, whatever the driver raised.
+
+    psycopg has several classes for it: at the end of a pipeline, a plain DatabaseError.
+    """
+    try:
+        yield
+    except psycopg.Error as error:
+        if connection.broken and not is_lost(error):
+            raise psycopg.OperationalError(first_line(error)) from error
+        raise
 
 
 def is_conflict(error: psycopg.Error) -> bool:

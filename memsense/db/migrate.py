@@ -1,6 +1,7 @@
 """Migration of a database to this version's schema, and the state of its schema."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
@@ -12,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from memsense.db import check_server, connect, database_errors, queries
 from memsense.db.address import read_address
 from memsense.db.security import find_standing, list_leaky
-from memsense.errors import SchemaError
+from memsense.errors import ConnectionFailedError, SchemaError
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -152,15 +153,15 @@ def list_unindexed(url: str) -> Sequence[str]:
 def upgrade(url: str, revision: str = "head") -> SchemaState:
     """Migrate to `revision` in one transaction, views included; may be run twice, and at once.
 
-    Raises ServerTooOldError or ConnectionFailedError before anything is changed, and SchemaError,
-    with what a superuser must run, if the user may not create the schema.
+    Raises ServerTooOldError, ReadOnlyServerError or ConnectionFailedError before anything is
+    changed, and SchemaError, with what a superuser must run, if the user may not create the schema.
     """
     from alembic import command
 
     with connect(url) as connection:
         check_server(connection)
         _refuse_newer(read_state(connection))
-    with database_errors():
+    with _migrating():
         try:
             command.upgrade(_config(url), revision)
         except pg.InsufficientPrivilege as error:
@@ -182,8 +183,28 @@ def downgrade(url: str, revision: str) -> None:
     """Go back to an earlier revision; the content of tables that it lacks is lost."""
     from alembic import command
 
-    with database_errors():
+    with _migrating():
         command.downgrade(_config(url), revision)
+
+
+@contextmanager
+def _migrating() -> Generator[None]:
+    """Turn errors of the driver and of SQLAlchemy inside the block into memsense's."""
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        with database_errors():
+            try:
+                yield
+            except DBAPIError as error:
+                if isinstance(error.orig, psycopg.Error):
+                    raise error.orig from error
+                raise
+    except ConnectionFailedError as error:
+        raise ConnectionFailedError(
+            f"{error}; run 'memsense db upgrade' again: a migration is one transaction, so the"
+            " schema is as it was before, or whole"
+        ) from error
 
 
 def run_file(bind: Any, path: Path) -> None:

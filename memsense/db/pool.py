@@ -21,8 +21,15 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from memsense.db import queries
 from memsense.db.address import SETTING, read_address
 from memsense.db.calls import held_by_call
-from memsense.db.connection import Connection
-from memsense.db.failures import database_errors, first_line, is_conflict, is_lost
+from memsense.db.connection import Connection, use_standard_settings
+from memsense.db.failures import (
+    database_errors,
+    first_line,
+    is_conflict,
+    is_lost,
+    is_read_only,
+    telling_losses,
+)
 from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import find_value
 from memsense.db.session import Session, TenantConnection, begun
@@ -45,6 +52,7 @@ _CONNECT_SECONDS = 10
 _PROBE_SECONDS = 2
 _MOST_CONFLICTS = 20
 _MOST_LOSSES = 2
+_MOST_REFUSALS = 1
 _LONGEST_PAUSE = 0.5
 _OUTCOME_LOOKS = 50
 _OUTCOME_PAUSE = 0.1
@@ -149,6 +157,7 @@ class Pool:
                 connection_class=TenantConnection,
                 kwargs={
                     "autocommit": True,
+                    "client_encoding": "utf8",
                     "connect_timeout": int(connect_timeout or _CONNECT_SECONDS),
                     **({"prepare_threshold": None} if prepares is False else {}),
                 },
@@ -193,6 +202,10 @@ class Pool:
         }
         return other
 
+    def reconnect(self) -> None:
+        """Replace all connections: those in use when they are given back."""
+        self._connections.pool.drain()
+
     def close(self) -> None:
         """Close all connections; calls that still wait for one get ConnectionFailedError."""
         if not self._is_lent:
@@ -210,7 +223,7 @@ class Pool:
         connection = self._take(pool)
         connection.session = self._session
         try:
-            with connection, held_by_call(connection):
+            with telling_losses(connection), connection, held_by_call(connection):
                 session = self._session
                 if session.tenant is not None and session.tenant_id is None:
                     # Asked until the tenant is stored: before its first write it has no number.
@@ -269,13 +282,19 @@ def _failures(pool: ConnectionPool[TenantConnection]) -> int:
     return pool.get_stats().get("connections_errors", 0)
 
 
-def _configure(connection: Connection, *, detects_pooler: bool) -> None:
-    has_vectors, has_citus, process = _ask(connection, "fetch_extensions")
+def _configure(connection: TenantConnection, *, detects_pooler: bool) -> None:
+    use_standard_settings(connection)
+    has_vectors, has_citus, process, search_path, limit = _ask(connection, "fetch_extensions")
+    connection.search_path = search_path
+    connection.has_transaction_timeout = limit not in {None, "0"}
     # A pooler that mixes up its clients' prepared statements must get none.
     if detects_pooler and is_pooled(connection, process) and not keeps_apart(connection):
         connection.prepare_threshold = None
     if has_vectors:
-        register_vector(connection)
+        with connection.transaction():
+            if search_path is not None:
+                _ask(connection, "set_search_path", {"search_path": search_path})
+            register_vector(connection)
     if has_citus:
         connection.execute(queries.script("citus_session.sql"))
     # Whatever the database's default: at a higher level, adds that run at once would fail.
@@ -364,7 +383,7 @@ def run_read(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
             return work(connection)
 
     with database_errors():
-        return _repeat(attempt)
+        return _repeat(pool, attempt)
 
 
 def run_autocommit(pool: Pool, work: Callable[[TenantConnection], T]) -> T:
@@ -405,7 +424,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
 
     try:
         with database_errors():
-            return _repeat(attempt)
+            return _repeat(pool, attempt)
     except OutcomeUnknownError:
         raise
     except DatabaseError as error:
@@ -435,9 +454,9 @@ def _ask(connection: Connection, name: str, values: Mapping[str, Any] | None = N
     return row
 
 
-def _repeat(attempt: Callable[[], T]) -> T:
-    """Call `attempt` until it succeeds, after conflicts and lost connections."""
-    conflicts = losses = 0
+def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
+    """Call `attempt` until it succeeds, after conflicts, lost connections and a change of roles."""
+    conflicts = losses = refusals = 0
     while True:
         try:
             return attempt()
@@ -449,6 +468,11 @@ def _repeat(attempt: Callable[[], T]) -> T:
                 time.sleep(random.uniform(0, min(0.01 * 2**conflicts, _LONGEST_PAUSE)))  # noqa: S311
             elif is_lost(error) and losses < _MOST_LOSSES:
                 losses += 1
+            elif is_read_only(error) and refusals < _MOST_REFUSALS:
+                # After a failover the pool's connections may lead to a server that is a standby
+                # now; new ones lead to the one that the address names today.
+                refusals += 1
+                pool.reconnect()
             else:
                 raise
 

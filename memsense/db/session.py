@@ -56,6 +56,10 @@ class TenantConnection(psycopg.Connection[TupleRow]):
 
     session: Session = Session()
     idle_since: float = 0.0
+    search_path: str | None = None
+    """What to search instead of the database's search_path, which lacks the schema of pgvector."""
+
+    has_transaction_timeout: bool = False
 
 
 def uses_lookups(connection: psycopg.Connection[Any]) -> bool:
@@ -135,7 +139,11 @@ def announce(
     `seconds`, no statement may take longer.
     """
     statement = queries.numbered_query("announce", FILE)
-    arguments = statement.arguments(session.announcement(plans=plans, seconds=seconds))
+    values = session.announcement(plans=plans, seconds=seconds)
+    is_own = isinstance(connection, TenantConnection)
+    values["search_path"] = connection.search_path if is_own else None
+    values["is_limited"] = is_own and connection.has_transaction_timeout
+    arguments = statement.arguments(values)
     RawCursor(connection).execute(statement.text, arguments, prepare=True)
 
 
