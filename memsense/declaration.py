@@ -238,10 +238,12 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     the names are looked at here.
     """
     names = inspect.signature(function).parameters
+    # Such as `**changes` of settings: the method behind it knows their names.
+    takes_any = any(item.kind is item.VAR_KEYWORD for item in names.values())
 
     def check(view: Any, passed: Iterable[str]) -> None:
         for name in passed:
-            if name not in names:
+            if name not in names and not takes_any:
                 owner = getattr(view, "_sync", view)  # of an asynchronous view, the view
                 refuse: Callable[[str], None] | None = getattr(owner, "_refuse_argument", None)
                 if refuse is not None:
