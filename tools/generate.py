@@ -445,6 +445,8 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
         passed[str(id_name)] = f"self._own({id_name})"
     elif node.name == "matching_words":
         pass  # it reads words that the caller passes, and no memory
+    elif node.name == "get_many":
+        pass  # _only_own leaves out those of other users
     elif not has_user:
         raise SystemExit(f"{owner}.{node.name} has neither a user nor an id: see WHOLE_NAMESPACE")
     if has_user and id_name in passed and node.name != "why_not":
@@ -460,7 +462,9 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
         call = f"self._fetch({id_name})"
     else:
         call = f"self.{target}.{node.name}({', '.join(passed.values())})"
-    if signature.returns in {"SearchResult", "recorded.Trace"}:
+    if node.name == "get_many":
+        call = f"self._only_own({call})"
+    elif signature.returns in {"SearchResult", "recorded.Trace"}:
         call = f"without_others({call})"
     elif signature.returns == "list[SearchResult]":
         call = f"[without_others(result) for result in {call}]"

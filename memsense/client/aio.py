@@ -1850,6 +1850,17 @@ class AsyncUserMemory(Facade):
         return await self._threads.run(self._sync.get, chunk_id)
 
     @knows_arguments
+    async def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+        """Return memories by id, whatever their status; ids that do not exist are left out.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+        """
+        return await self._threads.run(self._sync.get_many, chunk_ids)
+
+    @knows_arguments
     async def stats(self) -> "list[ScopeStatistics]":
         """Return what each user's memory in this namespace holds."""
         return await self._threads.run(self._sync.stats)
@@ -2974,6 +2985,17 @@ class AsyncMemory(OpenFacade):
             NotFoundError: If the namespace has no such chunk.
         """
         return await self._threads.run(self._sync.get, chunk_id)
+
+    @knows_arguments
+    async def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+        """Return memories by id, whatever their status; ids that do not exist are left out.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+        """
+        return await self._threads.run(self._sync.get_many, chunk_ids)
 
     @knows_arguments
     async def stats(self, *, user_id: "str | None" = None) -> "list[ScopeStatistics]":

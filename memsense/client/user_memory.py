@@ -916,6 +916,17 @@ class UserMemory(UserView):
         return self._fetch(chunk_id)
 
     @knows_arguments
+    def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+        """Return memories by id, whatever their status; ids that do not exist are left out.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+        """
+        return self._only_own(self._memory.get_many(chunk_ids))
+
+    @knows_arguments
     def stats(self) -> "list[ScopeStatistics]":
         """Return what each user's memory in this namespace holds."""
         return self._memory.stats(user_id=self.user_id)

@@ -55,6 +55,10 @@ class UserView(OneUser):
         """Return the id if the chunk is the user's; a chunk never changes its owner."""
         return self._fetch(chunk_id).chunk_id
 
+    def _only_own(self, chunks: Mapping[int, Chunk]) -> dict[int, Chunk]:
+        """Return the chunks that are the user's."""
+        return {key: chunk for key, chunk in chunks.items() if chunk.user_id == self.user_id}
+
     def _check_project(self, name: str | None) -> None:
         if name is not None:
             find_projects(self._context, self.user_id, name)

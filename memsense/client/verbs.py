@@ -25,6 +25,7 @@ from memsense.inputs import (
     AnyTokenizer,
     AsList,
     Checker,
+    ChunkId,
     Id,
     Ids,
     Limit,
@@ -1017,6 +1018,25 @@ class Memory:
         if not chunks:
             raise no_chunk(chunk_id)
         return chunks[0]
+
+    @takes
+    def get_many(
+        self, chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")]
+    ) -> dict[int, Chunk]:
+        """Return memories by id, whatever their status; ids that do not exist are left out.
+
+        One that was forgotten or has expired comes without texts, facets and tags.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+        """
+        namespace = self._context.look_up_namespace()
+        if namespace is None or not chunk_ids:
+            return {}
+        chunks = run_read(
+            self._context.pool, lambda it: store.fetch_shown(it, namespace, chunk_ids)
+        )
+        return {chunk.chunk_id: chunk for chunk in chunks}
 
     @takes
     def stats(self, *, user_id: OnlyUserId | None = None) -> list[ScopeStatistics]:
