@@ -13,20 +13,17 @@ from memsense.server.options import ServerOptions
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
-    from starlette.responses import RedirectResponse
     from starlette.routing import Route
     from starlette.types import ASGIApp
 
     from memsense.server.guards import BodyLimit, check_host, check_origin, check_query
-    from memsense.server.page import ask, sign_in, traces
-    from memsense.server.page import health as health_page
-    from memsense.server.page import memories as memories_page
-    from memsense.server.page.render import render_error
+    from memsense.server.page.routers import ROUTERS as PAGE_ROUTERS
     from memsense.server.page.visitors import (
         HOME,
         PageSessions,
         SignInNeededError,
-        sign_in_path,
+        redirect_to_sign_in,
+        render_error,
     )
     from memsense.server.problems import Problem, ProblemError, add_handlers, problem_response
     from memsense.server.routes import memories, operating, searches
@@ -82,12 +79,12 @@ def create_app(
     add_handlers(app, _error_response)
     app.add_exception_handler(
         SignInNeededError,
-        lambda request, _: RedirectResponse(sign_in_path(request), status_code=303),
+        redirect_to_sign_in,
     )
     for router in (memories.router, searches.router, operating.router, operating.health_router):
         app.include_router(router, dependencies=[Depends(check_query)])
-    for module in (sign_in, ask, memories_page, traces, health_page):
-        app.include_router(module.router)
+    for router in PAGE_ROUTERS:
+        app.include_router(router)
     for path, mounted in (mounts or {}).items():
         # A Route, not a Mount: a Mount would redirect /mcp to /mcp/.
         app.router.routes.append(Route(path, mounted))
@@ -122,7 +119,7 @@ async def _guard_and_count(request: Request, call_next: Callable[[Request], Any]
 
 def _error_response(request: Request, error: Exception) -> Response:
     is_page = request.url.path.startswith(HOME)
-    return render_error(error) if is_page else problem_response(error)
+    return render_error(request, error) if is_page else problem_response(error)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

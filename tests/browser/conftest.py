@@ -4,6 +4,7 @@ The browser is Debian's (`apt-get install chromium`), or what MEMSENSE_CHROMIUM 
 go to MEMSENSE_SCREENSHOTS, else to a folder that is thrown away.
 """
 
+import asyncio
 import os
 import sys
 import threading
@@ -11,11 +12,12 @@ import time
 from collections.abc import Generator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from fastapi import Request
     from looking import Site
     from playwright.sync_api import Browser, Page
 
@@ -73,6 +75,15 @@ def site(chromium: "Browser", database_url: str) -> Generator["Site"]:  # noqa: 
             "viewer": memory.access_keys.create(["read"], name="viewer").text,
         }
         app = create_app(tenants, ServerOptions(needs_key=True, rate=1e6, burst=1_000_000))
+        delays: dict[str, float] = {}
+
+        async def delay(request: "Request", call_next: Any) -> Any:
+            for end, seconds in delays.items():
+                if request.url.path.endswith(end):
+                    await asyncio.sleep(seconds)
+            return await call_next(request)
+
+        app.middleware("http")(delay)
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -81,7 +92,7 @@ def site(chromium: "Browser", database_url: str) -> Generator["Site"]:  # noqa: 
         port = server.servers[0].sockets[0].getsockname()[1]
         try:
             address = f"http://127.0.0.1:{port}"
-            yield Site(address=address, keys=keys, chunks=chunks, memory=memory)
+            yield Site(address=address, keys=keys, chunks=chunks, memory=memory, delays=delays)
         finally:
             server.should_exit = True
             thread.join()

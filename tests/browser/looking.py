@@ -23,6 +23,10 @@ TALKS = {
     "tuesday": [
         ("Which tea shops do you know?", "There is one near the river in Lisbon."),
         ("<b>Bold</b> <script>document.title = 'broken'</script> tea", "\u202eediH\u202c"),
+        (
+            "Make me a plan for a week of tea.",
+            "## Plan\n\n" + "1. **Sencha** on every other day, brewed at 70 degrees.\n" * 60,
+        ),
     ],
 }
 
@@ -46,12 +50,16 @@ def why_missing() -> str | None:
 
 @dataclass(kw_only=True)
 class Site:
-    """A server with its keys by name, and what its pages complained of."""
+    """A server with its keys by name, and what its pages complained of.
+
+    `delays` are seconds by which it delays its answers, by the end of their path.
+    """
 
     address: str
     keys: dict[str, str]
     chunks: dict[str, int]
     memory: Any
+    delays: dict[str, float]
     complaints: list[str] = field(default_factory=list[str])
 
 

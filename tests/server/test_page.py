@@ -2,15 +2,22 @@
 
 import re
 from html import unescape
+from pathlib import Path
+from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
 from serving import Serve, Served, add
 
-from memsense.server.page.ask import list_words, mark_words
-from memsense.server.page.bars import draw_bars
+from memsense.search.profiles import ROUTES
+from memsense.search.rank import score
+from memsense.server.page.bars import PARTS, draw_bars
+from memsense.server.page.markup import list_words, render_excerpt, render_markdown
+from memsense.server.page.render import STATIC
 
-PAGES = ("/ui/", "/ui/memories", "/ui/traces", "/ui/health")
+PAGES = ("/ui/", "/ui/context", "/ui/memories", "/ui/add", "/ui/traces", "/ui/settings",
+         "/ui/keys", "/ui/erasures", "/ui/health")  # fmt: skip
 BASE = "http://localhost:8321"
 
 
@@ -26,6 +33,14 @@ def sign_in(served: Served, *scopes: str, tenant: str = "acme") -> TestClient:
 def token_of(browser: TestClient, path: str = "/ui/memories/1") -> str:
     found = re.search(r'name="token" value="([^"]+)"', browser.get(path).text)
     assert found
+    return found[1]
+
+
+def record(browser: TestClient, **fields: str) -> str:
+    """Record a search by the form of Ask; the id of its trace."""
+    answer = browser.post("/ui/record", data={"token": token_of(browser, "/ui/"), **fields})
+    found = re.search(r'href="/ui/traces/([^"]+)">this trace', answer.text)
+    assert found, answer.text
     return found[1]
 
 
@@ -91,11 +106,12 @@ def test_an_answer_shows_hits_with_marked_words_and_bars_that_add_up(served: Ser
         assert values
         assert f"{sum(values):.4f}" == total
     tables = re.findall(r"<tbody>(.*?)</tbody>\s*<tfoot>(.*?)</tfoot>", text, re.DOTALL)
+    assert len(tables) == 2
     for body, foot in tables:
         added = [float(x) for x in re.findall(r'class="number">([^<]+)<', body)]
         [total] = re.findall(r'class="number">([^<]+)<', foot)
         assert f"{sum(added):.4f}" == total
-    assert "vec_full" in text
+    assert '<span class="swatch p-vec_full" aria-hidden="true"></span>vec_full' in text
     shown = browser.get("/ui/", params={"q": "tea", "user": "ada", "why": "1"}).text
     assert "it is hit number" in unescape(shown)
     wrong = browser.get("/ui/", params={"q": "tea", "user": "ada", "hits": "many"})
@@ -106,19 +122,22 @@ def test_an_answer_shows_hits_with_marked_words_and_bars_that_add_up(served: Ser
 def test_a_replay_shows_both_lists_whole_and_as_a_piece(served: Served) -> None:
     browser = sign_in(served)
     add(served.client())
-    browser.get("/ui/", params={"q": "tea", "user": "ada"})
-    [trace] = served.tenants.memory("acme").traces.list()
-    path = f"/ui/traces/{trace.trace_id}"
+    path = f"/ui/traces/{record(browser, q='tea', user='ada')}"
     assert "Candidates" in browser.get(path).text
     whole = browser.get(f"{path}/replay", params={"lexical": "0"}).text
     piece = browser.get(f"{path}/replay", params={"lexical": "0"}, headers={"HX-Request": "true"})
     assert whole.startswith("<!doctype html>")
-    assert piece.text.startswith("<div")
+    assert piece.text.strip().startswith("<div")
     assert piece.text.strip() in whole
-    assert "Nothing moved." in browser.get(f"{path}/replay").text
+    assert 'data-constant="lexical" data-value="0.0"' in piece.text
+    unchanged = browser.get(f"{path}/replay").text
+    assert "Nothing moved." in unchanged
+    assert "What moved" not in unchanged
     assert browser.get(f"{path}/replay", params={"lexical": "x"}).status_code == 422
     compared = browser.get("/ui/traces/compare", params={"one": "balanced", "other": "lexical"})
-    assert "1 of 1" in compared.text
+    assert "1 of 1 shared" in compared.text
+    for text in (browser.get(path).text, whole, compared.text):
+        assert "I moved to Lisbon in March" in unescape(text), "a list of memories has their texts"
 
 
 def test_sessions_are_filtered(served: Served) -> None:
@@ -136,7 +155,8 @@ def test_sessions_are_filtered(served: Served) -> None:
         )
     }
     assert list(shown.values()) == [{"work"}, {"home"}, {"work", "home"}, {"work", "home"}]
-    assert browser.get("/ui/memories", params={"kind": "odd"}).status_code == 422
+    odd = browser.get("/ui/memories", params={"kind": "odd"})
+    assert (odd.status_code, "kinds" in odd.text, 'name="kind"' in odd.text) == (200, True, True)
     assert browser.get("/ui/memories", params={"project": "none"}).status_code == 200
 
 
@@ -157,7 +177,13 @@ def test_buttons_do_what_they_say(served: Served) -> None:
     assert memory.get(chunk_id)
     receipt = browser.post("/ui/memories/erase", data={**wrong, "confirmed": "ada"})
     assert "Erased" in receipt.text
-    assert [str(item.erasure_id) in receipt.text for item in memory.erasures.list()] == [True]
+    [erasure] = memory.erasures.list()
+    assert receipt.url.path == f"/ui/erasures/{erasure.erasure_id}"
+    assert str(erasure.erasure_id) in receipt.text
+    for about, is_listed in (("", True), ("ada", True), ("bob", False)):
+        page = browser.get("/ui/erasures", params={"about": about})
+        assert (f"/ui/erasures/{erasure.erasure_id}" in page.text) is is_listed
+    assert browser.get(f"/ui/erasures/{uuid4()}").status_code == 404
 
 
 def test_a_form_without_its_token_does_nothing(served: Served) -> None:
@@ -184,6 +210,7 @@ def test_a_viewer_sees_no_button_that_would_be_refused(served: Served) -> None:
     viewer, admin = sign_in(served, "read"), sign_in(served)
     for path in paths:
         actions = re.findall(r'method="post" action="([^"]+)"', viewer.get(path).text)
+        # Recording a search, and looking into settings, are a reader's.
         assert actions == ["/ui/sign-out"], path
         assert "<h2>Findings</h2>" not in viewer.get(path).text
     everything = "".join(admin.get(path).text for path in paths)
@@ -194,9 +221,6 @@ def test_a_viewer_sees_no_button_that_would_be_refused(served: Served) -> None:
         answer = viewer.post(f"/ui/memories/{chunk_id}/{action}", data={"token": token})
         assert answer.status_code == 403
         assert "needs the scope" in answer.text
-    writer = TestClient(served.app, base_url=BASE)
-    writer.post("/ui/sign-in", data={"key": served.key("acme", "write")})
-    assert writer.get("/ui/").status_code == 403
 
 
 HOSTILE = (
@@ -293,17 +317,294 @@ def test_bars_share_one_scale_and_their_parts_add_up() -> None:
     bars = draw_bars([one, other])
     for bar in bars:
         assert f"{sum(part.value for part in bar.parts):.4f}" == bar.total
-    assert bars[0].parts[0].colour == bars[1].parts[0].colour
     longest = max(part.start + part.width for bar in bars for part in bar.parts)
     assert longest <= 1000.1
     [minus] = [part for part in bars[1].parts if part.value < 0]
     assert minus.start + minus.width == pytest.approx(bars[1].zero, abs=0.05)
 
 
-def test_marked_pieces_joined_are_the_text() -> None:
-    text = "Tea's tea, <b>tea</b> and théâtre\u200f."
-    words = list_words([text])
-    assert words == ["Tea's", "tea", "b", "and", "théâtre"]
-    pieces = mark_words(text, {"tea"})
-    assert "".join(piece.text for piece in pieces) == text
-    assert [piece.text for piece in pieces if piece.is_marked] == ["tea", "tea"]
+def test_marks_and_markdown_change_no_word_and_let_nothing_through() -> None:
+    text = "Tea's tea, <b>tea</b> and théâtre\u200f & amp."
+    assert list_words([text]) == ["Tea's", "tea", "b", "and", "théâtre", "amp"]
+    for source in (text, f"**Bold** {text}"):
+        html = render_markdown(source, {"tea", "amp"})
+        words = unescape(re.sub(r"<[^<>]*>", "", html)).strip()
+        assert words == source.replace("**", "")
+        assert re.findall("<mark>(.*?)</mark>", html) == ["tea", "tea", "amp"]
+    html = render_markdown(
+        "# Title\n\n- `code` [good](https://a.example/b) [bad](javascript:alert(1))\n"
+        "- ![pixel](https://a.example/p.png) <img src=x> &lt;i&gt;\n\n[gone]: https://a.example\n"
+    )
+    assert set(re.findall(r"<(\w+)", html)) == {"p", "ul", "li", "code", "a"}
+    assert re.findall('href="([^"]+)"', html) == ["https://a.example/b", "https://a.example/p.png"]
+    for literal in ("javascript:alert(1)", "<img src=x>", "&lt;i&gt;", "[gone]: https://a.example"):
+        assert literal in unescape(html)
+
+
+def test_a_long_text_is_cut_around_the_words_that_matched() -> None:
+    text = "Nothing of interest. " * 400 + "She drinks green tea. " + "Nothing more. " * 400
+    html, is_cut = render_excerpt(text, {"green", "tea"})
+    assert is_cut
+    assert len(html) < 600
+    assert "<mark>green</mark> <mark>tea</mark>" in html
+    assert render_excerpt("Short.", {"tea"}) == ('<p dir="auto">Short.</p>', False)
+
+
+def test_each_part_of_a_score_has_one_colour_of_its_own() -> None:
+    source = Path(score.__file__).read_text(encoding="utf-8")
+    terms = set(re.findall(r'(?:_make_signal|signal_of_turns)\(\s*"(\w+)"', source))
+    assert {"coverage", "tokens", "date"} <= terms
+    assert {*ROUTES, *terms, "memory_score", "turn_support"} <= PARTS.keys()
+    style = (STATIC / "style.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"\.p-(\w+) { --part: (#\w+); }", style))
+    assert PARTS.keys() < colours.keys()
+    assert len(set(colours.values())) == len(colours)
+
+
+def test_a_search_is_recorded_by_its_button_alone_and_its_id_is_reused(served: Served) -> None:
+    browser = sign_in(served)
+    add(served.client())
+    traces = served.tenants.memory("acme").traces
+    for why in ("", "1", "tea"):
+        browser.get("/ui/", params={"q": "tea", "user": "ada", "why": why})
+    assert traces.list() == []
+    trace_id = record(browser, q="tea", user="ada")
+    shown = browser.get("/ui/", params={"q": "tea", "user": "ada", "trace": trace_id})
+    assert 'type="range"' in shown.text
+    assert 'action="/ui/record"' not in shown.text
+    assert [str(trace.trace_id) for trace in traces.list()] == [trace_id]
+    other = browser.get("/ui/", params={"q": "tea", "user": "ada", "trace": str(uuid4())})
+    assert 'type="range"' not in other.text
+    assert browser.post("/ui/record", data={"token": "x", "q": "tea"}).status_code == 403
+
+
+def test_why_not_keeps_the_answer_and_finds_memories_by_their_words(served: Served) -> None:
+    browser, client = sign_in(served), served.client()
+    add(client)
+    said = [{"role": "user", "content": "The rowing boat is blue."}]
+    other = add(client, session_id="boats", messages=said)
+    ask = {"q": "green tea", "user": "ada", "hits": "1"}
+    for why, expected in (
+        ("999999", "no chunk 999999"),
+        ("zeppelin", "no memory holds the words"),
+        ("rowing", "The <mark>rowing"),
+        (f"#{other}", "The rowing boat is blue."),
+    ):
+        text = browser.get("/ui/", params={**ask, "why": why}).text
+        assert "<h2>1 hit</h2>" in text, why
+        assert expected.replace("<mark>", "") in unescape(text).replace("<mark>", ""), why
+
+
+@pytest.mark.parametrize(
+    ("scopes", "opens"),
+    [
+        (["read"], {"/ui/", "/ui/context", "/ui/memories", "/ui/traces", "/ui/settings",
+                    "/ui/health"}),
+        (["write"], {"/ui/add"}),
+        (["forget"], set()),
+        (["admin"], {"/ui/keys", "/ui/erasures"}),
+    ],
+)  # fmt: skip
+def test_a_key_is_offered_the_pages_it_opens_and_can_always_sign_out(
+    served: Served, scopes: list[str], opens: set[str]
+) -> None:
+    browser = sign_in_anyhow(served, *scopes)
+    for path in PAGES:
+        page = browser.get(path)
+        assert page.status_code == (200 if path in opens else 403), path
+        menu = re.findall(r'<a href="([^"]+)"[^>]*><svg class="icon"', page.text)
+        assert set(menu) == opens, path
+        assert 'action="/ui/sign-out"' in page.text, path
+    token = token_of(browser, "/ui/")
+    browser.post("/ui/sign-out", data={"token": token})
+    assert browser.get("/ui/add").url.path == "/ui/sign-in"
+
+
+def sign_in_anyhow(served: Served, *scopes: str) -> TestClient:
+    """A browser that is signed in, whether its key opens the first page or not."""
+    browser = TestClient(served.app, base_url=BASE, raise_server_exceptions=False)
+    key = served.key("acme", *scopes)  # pyright: ignore[reportArgumentType]
+    browser.post("/ui/sign-in", data={"key": key})
+    return browser
+
+
+def test_a_page_that_fails_keeps_its_navigation_and_its_form(served: Served) -> None:
+    browser = sign_in(served)
+    for path in ("/ui/nowhere", "/ui/memories/99", "/ui/memories/x", "/ui/traces/x",
+                 f"/ui/traces/{uuid4()}"):  # fmt: skip
+        page = browser.get(path)
+        assert page.status_code in {404, 422}, path
+        assert 'aria-label="Pages"' in page.text, path
+        assert 'action="/ui/sign-out"' in page.text, path
+    for path, value in (
+        ("/ui/memories?since=soon", 'value="soon"'),
+        ("/ui/?q=tea&since=soon", 'value="soon"'),
+        ("/ui/context?q=tea&tokens=many", 'value="many"'),
+    ):
+        page = browser.get(path)
+        assert 'role="alert"' in page.text, path
+        assert value in page.text, path
+
+
+def test_a_revoked_key_sends_a_replay_to_the_sign_in_as_a_page(served: Served) -> None:
+    browser = sign_in(served)
+    add(served.client())
+    path = f"/ui/traces/{record(browser, q='tea', user='ada')}"
+    keys = served.tenants.memory("acme").access_keys
+    for key in keys.list():
+        keys.revoke(key.key_id)
+    headers = {"HX-Request": "true", "HX-Current-URL": f"{BASE}{path}"}
+    answer = browser.get(f"{path}/replay", headers=headers)
+    assert answer.headers["hx-redirect"] == f"/ui/sign-in?next={quote(path, safe='')}"
+    assert answer.text == ""
+
+
+def test_memories_are_found_by_words_tagged_forgotten_and_restored_together(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    texts = ("Green tea in the morning.", "Black tea at noon.", "A rowing boat.")
+    ids = [
+        add(served.client(), session_id=f"s{number}", messages=[{"role": "user", "content": text}])
+        for number, text in enumerate(texts)
+    ]
+    found = browser.get("/ui/memories", params={"q": "tea"}).text
+    assert {int(it) for it in re.findall(r'data-memory="(\d+)"', found)} == set(ids[:2])
+    token = token_of(browser, "/ui/memories?q=tea")
+    back = "/ui/memories?q=tea"
+    data = {"token": token, "back": back, "chunk": [str(it) for it in ids[:2]], "tag": "drinks"}
+    for action, report in (
+        ("tag", "2 memories tagged."), ("tag", "0 memories tagged."),
+        ("forget", "2 memories forgotten."), ("restore", "2 memories restored."),
+    ):  # fmt: skip
+        answer = browser.post(f"/ui/memories/bulk/{action}", data=data)
+        assert report in answer.text, action
+        statuses = {memory.get(it).status for it in ids[:2]}
+        assert statuses == {"deleted" if action == "forget" else "active"}
+    assert [tuple(memory.get(it).tags) for it in ids] == [("drinks",), ("drinks",), ()]
+    assert browser.post("/ui/memories/bulk/forget", data={"token": token}).status_code == 422
+    assert browser.post("/ui/memories/bulk/x", data=data).status_code == 404
+    refused = browser.post("/ui/memories/bulk/forget", data={**data, "token": "x"})
+    assert refused.status_code == 403
+    away = browser.post("/ui/memories/bulk/tag", data={**data, "back": "//evil.example/"})
+    assert away.url.path == "/ui/"
+
+
+def test_a_memory_is_added_edited_and_exported(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    form = browser.get("/ui/add").text
+    [key] = re.findall(r'name="key" value="([^"]+)"', form)
+    data = {
+        "token": token_of(browser, "/ui/add"), "key": key, "user": "ada", "session": "notes",
+        "user_text": "I like **tea**.\r\nMuch.", "assistant_text": "Noted.", "tags": "home, tea",
+        "at": "2026-05-01 09:00",
+    }  # fmt: skip
+    added = [browser.post("/ui/add", data=data) for _ in range(2)]
+    assert {answer.url.path for answer in added} == {"/ui/memories/1"}
+    assert "<strong>tea</strong>" in added[0].text
+    chunk = memory.get(1)
+    assert (chunk.user_text, chunk.session_id) == ("I like **tea**.\nMuch.", "notes")
+    assert [*chunk.tags] == ["home", "tea"]
+    wrong = browser.post("/ui/add", data={**data, "at": "soon", "key": "other"})
+    assert "soon" in wrong.text
+    assert "I like **tea**" in wrong.text, "the form keeps what was typed"
+    edit = {"token": data["token"], "user": "I like coffee.", "assistant": "Noted.", "tags": "home"}
+    assert "I like coffee." in browser.post("/ui/memories/1/edit", data=edit).text
+    assert [*memory.get(1).tags] == ["home"]
+    empty = browser.post("/ui/memories/1/edit", data={**edit, "user": "", "assistant": ""})
+    assert (empty.status_code, 'role="alert"' in empty.text) == (422, True)
+    for params in ({}, {"user": "ada"}):
+        exported = browser.get("/ui/memories/export", params=params)
+        assert "attachment" in exported.headers["content-disposition"]
+        assert "I like coffee." in exported.text
+    reader = sign_in(served, "read")
+    data["token"] = token_of(reader, "/ui/")
+    for path in ("/ui/add", "/ui/memories/1/edit", "/ui/memories/bulk/tag"):
+        assert reader.post(path, data=data).status_code == 403, path
+
+
+def test_keys_are_created_shown_once_and_revoked(served: Served) -> None:
+    browser = sign_in(served)
+    data = {"token": token_of(browser, "/ui/keys"), "name": "chat", "scope-read": "1", "days": "9"}
+    answer = browser.post("/ui/keys", data={**data, "user": "ada"})
+    [text] = re.findall(r'<code class="secret">(ms_[^<]+)</code>', answer.text)
+    key = served.tenants.verify(text)
+    assert key is not None
+    assert (key.name, [*key.scopes], key.user_id) == ("chat", ["read"], "ada")
+    assert text not in browser.get("/ui/keys").text
+    wrong = browser.post("/ui/keys", data={**data, "user": "ada", "scope-admin": "1"})
+    assert "can't have the scope admin" in unescape(wrong.text)
+    none = browser.post("/ui/keys", data={"token": data["token"], "name": "none"})
+    assert 'role="alert"' in none.text
+    browser.post("/ui/keys/revoke", data={"token": data["token"], "key": key.key_id})
+    assert served.tenants.verify(text) is None
+    for path in ("/ui/keys", "/ui/keys/revoke"):
+        viewer = sign_in(served, "read", "write")
+        token = token_of(viewer, "/ui/")
+        assert viewer.post(path, data={**data, "token": token}).status_code == 403
+
+
+def test_sliders_become_a_profile_and_settings_change_by_a_form(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    add(served.client())
+    trace_id = record(browser, q="tea", user="ada")
+    token = token_of(browser, "/ui/")
+    data = {"token": token, "trace": trace_id, "name": "mine", "lexical": "3.25"}
+    assert "Profile mine is stored" in browser.post("/ui/settings/profiles", data=data).text
+    assert memory.profiles.get("mine").weights["lexical"] == 3.25
+    assert browser.post("/ui/settings/profiles", data={**data, "lexical": "x"}).status_code == 422
+    for name, value, expected in (("profile", "mine", "mine"), ("profile", "", "balanced")):
+        browser.post("/ui/settings", data={"token": token, "name": name, "value": value})
+        assert memory.settings.show()["profile"].value == expected
+    wrong = browser.post("/ui/settings", data={"token": token, "name": "lexical", "value": "99"})
+    assert 'role="alert"' in wrong.text
+    assert "mine" in browser.get("/ui/settings").text
+    browser.post("/ui/settings/profiles/delete", data={"token": token, "name": "mine"})
+    assert "mine" not in [item.profile.name for item in memory.profiles.list()]
+    viewer = sign_in(served, "read")
+    data["token"] = token_of(viewer, "/ui/")
+    for path in ("/ui/settings", "/ui/settings/profiles", "/ui/settings/profiles/delete"):
+        assert viewer.post(path, data=data).status_code == 403
+
+
+def test_context_shows_the_prompt_its_tokens_and_what_is_left_out(served: Served) -> None:
+    browser, memory = sign_in(served), served.tenants.memory("acme")
+    add(served.client())
+    for number in range(12):
+        said = [{"role": "user", "content": f"Green tea number {number} is from Japan. " * 8}]
+        add(served.client(), session_id=f"s{number}", messages=said)
+    asked = {"q": "Which green tea do I drink?", "user": "ada", "tokens": "200", "silence": "0"}
+    text = unescape(browser.get("/ui/context", params=asked).text)
+    prompt = memory.context(asked["q"], user_id="ada", max_tokens=200, silence=0.0, trace=False)
+    assert f"<strong>{prompt.tokens}</strong><span>of 200 tokens" in text
+    assert str(prompt) in text
+    assert prompt.omitted
+    for chunk_id, why in prompt.omitted.items():
+        assert f'data-memory="{chunk_id}"' in text
+        assert why in text
+    assert memory.traces.list() == []
+
+
+def test_a_part_of_a_long_exchange_says_which_one_it_is(served: Served) -> None:
+    browser = sign_in(served)
+    said = [{"role": "user", "content": "Tea and biscuits are ready. " * 2000}]
+    chunk_id = add(served.client(), messages=said)
+    chunk = served.tenants.memory("acme").get(chunk_id)
+    assert chunk.part_count > 1
+    expected = f"part {chunk.part + 1} of {chunk.part_count}"
+    session = "/ui/memories/session?user=ada&session=monday"
+    for path in (f"/ui/memories/{chunk_id}", session, "/ui/?q=biscuits"):
+        text = browser.get(path).text
+        assert f"of {chunk.part_count}" in text
+        assert len(text) < 150_000, "a list shows excerpts"
+    assert expected in browser.get(session).text
+    piece = browser.get(f"/ui/memories/{chunk_id}/text", params={"marks": "Tea"})
+    assert "<mark>Tea</mark>" in piece.text
+    assert "<html" not in piece.text
+
+
+def test_a_text_from_right_to_left_keeps_its_direction(served: Served) -> None:
+    browser = sign_in(served)
+    said = [{"role": "user", "content": "אני שותה תה"}]
+    chunk_id = add(served.client(), messages=said)
+    text = browser.get(f"/ui/memories/{chunk_id}").text
+    # The speaker stands outside: in front of the text, it would decide the direction.
+    assert '<div class="text" dir="auto"><p dir="auto">אני שותה תה</p></div>' in text

@@ -75,17 +75,35 @@ ROUTES: dict[str, Decision] = {
     "POST /ui/sign-in": "open",
     "POST /ui/sign-out": "open",
     "GET /ui/": "own",
+    "POST /ui/record": "own",
+    "GET /ui/context": "own",
     "GET /ui/memories": "own",
+    "GET /ui/memories/export": "own",
     "GET /ui/memories/session": "own",
     "GET /ui/memories/{chunk_id}": "own",
+    "GET /ui/memories/{chunk_id}/text": "own",
+    "POST /ui/memories/{chunk_id}/edit": "own",
+    "POST /ui/memories/bulk/{action}": "own",
+    "GET /ui/add": "own",
+    "POST /ui/add": "own",
     "POST /ui/memories/{chunk_id}/{action}": "own",
     "POST /ui/memories/erase": "whole",
     "GET /ui/traces": "own",
     "GET /ui/traces/compare": "own",
     "GET /ui/traces/{trace_id}": "own",
     "GET /ui/traces/{trace_id}/replay": "own",
+    "GET /ui/settings": "whole",
+    "POST /ui/settings": "whole",
+    "POST /ui/settings/profiles": "whole",
+    "POST /ui/settings/profiles/delete": "whole",
+    "GET /ui/keys": "whole",
+    "POST /ui/keys": "whole",
+    "POST /ui/keys/revoke": "whole",
+    "GET /ui/erasures": "whole",
+    "GET /ui/erasures/{erasure_id}": "whole",
     "GET /ui/health": "whole",
     "POST /ui/health/jobs/{action}": "whole",
+    "GET /ui/{path:path}": "open",
 }  # fmt: skip
 
 MCP = "/mcp"
@@ -97,7 +115,9 @@ NAMES_NOTHING = {
     "content_budget", "trace", "empty", "slower_than", "as_of_then", "vectors", "helpful", "note",
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
-    "prompt", "silence", "card", "format",
+    "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
+    "place", "marks", "user_text", "assistant_text", "at", "back", "name", "value", "lexical",
+    "days", "scope-read", "saved", "about", "erasure_id",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
@@ -117,6 +137,7 @@ class Stored:
             "user_id": self.user_id,
             "user": self.user_id,
             "chunk_id": self.chunk_id,
+            "chunk": self.chunk_id,
             "why": str(self.chunk_id),
             "trace_id": self.trace_id,
             "session_id": f"{self.user_id}-session",
@@ -276,6 +297,15 @@ def routes_of(served: Served) -> dict[str, Route]:
 FORMS = {
     "/ui/memories/{chunk_id}/{action}": {"reason", "note"},
     "/ui/memories/erase": {"user", "session", "confirmed"},
+    "/ui/memories/bulk/{action}": {"chunk", "tag", "reason", "back"},
+    "/ui/memories/{chunk_id}/edit": {"user_text", "assistant_text", "tags", "reason"},
+    "/ui/record": {"q", "user", "session", "since", "until", "tag", "hits", "profile"},
+    "/ui/add": {"user", "session", "user_text", "assistant_text", "tags", "at", "key"},
+    "/ui/settings": {"name", "value"},
+    "/ui/settings/profiles": {"name", "trace", "lexical"},
+    "/ui/settings/profiles/delete": {"name"},
+    "/ui/keys": {"name", "user", "days", "scope-read"},
+    "/ui/keys/revoke": {"key"},
     "/ui/health/jobs/{action}": {"job"},
 }
 """Fields that are read from a form by hand."""
@@ -305,8 +335,11 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "prompt": "green tea",
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
-        "confirmed": "ada-session", "user": "ada", "project": "ada-project",
+        "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
+        "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
     }  # fmt: skip
+    if route.path == "/ui/memories/bulk/{action}":
+        values["action"] = "tag"
     needed = {
         "POST /v1/memories": {"session_id", "messages"},
         "PATCH /v1/memories/{chunk_id}": {"tags"},
@@ -317,6 +350,11 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "POST /v1/memories/{chunk_id}/feedback": {"helpful"},
         "GET /ui/": {"q"},
         "GET /ui/memories/session": {"session"},
+        "GET /ui/context": {"q"},
+        "POST /ui/record": {"q"},
+        "POST /ui/add": {"session", "user_text"},
+        "POST /ui/memories/bulk/{action}": {"chunk", "tag"},
+        "POST /ui/memories/{chunk_id}/edit": {"tags"},
         "GET /ui/traces/compare": {"one", "other"},
         "POST /ui/memories/erase": {"user", "session", "confirmed"},
     }.get(f"{method} {route.path}", set())

@@ -1,21 +1,36 @@
 """Page *Ask*: a question, its hits with their arithmetic, and why another memory is no hit."""
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlencode
+from uuid import UUID
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from memsense.errors import MemSenseError
+from memsense.errors import MemSenseError, NotFoundError
+from memsense.search.hits import SearchResult
 from memsense.search.profiles import ROUTES
-from memsense.server.page.bars import draw_bars, explained_parts
-from memsense.server.page.visitors import ReadingVisitor, Visitor
+from memsense.server.page.bars import list_legend
+from memsense.server.page.markup import list_words
+from memsense.server.page.ranked import RankedMemory, list_memories, rank_hits
+from memsense.server.page.visitors import (
+    HOME,
+    AnyVisitor,
+    ReadingVisitor,
+    Visitor,
+    read_form,
+    redirect_after_post,
+)
 from memsense.server.problems import status_of
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 
 DEFAULT_TOP_K = 8
+MISSED_MEMORIES = 5
+"""Memories with the words of *Why not?* whose absence is explained."""
+
 INPUT_ERRORS = frozenset({404, 422})
 """Statuses of errors in the form's own fields: the page shows them above the form, with 200."""
 
@@ -28,16 +43,27 @@ SLIDERS: Mapping[str, float] = {
 }
 """The constants that have sliders, with the largest value of each."""
 
-LONGEST_WORD = 100
-"""Characters of a word that is marked; longer ones are no words of a question."""
+FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile")
+"""Fields of the form, as the address has them."""
 
-_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+
+def form_error_status(error: MemSenseError) -> int:
+    """Return the status of a page that shows an error above its form."""
+    status = status_of(error)
+    return 200 if status in INPUT_ERRORS else status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """A memory that is no hit of a question, or is one, with the reason."""
+
+    memory: RankedMemory
+    verdict: Mapping[str, Any]
 
 
 @router.get("/")
-async def ask(
+async def ask(  # noqa: PLR0917 (fields of a form)
     visitor: ReadingVisitor,
-    *,
     q: str = "",
     user: str = "",
     since: str = "",
@@ -46,93 +72,151 @@ async def ask(
     session: str = "",
     profile: str = "",
     hits: str = str(DEFAULT_TOP_K),
-    why: Annotated[str, Query(max_length=30)] = "",
+    why: Annotated[str, Query(max_length=200)] = "",
+    trace: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
-    """Show the form, and below it the answer."""
+    """Show the form, and below it the answer. Nothing is recorded."""
     fields = {
-        "q": q, "user": user, "since": since, "until": until, "tag": tag, "session": session,
-        "profile": profile, "hits": hits,
+        "q": q, "user": user, "session": session, "since": since, "until": until, "tag": tag,
+        "hits": hits, "profile": profile,
     }  # fmt: skip
-    profiles, whose = await visitor.profile_names(), visitor.whose(user)
-    shared: dict[str, Any] = {"asked": fields, "why": why, "profiles": profiles, "problem": None}
-    if not q.strip():
-        return visitor.page("ask.html", answer=None, verdict=None, **shared)
-    # Numbers and times go on as they were typed: the search names the argument that is wrong.
-    arguments: dict[str, Any] = {
-        "top_k": int(hits) if hits.isdecimal() else hits or DEFAULT_TOP_K,
-        "since": since or None,
-        "until": until or None,
-        "tags": [tag] if tag else None,
-        "session_ids": [session] if session else None,
-        "profile": profile or None,
-        **whose,
+    values: dict[str, Any] = {
+        "fields": fields,
+        "why": why,
+        "trace": trace,
+        "profiles": await visitor.profile_names(),
+        "problem": None,
+        "why_problem": None,
+        "result": None,
+        "memories": (),
+        "legend": (),
+        "absences": (),
+        "sliders": (),
     }
+    whose = visitor.whose(user)
+    if not q.strip():
+        return visitor.page("ask.html", **values)
+    arguments = search_arguments(fields) | whose
     try:
-        answer = await _search(visitor, q, arguments)
-        verdict = None
-        if why:
-            chunk_id: Any = int(why) if why.isdecimal() else why
-            verdict = (await visitor.caller.memory.why_not(q, chunk_id, **arguments)).as_dict()
+        result = await visitor.caller.memory.search(q, trace=False, **arguments)
     except MemSenseError as error:
-        shared["problem"] = str(error)
-        status = status_of(error)
-        page_status = 200 if status in INPUT_ERRORS else status
-        return visitor.page("ask.html", page_status, answer=None, verdict=None, **shared)
-    return visitor.page("ask.html", answer=answer, verdict=verdict, **shared)
+        values["problem"] = str(error)
+        return visitor.page("ask.html", form_error_status(error), **values)
+    marks = await find_marks(visitor, result)
+    memories = rank_hits(result, marks)
+    values |= {
+        "result": result,
+        "memories": memories,
+        "legend": list_legend(item.bar for item in memories if item.bar),
+    }
+    if why.strip():
+        try:
+            values["absences"] = await explain_absences(visitor, q, why, arguments, marks)
+            if not values["absences"]:
+                values["why_problem"] = f"no memory holds the words {why!r}"
+        except MemSenseError as error:
+            # A wrong number must not cost the answer.
+            values["why_problem"] = str(error)
+    if trace:
+        try:
+            recorded = await visitor.caller.memory.traces.get(UUID(trace))
+        except (ValueError, NotFoundError):
+            values["trace"] = ""
+        else:
+            values["sliders"] = list_sliders(recorded.profile)
+    return visitor.page("ask.html", **values)
 
 
-async def _search(visitor: Visitor, question: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of the template for a question's answer."""
-    memory = visitor.caller.memory
-    # Recorded, because sliders replay the recorded search.
-    result = await memory.search(question, trace=True, **arguments)
+@router.post("/record")
+async def record(visitor: AnyVisitor) -> Response:
+    """Record a question's search, and show its answer with sliders that replay it."""
+    form = await read_form(visitor, "read")
+    fields = {name: form.get(name, "") for name in FIELDS}
+    arguments = search_arguments(fields) | visitor.whose(fields["user"])
+    result = await visitor.caller.memory.search(fields["q"], trace=True, **arguments)
+    query = {name: value for name, value in fields.items() if value}
+    address = urlencode({**query, "trace": str(result.trace_id or "")})
+    return redirect_after_post(f"{HOME}?{address}#weights")
+
+
+def search_arguments(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return a search's arguments from the fields of the form, but for the user."""
+    # Numbers and times go on as they were typed: the search names the argument that is wrong.
+    hits = fields["hits"]
+    return {
+        "top_k": int(hits) if hits.isdecimal() else hits or DEFAULT_TOP_K,
+        "since": fields["since"] or None,
+        "until": fields["until"] or None,
+        "tags": [fields["tag"]] if fields["tag"] else None,
+        "session_ids": [fields["session"]] if fields["session"] else None,
+        "profile": fields["profile"] or None,
+    }
+
+
+async def find_marks(visitor: Visitor, result: SearchResult) -> set[str]:
+    """Return the words in the hits that the text index matches with the question."""
     words = list_words(hit.content for hit in result)
     lexemes = result.question.get("lexemes", ())
     # PostgreSQL says which words match: only it knows the stemming of the text index.
-    matching = await memory.matching_words(words, lexemes) if words and lexemes else set[str]()
-    bars = draw_bars([(hit.score, explained_parts(hit.explain)) for hit in result])
-    hits = [
-        {"hit": hit, "bar": bar, "pieces": mark_words(hit.content, matching)}
-        for hit, bar in zip(result, bars, strict=True)
+    return (
+        await visitor.caller.memory.matching_words(words, lexemes) if words and lexemes else set()
+    )
+
+
+async def explain_absences(
+    visitor: Visitor, question: str, why: str, arguments: dict[str, Any], marks: set[str]
+) -> Sequence[Absence]:
+    """Return why memories are no hits: the one of a number, or those with some words."""
+    memory = visitor.caller.memory
+    number = why.strip().removeprefix("#")
+    if number.isdecimal():
+        chunk_ids = [int(number)]
+    else:
+        scope = {name: arguments[name] for name in ("user_id", "all_users") if name in arguments}
+        matches = await memory.search(
+            why, profile="lexical", top_k=MISSED_MEMORIES, trace=False, **scope
+        )
+        chunk_ids = [hit.chunk_id for hit in matches]
+    verdicts = [await memory.why_not(question, chunk_id, **arguments) for chunk_id in chunk_ids]
+    chunks = await memory.get_many(chunk_ids)
+    views = {item.chunk_id: item for item in list_memories([*chunks.values()], marks)}
+    return [
+        Absence(memory=views[verdict.chunk_id], verdict=verdict.as_dict())
+        for verdict in verdicts
+        if verdict.chunk_id in views
     ]
-    sliders: list[tuple[str, float, float]] = []
-    if result.trace_id is not None:
-        sliders = slider_values((await memory.traces.get(result.trace_id)).profile)
-    return {"result": result, "hits": hits, "sliders": sliders}
 
 
-def slider_values(profile: Mapping[str, Any]) -> list[tuple[str, float, float]]:
-    """Return name, value and largest value of each constant that has a slider."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slider:
+    """A constant with its value, the recorded one and the largest; `part` names its colour."""
+
+    name: str
+    part: str
+    value: float
+    recorded: float
+    largest: float
+
+    @property
+    def step(self) -> str:
+        """The step between two values, so fine that the slider can stand at each of them."""
+        is_round = all(float(f"{x:.2f}") == x for x in (self.value, self.recorded))
+        return "0.01" if is_round else "any"
+
+
+def list_sliders(
+    profile: Mapping[str, Any], changed: Mapping[str, float] | None = None
+) -> list[Slider]:
+    """Return a slider for each constant of a recorded profile that has one."""
     constants = {**profile, **profile.get("weights", {})}
     return [
-        (name, float(constants[name]), max(largest, float(constants[name])))
+        Slider(
+            name=name,
+            part="memory_score" if name == "memory_alpha" else name.removesuffix("_weight"),
+            value=float((changed or {}).get(name, constants[name])),
+            recorded=float(constants[name]),
+            largest=max(largest, float(constants[name])),
+        )
         for name, largest in SLIDERS.items()
         if isinstance(constants.get(name), int | float)
     ]
-
-
-# Marks -------------------------------------------------------------------------------------------
-
-
-class Piece(NamedTuple):
-    """A span of a text, marked or not."""
-
-    text: str
-    is_marked: bool
-
-
-def list_words(texts: Iterable[str]) -> list[str]:
-    """Return the distinct words of some texts."""
-    words = (match[0] for text in texts for match in _WORD.finditer(text))
-    return list(dict.fromkeys(word for word in words if len(word) <= LONGEST_WORD))
-
-
-def mark_words(text: str, words: Collection[str]) -> Sequence[Piece]:
-    """Split a text into pieces, with the given words marked; joined, they are the text."""
-    pieces: list[Piece] = []
-    end = 0
-    for match in _WORD.finditer(text):
-        if match[0] in words:
-            pieces += [Piece(text[end : match.start()], False), Piece(match[0], True)]
-            end = match.end()
-    return [piece for piece in (*pieces, Piece(text[end:], False)) if piece.text]

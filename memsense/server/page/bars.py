@@ -1,7 +1,7 @@
 """Bars of scores: parts that add up to each score, on one scale for all hits of a page."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from memsense.search.explanation import (
@@ -11,9 +11,43 @@ from memsense.search.explanation import (
     score_text,
 )
 
-COLOURS = 16
 WIDTH = 1000
 """Width of a bar's picture, in units of its own."""
+
+PARTS: Mapping[str, str] = {
+    "vec_full": "meaning of the whole exchange",
+    "vec_user": "meaning of the user's side",
+    "vec_assistant": "meaning of the answer",
+    "vec_next_user": "meaning of the user's next turn",
+    "similarity": "cosine of question and text",
+    "lexical": "words in common",
+    "coverage": "share of the question's words",
+    "phrase": "the question's wording",
+    "quoted": "words in quotation marks",
+    "identifier": "names of things, such as a file's",
+    "tokens": "word by word, by meaning",
+    "tokens_near": "word by word, of the exchange beside it",
+    "tokens_speaker": "word by word, of the named speaker",
+    "tokens_other": "word by word, of the other speaker",
+    "tokens_around": "word by word, with the exchanges around it",
+    "tokens_session": "word by word, of the whole session",
+    "facet_personal_info": "who the user is",
+    "facet_preferences": "what the user likes",
+    "facet_events": "what happened",
+    "event": "nearness to an event",
+    "date": "nearness to a date in the question",
+    "when_time": "a word of time",
+    "current": "the statement in force",
+    "memory_score": "importance of the memory",
+    "speaker": "the named speaker",
+    "neighbour": "the exchange beside it",
+    "session": "its session",
+    "turn_support": "exchanges of the session",
+    "asks": "a question, not an answer",
+    "graph": "people and things in common",
+    "reranker": "the reranker",
+}
+"""Each part of a score in words. Each has one colour on every page: `.p-NAME` in style.css."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +59,11 @@ class BarPart:
     how: str
     start: float
     width: float
-    colour: int
+
+    @property
+    def css_class(self) -> str:
+        """The class that gives the part its colour."""
+        return f"p-{self.name if self.name in PARTS else 'other'}"
 
     @property
     def text(self) -> str:
@@ -77,17 +115,22 @@ def draw_bars(scores: Sequence[tuple[float, Parts]]) -> list[Bar]:
     up = max((math.fsum(v for v in values if v > 0) for values in rounded), default=0.0)
     down = max((math.fsum(-v for v in values if v < 0) for values in rounded), default=0.0)
     unit = WIDTH / (up + down or 1.0)
-    names = dict.fromkeys(name for _, parts in scores for name, value, _ in parts if value)
-    colours = {name: number % COLOURS for number, name in enumerate(names)}
     return [
-        _draw_bar(values, parts, unit, down * unit, colours)
+        _draw_bar(values, parts, unit, down * unit)
         for values, (_, parts) in zip(rounded, scores, strict=True)
     ]
 
 
-def _draw_bar(
-    values: Sequence[float], parts: Parts, unit: float, zero: float, colours: Mapping[str, int]
-) -> Bar:
+def list_legend(bars: Iterable[Bar]) -> list[tuple[str, str]]:
+    """Return name and meaning of each part in some bars, in the order of `PARTS`."""
+    names = {part.name for bar in bars for part in bar.visible_parts}
+    return [
+        *((name, meaning) for name, meaning in PARTS.items() if name in names),
+        *((name, "") for name in sorted(names - PARTS.keys())),
+    ]
+
+
+def _draw_bar(values: Sequence[float], parts: Parts, unit: float, zero: float) -> Bar:
     # Positive parts grow to the right of zero, negative ones to the left.
     right, left, bar_parts = zero, zero, list[BarPart]()
     for value, (name, _, how) in zip(values, parts, strict=True):
@@ -101,7 +144,6 @@ def _draw_bar(
                 how=how,
                 start=round(start, 2),
                 width=round(width, 2),
-                colour=colours.get(name, 0),
             )
         )
     return Bar(total=score_text(math.fsum(values)), parts=bar_parts, zero=round(zero, 2))

@@ -1,34 +1,42 @@
-"""Page *Memories*: sessions, their exchanges, single memories, and the actions on them."""
+"""Page *Memories*: sessions, their conversations, single memories, and the actions on them."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlencode
+from typing import Annotated, Any, get_args
+from urllib.parse import parse_qsl, urlencode
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from fastapi import Path as PathParameter
 from fastapi.responses import Response
 
+from memsense.errors import MemSenseError, NotFoundError
 from memsense.inputs import LARGEST_BIGINT, shorten
+from memsense.server.page.ask import find_marks, form_error_status
+from memsense.server.page.markup import render_markdown
+from memsense.server.page.ranked import list_memories, list_sides
+from memsense.server.page.render import encode_query
 from memsense.server.page.visitors import (
+    AnyVisitor,
     ReadingVisitor,
     Visitor,
-    find_visitor,
+    local_path,
     read_form,
     redirect_after_post,
 )
 from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
+from memsense.server.routes.operating import export
 from memsense.store.access import KeyScope
-from memsense.types import MemoryKind, ScopeStatistics
+from memsense.types import Chunk, MemoryKind, ScopeStatistics
 
 router = APIRouter(prefix="/ui/memories", include_in_schema=False)
 
 SESSIONS_PER_PAGE = 30
-EXCHANGES_PER_PAGE = 100
+EXCHANGES_PER_PAGE = 50
+MATCHES = 50
 OFFERED_USERS = 200
+LARGEST_BULK = 200
 
 ChunkId = Annotated[int, PathParameter(ge=1, le=LARGEST_BIGINT)]
-AnyVisitor = Annotated[Visitor, Depends(find_visitor)]
 
 ACTIONS: dict[str, KeyScope] = {
     "forget": "forget",
@@ -40,64 +48,97 @@ ACTIONS: dict[str, KeyScope] = {
 }
 """The actions on a memory, with the scope that each needs."""
 
+BULK: dict[str, tuple[KeyScope, str]] = {
+    "forget": ("forget", "forgotten"),
+    "restore": ("forget", "restored"),
+    "tag": ("write", "tagged"),
+}
+"""The actions on many memories, with the scope that each needs, and how it is reported."""
+
 
 @router.get("")
-async def list_sessions(
+async def list_sessions(  # noqa: PLR0917 (fields of a form)
     visitor: ReadingVisitor,
-    *,
+    q: Annotated[str, Query(max_length=8000)] = "",
     user: str = "",
     since: str = "",
     until: str = "",
     tag: str = "",
-    kind: MemoryKind | Literal[""] = "",
+    kind: str = "",
     project: str = "",
     cursor: Annotated[str | None, Query()] = None,
+    done: str = "",
+    count: int = 0,
 ) -> Response:
-    """Show sessions as a timeline, latest first."""
-    memory = visitor.caller.memory
+    """Show the memories that hold some words; without words, sessions, latest first."""
+    fields = {
+        "q": q, "user": user, "since": since, "until": until, "tag": tag, "kind": kind,
+        "project": project,
+    }  # fmt: skip
+    values: dict[str, Any] = {
+        "fields": fields,
+        "users": await _offered_users(visitor),
+        "kinds": get_args(MemoryKind),
+        "sessions": (),
+        "memories": (),
+        "following": None,
+        "problem": None,
+        "report": describe_bulk(done, count),
+        "here": f"/ui/memories?{encode_query({k: v for k, v in fields.items() if v})}",
+    }
+    filters: dict[str, Any] = {
+        **visitor.whose(user),
+        "since": since or None,
+        "until": until or None,
+        "tags": [tag] if tag else None,
+        "kinds": [kind] if kind else None,
+        "project": project or None,
+    }
     if cursor is not None:
         check_cursor("sessions", cursor)
-    sessions = await memory.sessions(
-        **visitor.whose(user),
-        since=since or None,
-        until=until or None,
-        tags=[tag] if tag else None,
-        kinds=[kind] if kind else None,
-        project=project or None,
-        limit=SESSIONS_PER_PAGE,
-        cursor=cursor,
-    )
-    # To a key of one user the form offers no choice of users.
-    users: Sequence[ScopeStatistics] = []
-    if visitor.caller.user_id is None:
-        users = await visitor.caller.whole().users(limit=OFFERED_USERS)
-    fields = {
-        "user": user,
-        "since": since,
-        "until": until,
-        "tag": tag,
-        "kind": kind,
-        "project": project,
-    }
-    return visitor.page(
-        "memories.html",
-        sessions=sessions,
-        users=users,
-        asked=fields,
-        kinds=get_args(MemoryKind),
-        following=next_page_path("/ui/memories", fields, sessions.next_cursor),
-    )
+    memory = visitor.caller.memory
+    try:
+        if q.strip():
+            matches = await memory.search(
+                q, profile="lexical", top_k=MATCHES, trace=False, granularity="turn", **filters
+            )
+            marks = await find_marks(visitor, matches)
+            values["memories"] = list_memories([hit.chunk for hit in matches], marks)
+        else:
+            sessions = await memory.sessions(**filters, limit=SESSIONS_PER_PAGE, cursor=cursor)
+            values["sessions"] = sessions
+            values["following"] = next_page_path("/ui/memories", fields, sessions.next_cursor)
+    except MemSenseError as error:
+        values["problem"] = str(error)
+        return visitor.page("memories.html", form_error_status(error), **values)
+    return visitor.page("memories.html", **values)
+
+
+async def _offered_users(visitor: Visitor) -> Sequence[ScopeStatistics]:
+    """Return users to offer in a form; empty for a key that is bound to one user."""
+    if visitor.caller.user_id is not None:
+        return []
+    return await visitor.caller.whole().users(limit=OFFERED_USERS)
+
+
+@router.get("/export")
+async def export_memories(visitor: ReadingVisitor, user: str = "") -> Response:
+    """Return a user's memory, or all of it, as the file that `memsense import` reads."""
+    whole = not user and visitor.caller.user_id is None
+    return await export(visitor.caller, user_id=user or None, all_users=whole)
 
 
 @router.get("/session")
-async def show_session(
+async def show_session(  # noqa: PLR0917 (fields of an address)
     visitor: ReadingVisitor,
     session: str,
     user: str = "",
     tag: str = "",
     cursor: Annotated[str | None, Query()] = None,
+    done: str = "",
+    count: int = 0,
 ) -> Response:
-    """Show a session's exchanges in order, forgotten ones included."""
+    """Show a session as a conversation, forgotten exchanges included."""
     if cursor is not None:
         check_cursor("oldest", cursor)
     user = user or visitor.caller.user_id or ""
@@ -111,8 +152,14 @@ async def show_session(
         cursor=cursor,
     )
     fields = {"user": user, "session": session, "tag": tag}
-    following = next_page_path("/ui/memories/session", fields, exchanges.next_cursor)
-    return visitor.page("session.html", exchanges=exchanges, asked=fields, following=following)
+    return visitor.page(
+        "session.html",
+        memories=list_memories(exchanges),
+        fields=fields,
+        following=next_page_path("/ui/memories/session", fields, exchanges.next_cursor),
+        report=describe_bulk(done, count),
+        here=f"/ui/memories/session?{encode_query(fields)}",
+    )
 
 
 def next_page_path(path: str, fields: dict[str, str], cursor: str | None) -> str | None:
@@ -121,13 +168,113 @@ def next_page_path(path: str, fields: dict[str, str], cursor: str | None) -> str
     return None if cursor is None else f"{path}?{urlencode({**query, 'cursor': cursor})}"
 
 
+def describe_bulk(action: str, count: int) -> str:
+    """Return what an action on many memories has done; empty without one."""
+    if action not in BULK:
+        return ""
+    return f"{count} {'memory' if count == 1 else 'memories'} {BULK[action][1]}."
+
+
 @router.get("/{chunk_id}")
 async def show_memory(chunk_id: ChunkId, visitor: ReadingVisitor) -> Response:
-    """Show one memory with its attributes and its history."""
+    """Show one memory with its attributes, its history and its former texts."""
+    return await _memory_page(visitor, await visitor.caller.memory.get(chunk_id))
+
+
+async def _memory_page(visitor: Visitor, chunk: Chunk, problem: str | None = None) -> Response:
+    memory = visitor.caller.memory
+    return visitor.page(
+        "memory.html",
+        200 if problem is None else 422,
+        chunk=chunk,
+        sides=[(speaker, render_markdown(text)) for speaker, text in list_sides(chunk)],
+        history=await memory.history(chunk.chunk_id),
+        versions=await memory.versions(chunk.chunk_id) if chunk.status == "active" else (),
+        problem=problem,
+    )
+
+
+@router.get("/{chunk_id}/text")
+async def show_whole_text(
+    chunk_id: ChunkId, visitor: ReadingVisitor, marks: Annotated[str, Query(max_length=8000)] = ""
+) -> Response:
+    """Return the whole text of a memory without the frame of a page, for a list that cut it."""
+    chunk = await visitor.caller.memory.get(chunk_id)
+    words = frozenset(marks.split())
+    sides = [(speaker, render_markdown(text, words)) for speaker, text in list_sides(chunk)]
+    return visitor.page("text_piece.html", sides=sides)
+
+
+@router.post("/erase")
+async def erase(visitor: AnyVisitor) -> Response:
+    """Erase a user's memory or a session for good, and lead to the receipt."""
+    form = await read_form(visitor, "admin")
+    user, session = form.get("user", ""), form.get("session", "")
+    if form.get("confirmed") != (session or user):
+        raise ProblemError(
+            422, "nothing was erased: type the id of the user or session to confirm it"
+        )
+    memory = visitor.caller.of_user(user)
+    receipt = await memory.erase(session_id=session or None, by=visitor.caller.name)
+    return redirect_after_post(f"/ui/erasures/{receipt.erasure_id}")
+
+
+@router.post("/bulk/{action}")
+async def change_many(action: str, visitor: AnyVisitor) -> Response:
+    """Forget, restore or tag the memories that are checked in a list."""
+    if action not in BULK:
+        raise ProblemError(404, f"many memories have no action {shorten(action)}")
+    form = await read_form(visitor, BULK[action][0])
+    numbers = (await visitor.request.form()).getlist("chunk")
+    chunk_ids = [int(number) for number in numbers if str(number).isdecimal()]
+    if not chunk_ids:
+        raise ProblemError(422, "no memory is checked: check at least one")
+    if len(chunk_ids) > LARGEST_BULK:
+        raise ProblemError(422, f"at most {LARGEST_BULK} memories can be changed at once")
+    tag = form.get("tag", "").strip()
+    if action == "tag" and not tag:
+        raise ProblemError(422, "type the tag that the memories should have")
+    memory = visitor.caller.memory
+    chunks = await memory.get_many(chunk_ids)
+    count = 0
+    for chunk_id, chunk in chunks.items():
+        if action == "tag":
+            if tag in chunk.tags or chunk.status != "active":
+                continue
+            await memory.update(chunk_id, tags=[*chunk.tags, tag])
+        else:
+            try:
+                await getattr(memory, action)(chunk_id, reason=form.get("reason") or None)
+            except NotFoundError:
+                continue
+        count += 1
+    path, _, query = local_path(form.get("back", "/ui/memories")).partition("?")
+    fields = {k: v for k, v in parse_qsl(query) if k not in {"done", "count"}}
+    return redirect_after_post(f"{path}?{urlencode({**fields, 'done': action, 'count': count})}")
+
+
+@router.post("/{chunk_id}/edit")
+async def edit(chunk_id: ChunkId, visitor: AnyVisitor) -> Response:
+    """Change the texts and tags of a memory, and show it."""
+    form = await read_form(visitor, "write")
     memory = visitor.caller.memory
     chunk = await memory.get(chunk_id)
-    history = await memory.history(chunk_id)
-    return visitor.page("memory.html", chunk=chunk, history=history)
+    stored = {"user": chunk.user_text, "assistant": chunk.assistant_text}
+    # A browser sends line ends as CRLF.
+    texts = {side: form[side].replace("\r\n", "\n") for side in stored if side in form}
+    content = {side: text for side, text in texts.items() if text != stored[side]}
+    tags = [tag.strip() for tag in form.get("tags", "").split(",") if tag.strip()]
+    changes: dict[str, Any] = {}
+    if content:
+        changes["content"] = content
+    if tags != [*chunk.tags]:
+        changes["tags"] = tags
+    try:
+        if changes:
+            await memory.update(chunk_id, **changes, reason=form.get("reason") or None)
+    except MemSenseError as error:
+        return await _memory_page(visitor, chunk, str(error))
+    return redirect_after_post(f"/ui/memories/{chunk_id}")
 
 
 @router.post("/{chunk_id}/{action}")
@@ -138,23 +285,14 @@ async def change_memory(chunk_id: ChunkId, action: str, visitor: AnyVisitor) -> 
     form = await read_form(visitor, ACTIONS[action])
     memory: Any = visitor.caller.memory
     if action in {"helpful", "unhelpful"}:
-        await memory.feedback(chunk_id, helpful=action == "helpful", note=form.get("note") or None)
+        await memory.feedback(
+            chunk_id,
+            helpful=action == "helpful",
+            question=form.get("question") or None,
+            note=form.get("note") or None,
+        )
     elif action in {"forget", "restore"}:
         await getattr(memory, action)(chunk_id, reason=form.get("reason") or None)
     else:
         await getattr(memory, action)(chunk_id)
-    return redirect_after_post(f"/ui/memories/{chunk_id}")
-
-
-@router.post("/erase")
-async def erase(visitor: AnyVisitor) -> Response:
-    """Erase a user's memory for good, and show the receipt."""
-    form = await read_form(visitor, "admin")
-    user, session = form.get("user", ""), form.get("session", "")
-    if form.get("confirmed") != (session or user):
-        raise ProblemError(
-            422, "nothing was erased: type the id of the user or session to confirm it"
-        )
-    memory = visitor.caller.of_user(user)
-    receipt = await memory.erase(session_id=session or None, by=visitor.caller.name)
-    return visitor.page("receipt.html", receipt=receipt.as_dict())
+    return redirect_after_post(form.get("back") or f"/ui/memories/{chunk_id}")

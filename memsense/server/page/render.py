@@ -1,18 +1,17 @@
 """Renderer of pages from templates; only the server's own scripts run in them."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 import memsense
 from memsense.search.explanation import score_text
-from memsense.server.problems import TITLES, describe
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -39,6 +38,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "when": format_time,
+        "day": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d}",
         "score": score_text,
         "segment": lambda text: quote(str(text), safe=""),
         "query": encode_query,
@@ -53,14 +53,6 @@ def render(name: str, status: int = 200, **values: Any) -> HTMLResponse:
     return HTMLResponse(text, status_code=status, headers=HEADERS)
 
 
-def render_error(error: Exception) -> Response:
-    """Return the page for an error."""
-    status, detail, headers = describe(error)
-    response = render("error.html", status, title=TITLES.get(status, "This failed"), detail=detail)
-    response.headers.update(headers)
-    return response
-
-
 def encode_query(values: Mapping[str, str]) -> str:
     """Return the values as the query of an address."""
     return urlencode(values)
@@ -68,4 +60,4 @@ def encode_query(values: Mapping[str, str]) -> str:
 
 def format_time(moment: datetime | None) -> str:
     """Return a time to the minute, in UTC."""
-    return "no date" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+    return "no date" if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"

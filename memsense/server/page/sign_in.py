@@ -7,7 +7,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import FileResponse, Response
 
 from memsense.server.callers import address_of, find_caller, state_of
-from memsense.server.page.render import STATIC, render
+from memsense.server.page.render import STATIC
 from memsense.server.page.visitors import (
     COOKIE,
     HOME,
@@ -15,6 +15,7 @@ from memsense.server.page.visitors import (
     STALE_FORM,
     local_path,
     redirect_after_post,
+    render_alone,
     sessions_of,
     set_cookie,
 )
@@ -24,6 +25,7 @@ router = APIRouter(include_in_schema=False)
 
 STATIC_FILES = {
     "htmx.min.js": "text/javascript",
+    "page.js": "text/javascript",
     "style.css": "text/css",
     "favicon.svg": "image/svg+xml",
 }
@@ -59,7 +61,7 @@ async def show_sign_in(
     """Show the form that asks for a key."""
     if not state_of(request).options.needs_key:
         return redirect_after_post(HOME)
-    return render("sign_in.html", next_path=local_path(next_path), problem=None)
+    return render_alone("sign_in.html", next_path=local_path(next_path), problem=None)
 
 
 @router.post(SIGN_IN)
@@ -76,7 +78,7 @@ async def sign_in(
         is_wrong = error.status == 401  # noqa: PLR2004
         problem = "This key is wrong, expired or revoked." if is_wrong else error.detail
         values = {"next_path": local_path(next_path), "problem": problem}
-        return render("sign_in.html", error.status, **values)
+        return render_alone("sign_in.html", error.status, **values)
     sessions = sessions_of(request)
     # A new cookie at each sign-in, so that no one else can plant one in advance (session fixation).
     sessions.end(request.cookies.get(COOKIE))

@@ -1,26 +1,78 @@
 """Page *Traces*: recorded searches, their candidates, replays, and comparisons of profiles."""
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from memsense.errors import MemSenseError
+from memsense.explain.replay import ListedHit, Move, Replay
 from memsense.inputs import shorten
-from memsense.server.page.ask import SLIDERS, slider_values
-from memsense.server.page.bars import draw_bars, named_parts
+from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
+from memsense.server.page.bars import list_legend
 from memsense.server.page.memories import next_page_path
+from memsense.server.page.ranked import RankedMemory, rank_candidates, rank_list
 from memsense.server.page.visitors import ReadingVisitor
 from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
 from memsense.store.traces import Trace
+from memsense.types import Chunk
 
 router = APIRouter(prefix="/ui/traces", include_in_schema=False)
 
 TRACES_PER_PAGE = 50
 COMPARED_TRACES = 20
 SLOW_MS = 200.0
-SHOWN_CANDIDATES = 50
+CANDIDATES_PER_PAGE = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoRankings:
+    """Two rankings of one question beside each other.
+
+    Attributes:
+        titles: Name of each ranking.
+        old: The one ranking.
+        new: The other ranking.
+        lines: Old and new place of each memory that is in both.
+        moves: The memories that moved, came or went.
+        overlap: Share of the old hits that stay.
+    """
+
+    titles: tuple[str, str]
+    old: Sequence[RankedMemory]
+    new: Sequence[RankedMemory]
+    lines: Sequence[tuple[int, int]]
+    moves: Sequence[Move]
+    overlap: float
+
+    @property
+    def rows(self) -> int:
+        """Rows of the longer ranking, at least one."""
+        return max(len(self.old), len(self.new), 1)
+
+
+def compare_rankings(
+    titles: tuple[str, str],
+    lists: tuple[Sequence[ListedHit], Sequence[ListedHit]],
+    moves: Sequence[Move],
+    chunks: Mapping[int, Chunk],
+) -> TwoRankings:
+    """Return two rankings with the moves between them."""
+    old, new = lists
+    places = {hit.chunk_id: hit.rank for hit in old}
+    shared = places.keys() & {hit.chunk_id for hit in new}
+    return TwoRankings(
+        titles=titles,
+        old=rank_list(old, moves, chunks),
+        new=rank_list(new, moves, chunks),
+        lines=[(places[hit.chunk_id], hit.rank) for hit in new if hit.chunk_id in places],
+        moves=[move for move in moves if move.old_rank != move.new_rank],
+        overlap=len(shared) / len(places) if places else 1.0,
+    )
 
 
 @router.get("")
@@ -33,21 +85,27 @@ async def list_traces(
     """Show recorded searches: all of them, slow ones, or those without hits."""
     if cursor is not None:
         check_cursor("traces", cursor)
-    traces = await visitor.caller.narrowed(user or None).traces.list(
-        limit=TRACES_PER_PAGE,
-        empty=show == "empty",
-        slower_than=SLOW_MS if show == "slow" else None,
-        cursor=cursor,
-    )
     fields = {"show": show, "user": user}
-    return visitor.page(
-        "traces.html",
-        traces=traces,
-        asked=fields,
-        slow=SLOW_MS,
-        profiles=await visitor.profile_names(),
-        following=next_page_path("/ui/traces", fields, traces.next_cursor),
-    )
+    values: dict[str, Any] = {
+        "fields": fields,
+        "slow": SLOW_MS,
+        "profiles": await visitor.profile_names(),
+        "traces": (),
+        "following": None,
+        "problem": None,
+    }
+    try:
+        traces = await visitor.caller.narrowed(user or None).traces.list(
+            limit=TRACES_PER_PAGE,
+            empty=show == "empty",
+            slower_than=SLOW_MS if show == "slow" else None,
+            cursor=cursor,
+        )
+    except MemSenseError as error:
+        values["problem"] = str(error)
+        return visitor.page("traces.html", form_error_status(error), **values)
+    following = next_page_path("/ui/traces", fields, traces.next_cursor)
+    return visitor.page("traces.html", **{**values, "traces": traces, "following": following})
 
 
 @router.get("/compare")
@@ -56,39 +114,102 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
     traces = visitor.caller.memory.traces
     under_one = await traces.compare(COMPARED_TRACES, profile=one)
     under_other = await traces.compare(COMPARED_TRACES, profile=other)
-    rows: list[dict[str, Any]] = []
-    for first, second in zip(under_one.replays, under_other.replays, strict=False):
-        # A search that was recorded between the two calls shifts one list against the other.
-        if first.trace_id != second.trace_id:
-            continue
-        ids, other_ids = ([hit.chunk_id for hit in replay.new] for replay in (first, second))
-        rows.append(
-            {
-                "trace_id": first.trace_id,
-                "question": first.question,
-                "one": ids,
-                "other": other_ids,
-                "shared": len(set(ids) & set(other_ids)),
-                "most": max(len(ids), len(other_ids)),
-            }
+    # A search that was recorded between the two calls shifts one list against the other. Of a
+    # question that was recorded several times the latest counts.
+    by_question = {
+        first.question: (first, second)
+        for first, second in zip(
+            reversed(under_one.replays), reversed(under_other.replays), strict=False
         )
-    return visitor.page("compare.html", rows=rows, one=one, other=other)
+        if first.trace_id == second.trace_id
+    }
+    pairs = [*reversed(by_question.values())]
+    hits = [hit.chunk_id for pair in pairs for replay in pair for hit in replay.new]
+    chunks = await visitor.caller.memory.get_many(hits)
+    rows = [
+        (
+            first,
+            compare_rankings(
+                (one, other), (first.new, second.new), _join_moves(first, second), chunks
+            ),
+        )
+        for first, second in pairs
+    ]
+    return visitor.page(
+        "compare.html",
+        rows=rows,
+        one=one,
+        other=other,
+        profiles=await visitor.profile_names(),
+        same_first=sum((1, 1) in pair.lines or not pair.old for _, pair in rows),
+        overlap=sum(pair.overlap for _, pair in rows) / len(rows) if rows else 1.0,
+        legend=_legend_of([pair for _, pair in rows]),
+    )
+
+
+def _join_moves(first: Replay, second: Replay) -> list[Move]:
+    """Return the moves from one profile's list to another's, by what each changed."""
+    before = {hit.chunk_id: hit for hit in first.new}
+    after = {hit.chunk_id: hit for hit in second.new}
+    reasons = {move.chunk_id: move.why for replay in (first, second) for move in replay.moves}
+    moves: list[Move] = []
+    for chunk_id in dict.fromkeys([*after, *before]):
+        one, other = before.get(chunk_id), after.get(chunk_id)
+        changes: dict[str, float] = {}
+        if one and other:
+            names = dict.fromkeys([*other.parts, *one.parts])
+            changes = {x: other.parts.get(x, 0.0) - one.parts.get(x, 0.0) for x in names}
+            largest = sorted(changes, key=lambda name: -abs(changes[name]))[:3]
+            why = ", ".join(f"{name} {changes[name]:+.4f}" for name in largest if changes[name])
+        else:
+            why = reasons.get(chunk_id, "is a hit under one of the two alone")
+        moves.append(
+            Move(
+                chunk_id=chunk_id,
+                old_rank=one.rank if one else None,
+                new_rank=other.rank if other else None,
+                old_score=one.score if one else None,
+                new_score=other.score if other else None,
+                changes=changes,
+                why=why or "same score",
+            )
+        )
+    return moves
+
+
+def _legend_of(pairs: Collection[TwoRankings]) -> list[tuple[str, str]]:
+    return list_legend(
+        item.bar for pair in pairs for item in (*pair.old, *pair.new) if item.bar is not None
+    )
 
 
 @router.get("/{trace_id}")
-async def show_trace(trace_id: UUID, visitor: ReadingVisitor) -> Response:
-    """Show one recorded search with its best candidates."""
+async def show_trace(
+    trace_id: UUID,
+    visitor: ReadingVisitor,
+    place: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Response:
+    """Show one recorded search with a page of its candidates."""
     trace = await visitor.caller.memory.traces.get(trace_id)
     # Hits in their order, then the other candidates by score.
     ordered = sorted(trace.candidates, key=lambda it: (it.hit_rank or 10**9, -it.final_score))
-    best = ordered[:SHOWN_CANDIDATES]
-    bars = draw_bars([(item.final_score, named_parts(item.parts())) for item in best])
+    part = ordered[place : place + CANDIDATES_PER_PAGE]
+    chunks = await visitor.caller.memory.get_many(
+        [item.shown_chunk_id or item.chunk_id for item in part]
+    )
+    memories = rank_candidates(part, chunks)
+    behind = place + CANDIDATES_PER_PAGE
     return visitor.page(
         "trace.html",
         trace=trace,
-        candidates=[{"candidate": item, "bar": bar} for item, bar in zip(best, bars, strict=True)],
-        left_out=max(0, len(trace.candidates) - SHOWN_CANDIDATES),
-        sliders=slider_values(trace.profile),
+        memories=memories,
+        legend=list_legend(item.bar for item in memories if item.bar),
+        first=place + 1,
+        last=place + len(part),
+        count=len(ordered),
+        earlier=max(0, place - CANDIDATES_PER_PAGE) if place else None,
+        later=behind if behind < len(ordered) else None,
+        sliders=list_sliders(trace.profile),
         profiles=await visitor.profile_names(),
     )
 
@@ -105,19 +226,24 @@ async def replay(
     trace = await memory.traces.get(trace_id)
     overrides = _changed_constants(trace, request) if not profile else {}
     result = await memory.traces.replay(trace_id, profile=profile or None, overrides=overrides)
-    chunk_ids = {hit.chunk_id for hit in (*result.old, *result.new)}
-    openings = {
-        chunk_id: (await memory.get(chunk_id)).content[:160] for chunk_id in sorted(chunk_ids)
-    }
+    chunks = await memory.get_many([hit.chunk_id for hit in (*result.old, *result.new)])
+    pair = compare_rankings(("As recorded", "Now"), (result.old, result.new), result.moves, chunks)
     is_htmx = request.headers.get("hx-request") == "true"
-    name = "replay_piece.html" if is_htmx else "replay.html"
-    return visitor.page(name, replay=result, trace_id=trace_id, texts=openings)
+    return visitor.page(
+        "replay_piece.html" if is_htmx else "replay.html",
+        replay=result,
+        trace=trace,
+        pair=pair,
+        overrides=overrides,
+        legend=_legend_of([pair]),
+        sliders=list_sliders(trace.profile, overrides),
+    )
 
 
-def _changed_constants(trace: Trace, request: Request) -> dict[str, Any]:
+def _changed_constants(trace: Trace, request: Request) -> dict[str, float]:
     """Return the constants whose sliders stand elsewhere than in the recorded search."""
-    recorded = {name: value for name, value, _ in slider_values(trace.profile)}
-    changed: dict[str, Any] = {}
+    recorded = {slider.name: slider.recorded for slider in list_sliders(trace.profile)}
+    changed: dict[str, float] = {}
     for name in SLIDERS:
         text = request.query_params.get(name)
         if text is None or name not in recorded:
@@ -129,3 +255,11 @@ def _changed_constants(trace: Trace, request: Request) -> dict[str, Any]:
         if value != recorded[name]:
             changed[name] = value
     return changed
+
+
+def changed_in(form: Mapping[str, str]) -> dict[str, float]:
+    """Return the constants in a form that a profile changes."""
+    try:
+        return {name: float(form[name]) for name in SLIDERS if form.get(name)}
+    except ValueError as error:
+        raise ProblemError(422, f"a weight must be a number: {error}") from error

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
-from typing import Annotated, Any
-from urllib.parse import quote
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, Request
 from fastapi.responses import RedirectResponse, Response
@@ -15,7 +15,7 @@ from fastapi.responses import RedirectResponse, Response
 from memsense.search.profiles import PROFILES
 from memsense.server.callers import Caller, address_of, find_caller, require_scope, state_of
 from memsense.server.page.render import render
-from memsense.server.problems import ProblemError
+from memsense.server.problems import TITLES, ProblemError, describe
 from memsense.store.access import KeyScope
 
 HOME = "/ui/"
@@ -80,6 +80,37 @@ class SignInNeededError(Exception):
     """A page needs a signed-in visitor."""
 
 
+class PageLink(NamedTuple):
+    """A page in the navigation, and what a key needs to open it."""
+
+    address: str
+    name: str
+    icon: str
+    scope: KeyScope
+    is_of_tenant: bool = False
+
+
+PAGES = (
+    PageLink(HOME, "Ask", "ask", "read"),
+    PageLink("/ui/context", "Context", "context", "read"),
+    PageLink("/ui/memories", "Memories", "memories", "read"),
+    PageLink("/ui/add", "Add", "add", "write"),
+    PageLink("/ui/traces", "Traces", "traces", "read"),
+    PageLink("/ui/settings", "Settings", "settings", "read", is_of_tenant=True),
+    PageLink("/ui/keys", "Keys", "keys", "admin", is_of_tenant=True),
+    PageLink("/ui/erasures", "Erasures", "erasures", "admin", is_of_tenant=True),
+    PageLink("/ui/health", "Health", "health", "read", is_of_tenant=True),
+)
+
+
+def list_pages(caller: Caller) -> list[PageLink]:
+    """Return the pages that a key opens."""
+    is_whole = caller.user_id is None
+    return [
+        page for page in PAGES if caller.may(page.scope) and (is_whole or not page.is_of_tenant)
+    ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
     """A visitor of a page; `cookie` is set if the session has just started."""
@@ -108,6 +139,8 @@ class Visitor:
         """Return the page of a template for the visitor."""
         shared = {
             "caller": self.caller,
+            "tenant": self.caller.tenant,
+            "pages": list_pages(self.caller),
             "token": self.session.token,
             "is_signed_in": self.session.key is not None,
             "own": self.caller.user_id,
@@ -153,16 +186,55 @@ async def find_visitor(request: Request) -> Visitor:
         if error.status == 401:  # noqa: PLR2004
             raise SignInNeededError from error
         raise
-    return Visitor(request=request, session=session, cookie=cookie, caller=caller)
+    visitor = Visitor(request=request, session=session, cookie=cookie, caller=caller)
+    # For the page of an error, which is shown outside of the route.
+    request.state.visitor = visitor
+    return visitor
 
 
-async def find_reader(visitor: Annotated[Visitor, Depends(find_visitor)]) -> Visitor:
+AnyVisitor = Annotated[Visitor, Depends(find_visitor)]
+
+
+async def find_reader(visitor: AnyVisitor) -> Visitor:
     """Return the visitor; raises ProblemError if the key lacks the scope `read`."""
     require_scope(visitor.caller, "read")
     return visitor
 
 
 ReadingVisitor = Annotated[Visitor, Depends(find_reader)]
+
+
+def render_alone(name: str, status: int = 200, **values: Any) -> Response:
+    """Return a page for a visitor who is not known, without navigation."""
+    shared = {"pages": (), "tenant": None, "own": None, "is_signed_in": False, "path": ""}
+    return render(name, status, **shared, **values)
+
+
+def render_error(request: Request, error: Exception) -> Response:
+    """Return the page for an error, with the navigation and the sign-out of its visitor."""
+    status, detail, headers = describe(error)
+    values = {"title": TITLES.get(status, "This failed"), "detail": detail, "back": HOME}
+    visitor: Visitor | None = getattr(request.state, "visitor", None)
+    if visitor is None:
+        response = render_alone("error.html", status, **values)
+    else:
+        # Back to the form that caused it, if it stands on this server.
+        came_from = urlsplit(request.headers.get("referer", ""))
+        query = f"?{came_from.query}" if came_from.query else ""
+        back = local_path(f"{came_from.path}{query}")
+        response = visitor.page("error.html", status, **{**values, "back": back})
+    response.headers.update(headers)
+    return response
+
+
+def redirect_to_sign_in(request: Request, _: Exception) -> Response:
+    """Return the redirect to the sign-in; htmx loads it as a page, not into its target."""
+    if request.headers.get("hx-request") == "true":
+        came_from = urlsplit(request.headers.get("hx-current-url", ""))
+        query = f"?{came_from.query}" if came_from.query else ""
+        path = quote(local_path(f"{came_from.path}{query}"), safe="")
+        return Response(headers={"HX-Redirect": f"{SIGN_IN}?next={path}"})
+    return RedirectResponse(sign_in_path(request), status_code=303)
 
 
 async def read_form(visitor: Visitor, scope: KeyScope) -> dict[str, str]:
