@@ -401,7 +401,7 @@ def test_why_not_keeps_the_answer_and_finds_memories_by_their_words(served: Serv
         (["read"], {"/ui/", "/ui/context", "/ui/memories", "/ui/traces", "/ui/settings",
                     "/ui/health"}),
         (["write"], {"/ui/add"}),
-        (["forget"], set()),
+        (["forget"], set[str]()),
         (["admin"], {"/ui/keys", "/ui/erasures"}),
     ],
 )  # fmt: skip

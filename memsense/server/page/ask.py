@@ -43,6 +43,8 @@ SLIDERS: Mapping[str, float] = {
 }
 """The constants that have sliders, with the largest value of each."""
 
+NOTHING_CHANGED: Mapping[str, float] = {}
+
 FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile")
 """Fields of the form, as the address has them."""
 
@@ -205,7 +207,7 @@ class Slider:
 
 
 def list_sliders(
-    profile: Mapping[str, Any], changed: Mapping[str, float] | None = None
+    profile: Mapping[str, Any], changed: Mapping[str, float] = NOTHING_CHANGED
 ) -> list[Slider]:
     """Return a slider for each constant of a recorded profile that has one."""
     constants = {**profile, **profile.get("weights", {})}
@@ -213,7 +215,7 @@ def list_sliders(
         Slider(
             name=name,
             part="memory_score" if name == "memory_alpha" else name.removesuffix("_weight"),
-            value=float((changed or {}).get(name, constants[name])),
+            value=float(changed.get(name, constants[name])),
             recorded=float(constants[name]),
             largest=max(largest, float(constants[name])),
         )

@@ -225,8 +225,8 @@ async def change_many(action: str, visitor: AnyVisitor) -> Response:
     if action not in BULK:
         raise ProblemError(404, f"many memories have no action {shorten(action)}")
     form = await read_form(visitor, BULK[action][0])
-    numbers = (await visitor.request.form()).getlist("chunk")
-    chunk_ids = [int(number) for number in numbers if str(number).isdecimal()]
+    numbers = map(str, (await visitor.request.form()).getlist("chunk"))
+    chunk_ids = [int(number) for number in numbers if number.isdecimal()]
     if not chunk_ids:
         raise ProblemError(422, "no memory is checked: check at least one")
     if len(chunk_ids) > LARGEST_BULK:

@@ -18,7 +18,7 @@ MOST_REASONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What one speaker said, as safe HTML."""
+    """Text of one speaker, as safe HTML."""
 
     speaker: str
     html: Markup
@@ -56,7 +56,7 @@ class RankedMemory:
 
     @property
     def occurred_at(self) -> datetime | None:
-        """When it was said."""
+        """Return when it was said."""
         return self.chunk.occurred_at if self.chunk else None
 
 

@@ -38,7 +38,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "when": format_time,
-        "day": lambda moment: f"{moment.astimezone(UTC):%Y-%m-%d}",
+        "day": format_day,
         "score": score_text,
         "segment": lambda text: quote(str(text), safe=""),
         "query": encode_query,
@@ -56,6 +56,11 @@ def render(name: str, status: int = 200, **values: Any) -> HTMLResponse:
 def encode_query(values: Mapping[str, str]) -> str:
     """Return the values as the query of an address."""
     return urlencode(values)
+
+
+def format_day(moment: datetime) -> str:
+    """Return the day of a time, in UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
 def format_time(moment: datetime | None) -> str:

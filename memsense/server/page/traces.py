@@ -104,8 +104,9 @@ async def list_traces(
     except MemSenseError as error:
         values["problem"] = str(error)
         return visitor.page("traces.html", form_error_status(error), **values)
-    following = next_page_path("/ui/traces", fields, traces.next_cursor)
-    return visitor.page("traces.html", **{**values, "traces": traces, "following": following})
+    values["traces"] = traces
+    values["following"] = next_page_path("/ui/traces", fields, traces.next_cursor)
+    return visitor.page("traces.html", **values)
 
 
 @router.get("/compare")
