@@ -74,3 +74,18 @@ def test_words_of_a_text_are_matched_as_the_index_matches_them(memory: MemSense)
     words = ["Teas", "tea", "tee", "drinking", "<b>", "drinks"]
     lexemes = memory.search("tea drinks", user_id="ada").question["lexemes"]
     assert memory.matching_words(words, lexemes) == {"Teas", "tea", "drinking", "drinks"}
+
+
+def test_many_memories_are_fetched_at_once_without_those_that_do_not_exist(
+    memory: MemSense,
+) -> None:
+    assert memory.get_many([1]) == {}
+    fill(memory, sessions=2)
+    ids = [chunk.chunk_id for chunk in memory.list(user_id="ada")]
+    memory.forget(ids[0])
+    chunks = memory.get_many([*ids, 10**9])
+    assert chunks == {chunk_id: memory.get(chunk_id) for chunk_id in ids}
+    assert chunks[ids[0]].content == ""
+    assert memory.get_many([]) == {}
+    assert memory.for_user("bob").get_many(ids) == {}
+    assert memory.for_user("ada").get_many(ids) == chunks

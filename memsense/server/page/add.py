@@ -38,6 +38,7 @@ async def show_form(
     added: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     """Show the form."""
+    visitor.caller.whose(user or None)
     fields = {**dict.fromkeys(FIELDS, ""), "user": user, "session": session}
     return _form_page(visitor, fields, added=added)
 
