@@ -324,7 +324,8 @@ def parameters_of(route: Route) -> dict[str, str]:
             found |= dict.fromkeys(model.model_fields, "json")
         if not bodies:
             found[item.alias] = "form"
-    return found | dict.fromkeys(FORMS.get(route.path, ()), "form")
+    is_form = "POST" in (route.methods or ())
+    return found | dict.fromkeys(FORMS.get(route.path, ()) if is_form else (), "form")
 
 
 def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict[str, Any]:
