@@ -5,6 +5,9 @@
 -- name: list_tables
 SELECT name FROM sqlite_master WHERE type = 'table';
 
+-- name: list_columns
+SELECT name FROM pragma_table_info(:table);
+
 -- name: list_opencode_sessions
 SELECT * FROM session ORDER BY time_created, id;
 

@@ -80,7 +80,7 @@ COMMANDS = {
     "stats": ("memsense.cli.chunks:stats", "Show statistics of each user's memory."),
     "eval": ("memsense.cli.evaluate:app", "Measure recall on questions with known answers."),
     "db": ("memsense.cli.db:app", "Start, stop, inspect and upgrade the database."),
-    "formats": ("memsense.cli.logs:formats", "List the log formats, and where programs keep logs."),
+    "formats": ("memsense.cli.logs:app", "List the log formats; add, show and remove your own."),
     "sql": ("memsense.cli.sql:app", "Print the SQL that memsense runs."),
 }
 """Name, the function or group that runs it, and its line in `memsense --help`."""

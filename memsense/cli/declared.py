@@ -134,6 +134,7 @@ VERBS: dict[str, dict[str, Declared]] = {
     "ingest": {
         "user_id": (str, None, 'Owner of what the logs hold, unless a log names its own; default: "default".'),
         "mode": (Literal["turn", "session", "hybrid"], "turn", 'What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),
+        "map": (str, None, "Where the files keep what memory needs: columns or JSONPaths by field, or a format's file."),
         "redact": (bool, None, "Replace secrets, such as keys and passwords, by their kind before anything is stored; default: as MEMSENSE_REDACT says."),
         "embed": (Literal["now", "later", "strict"], None, 'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored); default: the setting `embed`.'),
         "dry_run": (bool, False, "Read and count, but store nothing."),

@@ -11,18 +11,18 @@ from zoneinfo import ZoneInfo
 import typer
 
 from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
-from memsense.cli.logs import offer_logs
-from memsense.cli.options import Output, Selection, complete_from, options_of
+from memsense.cli.logs import check_format, complete_formats, offer_logs, read_fields
+from memsense.cli.options import Output, Selection, options_of
 from memsense.cli.output import print_data
+from memsense.cli.preview import show_preview
 from memsense.cli.progress import ingest_progress
 from memsense.cli.render import console, plain
 from memsense.cli.summary import print_summary
 from memsense.cli.target import target_of
-from memsense.cli.values import read_choices
 from memsense.cli.watching import add_up, check_watchable, watch_logs
 from memsense.errors import IngestError
-from memsense.ingest import READERS, DateOrder, ReadOptions
-from memsense.ingest.readers.rows import FIELDS
+from memsense.ingest import DateOrder, ReadOptions
+from memsense.ingest.mapping.format_map import SUFFIX
 from memsense.write.drafting import Annotations
 from memsense.write.ingest_run import IngestReport
 
@@ -38,7 +38,8 @@ STDIN = "-"
     leave_out={"mode", "facets", "memory_kind", "confidence", "metadata", "redact", "embed", "key"},
     into="labels",
 )
-@options_of("ingest")
+# A mapping is given field by field.
+@options_of("ingest", leave_out={"map"})
 def ingest(
     ctx: typer.Context,
     paths: Annotated[
@@ -66,9 +67,9 @@ def ingest(
             "--format",
             "-f",
             metavar="NAME",
-            help="Format of the logs, one of `memsense formats`. Default: detected. With --find:"
-            " only logs of this format.",
-            autocompletion=complete_from(READERS),
+            help="Format of the logs: one of `memsense formats`, or a format's file (*.toml)."
+            " Default: detected. With --find: only logs of this format.",
+            autocompletion=complete_formats,
         ),
     ] = None,
     user_speaker: Annotated[
@@ -91,15 +92,23 @@ def ingest(
         DateOrder | None,
         typer.Option(help="Order of dates such as 03/04/21. Default: detected from the log."),
     ] = None,
-    columns: Annotated[
+    map_fields: Annotated[
         list[str] | None,
         typer.Option(
             "--map",
-            metavar="FIELD=COLUMN",
-            help="Column that holds a field, such as content=said. Repeatable. The fields:"
-            f" {', '.join(FIELDS)}.",
+            metavar="FIELD=PATH",
+            help="Where the files keep what memory needs: columns or JSONPaths by field, or a"
+            " format's file. Such as content=said, messages='$.events[*]' or walks.toml;"
+            " docs/mapping.md describes the fields. Repeatable.",
         ),
     ] = None,
+    preview: Annotated[
+        bool,
+        typer.Option(
+            "--preview",
+            help="Show the first conversations, what is kept and what is left out; store nothing.",
+        ),
+    ] = False,
     sidechains: Annotated[
         bool, typer.Option("--sidechains", help="Keep what agents said to their sub-agents.")
     ] = False,
@@ -139,6 +148,7 @@ def ingest(
       memsense ingest ~/.claude/projects --user ada --watch
       memsense ingest 'exports/*.zip' --dry-run
       memsense ingest chat.csv --map role=who --map content=said --timezone Europe/Lisbon
+      memsense ingest log.json --map messages='$.events[*]' --map role=author --preview
       cat log.jsonl | memsense ingest - --user ada --tag imported
       memsense ingest --find
 
@@ -151,15 +161,14 @@ def ingest(
     """
     paths = paths or []
     _check_paths(paths, find=find, yes=yes)
-    if log_format is not None:
-        read_choices([log_format], tuple(READERS), "format", option="--format")
+    check_format(log_format, has_map=bool(map_fields))
     options = ReadOptions(
         # With --find the format chooses among the programs, whose logs are still detected.
         format=None if find else log_format,
         user_speaker=user_speaker,
         timezone=_read_zone(timezone),
         date_order=date_order,
-        columns=_read_columns(columns or ()),
+        map=_read_map(map_fields) if map_fields else None,
         sidechains=sidechains,
         all_branches=all_branches,
         guessed=guessed,
@@ -170,6 +179,11 @@ def ingest(
         "options": options,
         "annotations": Annotations(**labels),
     }
+    if preview:
+        if find or watch:
+            raise typer.BadParameter("--preview needs PATHS, and excludes --find and --watch")
+        show_preview(paths, options, output=output)
+        return
     dry_run = "dry_run" in selection
     if watch:
         if dry_run:
@@ -283,14 +297,6 @@ def _read_zone(name: str | None) -> ZoneInfo | None:
         ) from error
 
 
-def _read_columns(pairs: Sequence[str]) -> dict[str, str]:
-    columns: dict[str, str] = {}
-    for pair in pairs:
-        field, equals, column = pair.partition("=")
-        if not equals or not column or field not in FIELDS:
-            raise typer.BadParameter(
-                f"{pair!r} is not FIELD=COLUMN with a field of {', '.join(FIELDS)}",
-                param_hint="--map",
-            )
-        columns[field] = column
-    return columns
+def _read_map(texts: Sequence[str]) -> str | dict[str, str | Sequence[str]]:
+    is_file = len(texts) == 1 and "=" not in texts[0] and texts[0].endswith(SUFFIX)
+    return texts[0] if is_file else read_fields(texts)

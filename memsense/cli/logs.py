@@ -5,17 +5,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memsense.cli.app import new_app
 from memsense.cli.exits import one_line
 from memsense.cli.options import Output
 from memsense.cli.output import OutputForm, print_data
 from memsense.cli.render import add_row, console, plain, table
-from memsense.errors import IngestError
-from memsense.ingest import READERS, find_places
+from memsense.cli.values import read_choices
+from memsense.errors import IngestError, InvalidInputError
+from memsense.ingest import Reader, find_places
+from memsense.ingest.mapping.format_map import (
+    BUILT_IN,
+    SUFFIX,
+    formats_folder,
+    list_format_files,
+    load_format,
+    map_from_fields,
+    save_format,
+)
 from memsense.ingest.places import BY_HAND, SYSTEMS, Place, System, places_of, this_system
+from memsense.ingest.registry import readers
 from memsense.write.ingest_run import IngestReport
 
 if TYPE_CHECKING:
@@ -24,32 +36,155 @@ if TYPE_CHECKING:
 _SYSTEM_NAMES: dict[System, str] = {"macos": "macOS", "linux": "Linux", "windows": "Windows"}
 
 
-def formats(*, output: Output = "table") -> None:
+app = new_app(
+    invoke_without_command=True, help="List the log formats; add, show and remove your own."
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the format.")]
+
+
+@app.callback()
+def formats(ctx: typer.Context, *, output: Output = "table") -> None:
     """List the log formats that `memsense ingest` reads, in the order in which it tries them, and
-    where programs keep such logs; a * stands for any name.
+    where programs keep such logs; a * stands for any name. Formats are readers of memsense, files
+    (docs/mapping.md), readers of installed packages, and your own.
 
     \b
       memsense formats
+      memsense formats add mine --map messages='$.events[*]' --map role=author
       memsense ingest --find     looks in these places
     """
+    if ctx.invoked_subcommand is not None:
+        return
     if output != "table":
         items: list[dict[str, Any]] = []
-        for name in READERS:
+        for name, reader in readers().items():
             paths = {
                 # Formats of one program share places, and some systems agree on them.
                 system: list(dict.fromkeys(place.display(system) for place in places_of(name)))
                 for system in SYSTEMS
             }
-            fields = {"format": name, "what": _describe_format(name), **paths}
-            items.append({**fields, "by_hand": BY_HAND.get(name)})
+            by_hand = BY_HAND.get(name) or "; ".join(reader.places()) or None
+            fields = {"format": name, "what": _describe_format(reader), **paths}
+            items.append({**fields, "by_hand": by_hand, "origin": reader.origin})
         print_data(output, items)
         return
     rows = table("format", "what it is", "where it is kept")
-    for name in READERS:
+    for name, reader in readers().items():
         places = [line for place in places_of(name) for line in _place_lines(place)]
-        lines = [*dict.fromkeys(places), *([BY_HAND[name]] if name in BY_HAND else [])]
-        add_row(rows, name, _describe_format(name), "\n".join(lines))
+        by_hand = [BY_HAND[name]] if name in BY_HAND else reader.places()
+        lines = [*dict.fromkeys(places), *map(plain, by_hand)]
+        what = _describe_format(reader)
+        # Whose a format is matters only where it isn't memsense's own.
+        what += "" if reader.origin == "memsense" else f" ({reader.origin})"
+        add_row(rows, name, plain(what), "\n".join(lines))
     console().print(rows)
+
+
+@app.command("add")
+def add_format(
+    name: Name,
+    *,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FIELD=PATH",
+            help="Column or JSONPath that holds a field; docs/mapping.md describes them."
+            " Repeatable.",
+        ),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FILE", help="Take the format from its file (*.toml)."),
+    ] = None,
+    description: Annotated[
+        str, typer.Option("--description", help="What the format is, in a line.")
+    ] = "",
+) -> None:
+    """Save a mapping as a format of your own, which `memsense ingest --format NAME` uses.
+
+    \b
+      memsense formats add mine --map messages='$.events[*]' --map role=author
+      memsense formats add theirs --from ~/Downloads/theirs.toml
+    """
+    if bool(fields) == bool(file):
+        raise typer.BadParameter("give either --map or --from")
+    if name in readers() and not any(name == own for own, _ in list_format_files(formats_folder())):
+        raise typer.BadParameter(
+            f"{name!r} is a format of memsense or of a package already: choose another name",
+            param_hint="NAME",
+        )
+    form = load_format(Path(file)) if file else map_from_fields(read_fields(fields or ()))
+    if description:
+        form = form.model_copy(update={"description": description})
+    typer.echo(f"saved in {save_format(form, name)}")
+
+
+@app.command("show")
+def show_format(name: Name) -> None:
+    """Print a format's file, to look at or to share; readers written in Python have none.
+
+    \b
+      memsense formats show mine > mine.toml
+    """
+    typer.echo(_file_of(name).read_text(encoding="utf-8"), nl=False)
+
+
+@app.command("remove")
+def remove_format(name: Name) -> None:
+    """Remove a format of your own; what was ingested with it stays.
+
+    \b
+      memsense formats remove mine
+    """
+    path = formats_folder() / f"{name}{SUFFIX}"
+    if name not in dict(list_format_files(formats_folder())):
+        raise typer.BadParameter(f"no format of yours named {name!r}", param_hint="NAME")
+    path.unlink()
+    typer.echo(f"removed {path}")
+
+
+def _file_of(name: str) -> Path:
+    files = dict(list_format_files(BUILT_IN)) | dict(list_format_files(formats_folder()))
+    if name not in files:
+        kind = "is written in Python, not a file" if name in readers() else "is no format"
+        raise typer.BadParameter(f"{name!r} {kind}; files: {', '.join(files)}", param_hint="NAME")
+    return files[name]
+
+
+def complete_formats(typed: str) -> list[str]:
+    """Return the names of formats that begin with what was typed."""
+    return [name for name in readers() if name.startswith(typed)]
+
+
+def check_format(name: str | None, *, has_map: bool) -> None:
+    """Raise BadParameter for a format that doesn't exist, or stands beside a mapping."""
+    if name is not None and has_map:
+        raise typer.BadParameter("--map and --format exclude each other", param_hint="--format")
+    if name is not None and not name.endswith(SUFFIX):
+        read_choices([name], tuple(readers()), "format", option="--format")
+
+
+def read_fields(pairs: Sequence[str]) -> dict[str, str | Sequence[str]]:
+    """Return the paths of each field of --map; raise BadParameter for other texts."""
+    fields: dict[str, list[str]] = {}
+    for pair in pairs:
+        # Reasons to skip may hold any character but "=".
+        name, equals, path = pair.partition("=")
+        if not equals or not path.strip():
+            raise typer.BadParameter(
+                f"{pair!r} is not FIELD=PATH, such as content=said", param_hint="--map"
+            )
+        fields.setdefault(name.strip(), []).append(path)
+    read: dict[str, str | Sequence[str]] = {
+        name: paths[0] if len(paths) == 1 else paths for name, paths in fields.items()
+    }
+    try:
+        map_from_fields(read)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error), param_hint="--map") from error
+    return read
 
 
 def _place_lines(place: Place) -> list[str]:
@@ -62,11 +197,12 @@ def _place_lines(place: Place) -> list[str]:
     return [f"{', '.join(names)}: {path}" for path, names in systems.items()]
 
 
-def _describe_format(name: str) -> str:
-    """Return the first line of the reader's module docstring."""
+def _describe_format(reader: Reader) -> str:
+    """Return what the format's file says it is, or the first line of the reader's module."""
     # The reader's own words, so that this list can't differ from what it reads.
-    first = (sys.modules[f"memsense.ingest.readers.{name}"].__doc__ or "").split("\n")[0]
-    return first.rstrip(".")
+    module = sys.modules.get(f"memsense.ingest.readers.{reader.name}")
+    first = reader.describe() or (module.__doc__ if module else "") or ""
+    return first.split("\n", maxsplit=1)[0].rstrip(".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1301,6 +1301,7 @@ class AsyncUserMemory(Facade):
         self,
         *paths: "str | Path",
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
+        map: "str | Path | Mapping[str, str | Sequence[str]] | None" = None,
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         redact: "bool | None" = None,
@@ -1320,6 +1321,8 @@ class AsyncUserMemory(Facade):
             paths: Files, folders, globs and archives.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
+            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
+                format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
@@ -1342,6 +1345,7 @@ class AsyncUserMemory(Facade):
             self._sync.ingest,
             *paths,
             mode=mode,
+            map=map,
             options=options,
             annotations=annotations,
             redact=redact,
@@ -2324,6 +2328,7 @@ class AsyncMemory(OpenFacade):
         *paths: "str | Path",
         user_id: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
+        map: "str | Path | Mapping[str, str | Sequence[str]] | None" = None,
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         redact: "bool | None" = None,
@@ -2344,6 +2349,8 @@ class AsyncMemory(OpenFacade):
             user_id: Owner of what the logs hold, unless a log names its own; default: "default".
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
+            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
+                format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
@@ -2367,6 +2374,7 @@ class AsyncMemory(OpenFacade):
             *paths,
             user_id=user_id,
             mode=mode,
+            map=map,
             options=options,
             annotations=annotations,
             redact=redact,

@@ -358,6 +358,7 @@ class UserMemory(UserView):
         self,
         *paths: "str | Path",
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
+        map: "str | Path | Mapping[str, str | Sequence[str]] | None" = None,
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         redact: "bool | None" = None,
@@ -377,6 +378,8 @@ class UserMemory(UserView):
             paths: Files, folders, globs and archives.
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
+            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
+                format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
@@ -398,6 +401,7 @@ class UserMemory(UserView):
         return self._memory.ingest(
             *paths,
             mode=mode,
+            map=map,
             options=options,
             annotations=annotations,
             redact=redact,

@@ -20,6 +20,7 @@ from memsense.client.searches import Searches
 from memsense.client.writes import Writes
 from memsense.db import run_read
 from memsense.declaration import parameters_of, takes
+from memsense.ingest.options import MapInput
 from memsense.inputs import (
     AnyLocalTime,
     AnyTokenizer,
@@ -360,6 +361,14 @@ class Memory:
         ]
         | None = None,
         mode: Mode = "turn",
+        map: Annotated[  # noqa: A002 (the command line's name for it)
+            MapInput,
+            about(
+                "Where the files keep what memory needs: columns or JSONPaths by field, or a"
+                " format's file."
+            ),
+        ]
+        | None = None,
         options: "ReadOptions | None" = None,
         annotations: "Annotations | None" = None,
         redact: Redact | None = None,
@@ -380,6 +389,8 @@ class Memory:
             user_id: Owner of what the logs hold, unless a log names its own; default: "default".
             mode: What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for
                 both.
+            map: Where the files keep what memory needs: columns or JSONPaths by field, or a
+                format's file.
             options: How to read: format, time zone, speakers.
             annotations: What to store with everything that is read, such as tags or a ttl.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
@@ -404,7 +415,9 @@ class Memory:
 
         reading = Checker(InstanceOf[ReadOptions] | None, "options")(options) or ReadOptions()
         excluded = (*reading.exclude_folders, *self._context.settings.exclude_folders)
-        reading = reading.model_copy(update={"exclude_folders": excluded})
+        reading = reading.model_copy(
+            update={"exclude_folders": excluded, "map": reading.map if map is None else map}
+        )
         notes = Checker(InstanceOf[Annotations] | None, "annotations")(annotations) or Annotations()
         report = ingest_run.IngestReport(dry_run=dry_run)
         sources = ingest_run.find_sources(ingest_run.read_paths(paths), report, reading)

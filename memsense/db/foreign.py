@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,6 +22,14 @@ FILE = "foreign.sql"
 _ATTEMPTS = 5
 _PAUSE = 0.2
 _LOG_HEADER = 32
+_READING = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    }
+)
 
 Look: TypeAlias = tuple[int, int, bytes, int]
 
@@ -36,14 +44,46 @@ class Snapshot:
         """Return the names of its tables."""
         return {row["name"] for row in self.rows("list_tables")}
 
+    def columns(self) -> dict[str, frozenset[str]]:
+        """Return the names of each table's columns."""
+        return {
+            table: frozenset(row["name"] for row in self.rows("list_columns", table=table))
+            for table in self.tables()
+        }
+
     def rows(self, name: str, **values: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a statement."""
+        return self._run(query(name, FILE).as_string(), values)
+
+    def select(self, statement: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a query that a format's file brings along.
+
+        It can read the database's tables and nothing else: sqlite3.DatabaseError if it tries to
+        write, to attach another file, or to load an extension.
+        """
+        self._connection.set_authorizer(_allow_reading)
         try:
-            cursor = self._connection.execute(query(name, FILE).as_string(), values)
+            yield from self._run(statement, {})
+        finally:
+            self._connection.set_authorizer(None)
+
+    def _run(self, statement: str, values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        try:
+            cursor = self._connection.execute(statement, values)
+            if cursor.description is None:
+                raise sqlite3.DatabaseError("the statement returns no rows")
             names = [column[0] for column in cursor.description]
             yield from (dict(zip(names, row, strict=True)) for row in cursor)
         except UnicodeDecodeError as error:  # in what SQLite says of a damaged file
             raise sqlite3.DatabaseError("the database is damaged") from error
+
+
+def _allow_reading(action: int, _first: Any, second: Any, *_about: Any) -> int:
+    """Return SQLite's answer to what a statement wants to do: reading is all that is allowed."""
+    # Formats are shared as files, so that their queries are other people's.
+    is_loading = action == sqlite3.SQLITE_FUNCTION and second == "load_extension"
+    is_allowed = action in _READING and not is_loading
+    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
 
 class Database:
@@ -81,13 +121,16 @@ class Database:
         if _look(self._path) != before:
             raise sqlite3.OperationalError("it was written to while it was read; run this again")
 
-    def peek(self) -> set[str]:
-        """Return the tables of the file itself, without its log; none if it can't be read."""
+    def peek(self) -> dict[str, frozenset[str]]:
+        """Return the columns of each table of the file itself, without its log.
+
+        Empty if it can't be read.
+        """
         try:
             with _connect(self._path, "mode=ro&immutable=1") as snapshot:
-                return snapshot.tables()
+                return snapshot.columns()
         except sqlite3.Error:
-            return set()
+            return {}
 
     def drop(self) -> None:
         """Remove the copy, if there is one."""

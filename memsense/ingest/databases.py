@@ -18,7 +18,7 @@ from memsense.db.foreign import MAGIC, Database, Snapshot
 from memsense.ingest.values import identifier, mapping, objects, string
 from memsense.types import JsonValue
 
-DATABASE_SUFFIXES = frozenset({".db", ".vscdb"})
+DATABASE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3", ".vscdb"})
 SIGNATURE_BYTES = len(MAGIC)
 PROGRAMS = "Cursor, opencode and Goose"
 
@@ -44,7 +44,7 @@ class Sessions:
         """Open the lines as a stream of bytes."""
         # Another program's database is recognised by its tables before it is copied: it may be
         # large, and in use.
-        tables = self._database.peek()
+        tables = self._database.peek().keys()
         if tables and not any(set(needed) <= tables for needed in _PROGRAMS):
             yield io.BytesIO()
             return

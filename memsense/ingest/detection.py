@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from memsense.db.foreign import Database
 from memsense.errors import IngestError
 from memsense.ingest.databases import PROGRAMS
 from memsense.ingest.head import Head, read_head
-from memsense.ingest.readers import READERS
+from memsense.ingest.registry import readers
 from memsense.ingest.source import UNREADABLE, Source
 
 # Read in turn, until a reader knows the log. 64 kB are enough for nearly every log, but the first
@@ -45,6 +46,8 @@ def detect(source: Source) -> Detection | None:
         return Detection("slack", "users.json or channels.json beside day files")
     if source.kind == "opencode":
         return Detection("opencode", "a storage of session, message and part files")
+    if source.kind == "database" and (detection := _sniff_tables(source)):
+        return detection
     head = _read_head(source, HEAD_SIZES[0])
     detection = _sniff(head)
     for size in HEAD_SIZES[1:]:
@@ -54,7 +57,7 @@ def detect(source: Source) -> Detection | None:
         detection = _sniff(head)
     if detection:
         return detection
-    for reader in READERS.values():
+    for reader in readers().values():
         if reason := reader.guess(head):
             return Detection(reader.name, reason, guessed=True)
     if source.kind == "database" and not source.named:
@@ -70,7 +73,7 @@ def detect(source: Source) -> Detection | None:
         prose = "" if head.is_json else ", or --format text for any prose"
         fault = (
             f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
-            f" its format with --format NAME{prose}; the formats are {', '.join(READERS)}"
+            f" its format with --format NAME{prose}; the formats are {', '.join(readers())}"
         )
     raise IngestError(f"{source.label}: {fault}")
 
@@ -83,7 +86,17 @@ def _read_head(source: Source, size: int) -> Head:
 
 
 def _sniff(head: Head) -> Detection | None:
-    for reader in READERS.values():
+    for reader in readers().values():
         if reason := reader.sniff(head):
+            return Detection(reader.name, reason)
+    return None
+
+
+def _sniff_tables(source: Source) -> Detection | None:
+    if source.path is None:
+        return None
+    columns = Database(source.path).peek()
+    for reader in readers().values():
+        if reason := reader.sniff_tables(columns):
             return Detection(reader.name, reason)
     return None

@@ -3,24 +3,40 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import InstanceOf
 
-from memsense.inputs import AsMapping, Input, Name, Switch, Text
+from memsense.inputs import AsMapping, Check, Input, Name, Switch, Text, wrong_value
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
+
+
+def _read_map(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[object, object]", value))
+    if not isinstance(value, str | Path):
+        raise wrong_value("must be fields with their paths, or the path of a format's file", value)
+    return value
+
+
+MapInput = Annotated[str | Path | Mapping[str, str | Sequence[str]], Check(_read_map)]
+"""Fields of a mapping, or the path of a format's file."""
 
 
 class ReadOptions(Input):
     """Choices about how logs are read.
 
     Args:
-        format: Name of the reader to use; None detects the format by the log's content.
+        format: Name of the format, or the path of a format's file (`*.toml`); None detects it by
+            the log's content.
         user_speaker: The speaker whose side of a log between people is the user's.
         timezone: Zone of times that are written without one; None stores them as UTC, marked as
             having an unknown zone.
         date_order: Order of day, month and year, which settles `03/04/21`.
+        map: Where a file keeps what memory needs: fields with their paths, such as
+            `{"messages": "$.events[*]", "role": "author"}`, or the path of a format's file.
+            docs/mapping.md describes the fields.
         columns: Column of a CSV or JSON row for each field: session, role, content, time, id,
             order, speaker, prompt or response.
         sidechains: Read the sessions of sub-agents too, as sessions of their own.
@@ -43,6 +59,7 @@ class ReadOptions(Input):
     user_speaker: Text | None = None
     timezone: InstanceOf[tzinfo] | None = None
     date_order: DateOrder | None = None
+    map: MapInput | None = None
     columns: Annotated[Mapping[str, Text], AsMapping] = {}
     sidechains: Switch = False
     all_branches: Switch = False

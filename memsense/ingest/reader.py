@@ -1,6 +1,6 @@
 """The shape that every format's reader has: all that a new format must provide."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from memsense.ingest.head import Head
@@ -16,9 +16,15 @@ class Reader:
     every `sniff` has said None: it returns the evidence that the log may be a conversation, though
     nothing proves it. `read` yields the conversations in the log's order, counts in the reading's
     report what it leaves out, and raises nothing but `IngestError`, whatever the bytes are.
+    `sniff_tables` is asked about an SQLite database, with the columns of each table. `describe`
+    returns a line about the format, `origin` says whose it is, for `memsense formats`.
     """
 
     name: str
     sniff: Callable[[Head], str | None]
     read: Callable[[Reading], Iterator[Conversation]]
     guess: Callable[[Head], str | None] = lambda _head: None
+    sniff_tables: Callable[[Mapping[str, frozenset[str]]], str | None] = lambda _columns: None
+    describe: Callable[[], str] = lambda: ""
+    places: Callable[[], Sequence[str]] = tuple
+    origin: str = "memsense"

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 
 from memsense.errors import IngestError
 from memsense.ingest.detection import Detection, detect
+from memsense.ingest.mapping.mapped import mapped_reader
 from memsense.ingest.options import ReadOptions
+from memsense.ingest.reader import Reader
 from memsense.ingest.readers import READERS
 from memsense.ingest.reading import Reading
+from memsense.ingest.registry import choose_reader, read_map, readers
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import UNREADABLE, Source
 from memsense.types import Conversation
@@ -36,11 +39,19 @@ def read_source(
     """
     options = options or ReadOptions()
     report = report if report is not None else ReadReport()
-    if options.format is not None:
-        if options.format not in READERS:
-            formats = ", ".join(READERS)
-            raise IngestError(f"unknown format {options.format!r}; the formats are {formats}")
-        detection = Detection(options.format, "chosen by the caller")
+    reader: Reader | None = None
+    if options.map is not None:
+        form = read_map(options.map)
+        if form.columns is not None and source.kind != "database":
+            # Plain columns: the reader of rows knows the usual names of the others.
+            options = options.model_copy(update={"columns": form.columns})
+            reader = READERS["rows"]
+        else:
+            reader = mapped_reader(form.name, lambda: form)
+        detection = Detection(reader.name, "mapped by the caller")
+    elif options.format is not None:
+        reader = choose_reader(options.format)
+        detection = Detection(reader.name, "chosen by the caller")
     elif options.columns:
         detection = Detection("rows", "columns were chosen by the caller")
     else:
@@ -51,11 +62,12 @@ def read_source(
     if detection.guessed and not (source.named or options.guessed):
         report.skip(GUESSED, source.label, unit="file")
         return
+    reader = reader or readers()[detection.format]
     report.detected[source.label] = (detection.format, detection.reason)
     reading = Reading(format=detection.format, source=source, options=options, report=report)
     before, messages_before = report.records, report.messages_kept
     try:
-        yield from _note_users(reading, READERS[detection.format].read(reading))
+        yield from _note_users(reading, reader.read(reading))
     except UNREADABLE as error:
         raise IngestError(f"{source.label}: reading broke off ({error})") from error
     if report.messages_kept > messages_before:

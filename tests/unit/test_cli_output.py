@@ -12,7 +12,7 @@ import typer
 
 from memsense.cli import app
 from memsense.cli.output import as_csv, print_data
-from memsense.ingest import READERS
+from memsense.ingest.registry import readers
 
 ROWS: list[Mapping[str, Any]] = [
     {"id": 1, "text": 'two\nlines, "quoted"', "at": datetime(2025, 3, 6, tzinfo=UTC), "none": None},
@@ -64,7 +64,7 @@ def test_each_form_of_output_lists_the_same(capsys: pytest.CaptureFixture[str]) 
             names = [json.loads(line)["format"] for line in printed.splitlines()]
         else:
             names = [row["format"] for row in csv.DictReader(io.StringIO(printed))]
-        assert names == list(READERS)
+        assert names == list(readers())
 
 
 def test_json_is_short_for_output_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,13 +40,14 @@ UNTOLD = {"match", "search"}
 MAKERS = frozenset(
     f"memsense.{name}"
     for name in (
+        "ingest.mapping.format_map",
         "search.question.spelled_dates",
         "search.question.relative_dates",
         "write.facets.rules",
         "write.facets.tagger",
     )
 )
-"""Modules whose function compiles what the module, or the rules, give it."""
+"""Modules whose function compiles what the module, the rules, or a format's file give it."""
 
 
 def modules() -> Iterator[ModuleType]:

@@ -4,7 +4,7 @@ A new format is a module here with a `READER`, and a line in `READERS`, before a
 `sniff` would also recognise it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from memsense.ingest.reader import Reader
@@ -96,3 +96,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         )
     }
 )
+
+_FIRST_GENERIC = "ai_sdk"
+GENERIC: Sequence[str] = tuple(READERS)[list(READERS).index(_FIRST_GENERIC) :]
+"""Readers of forms that many programs write: they are asked after the formats of one program."""

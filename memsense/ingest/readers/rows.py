@@ -142,10 +142,10 @@ def _describe_rows(
         # The last line of an incomplete head is cut off.
         text = head.text if head.complete else head.text.rpartition("\n")[0]
         lines = iter(text.split("\n"))
-        header, delimiter = _read_header(lines)
+        header, delimiter = read_header(lines)
         rows = [
             dict(zip(header, cells, strict=True))
-            for _, cells in islice(_cells(lines, delimiter, lambda _: None), _SAMPLE_ROWS)
+            for _, cells in islice(read_cells(lines, delimiter, lambda _: None), _SAMPLE_ROWS)
             if len(cells) == len(header)
         ]
         description = f"a header row with {', '.join(header)}"[:120] + f" (cut at {delimiter!r})"
@@ -258,7 +258,7 @@ def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:
                 reading.skip("row without content", record.line)
         return
     lines = chain([first], lines)
-    header, delimiter = _read_header(lines)
+    header, delimiter = read_header(lines)
     columns = choose_columns(header, reading.options.columns)
     if not columns.is_usable:
         names = ", ".join(header)[:200]
@@ -266,7 +266,7 @@ def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:
             f"{reading.source.label}: no column holds the content; the header is: {names}; "
             "name the column with --map content=COLUMN"
         )
-    for line, cells in _cells(lines, delimiter, partial(reading.skip, "unreadable row")):
+    for line, cells in read_cells(lines, delimiter, partial(reading.skip, "unreadable row")):
         if len(cells) == len(header):
             reading.report.records += 1
             yield line + 1, dict(zip(header, cells, strict=True)), columns
@@ -274,9 +274,10 @@ def _rows(reading: Reading) -> Iterator[tuple[int, JsonObject, Columns]]:
             reading.skip("row with a wrong number of cells", line + 1)
 
 
-def _cells(
+def read_cells(
     lines: Iterator[str], delimiter: str, on_bad_row: Callable[[int], object]
 ) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row with the line it ends on; call `on_bad_row` with a bad line."""
     csv.field_size_limit(_CELL_LIMIT)
     table = csv.reader(lines, delimiter=delimiter)
     while True:
@@ -290,8 +291,8 @@ def _cells(
         yield table.line_num, cells
 
 
-def _read_header(lines: Iterator[str]) -> tuple[list[str], str]:
-    """Read the column names and the delimiter: the one that gives the most columns."""
+def read_header(lines: Iterator[str]) -> tuple[list[str], str]:
+    """Return the column names and the delimiter: the one that gives the most columns."""
     first = next(lines, "").strip("\r\n\x00\ufeff")
     if first.lower().startswith(_SEPARATOR_LINE) and len(first) == len(_SEPARATOR_LINE) + 1:
         delimiter, first = first[-1], next(lines, "").strip("\r\n")

@@ -1,0 +1,84 @@
+"""`memsense ingest --preview`: what would be read of a log, without a database."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from memsense.cli.output import OutputForm, print_data
+from memsense.cli.render import add_row, console, plain, table, when
+from memsense.ingest import ReadOptions, ReadReport, expand_paths, read_source
+from memsense.types import Conversation
+
+_CONVERSATIONS_SHOWN = 3
+_MESSAGES_SHOWN = 6
+_CHARACTERS_SHOWN = 100
+
+
+def show_preview(paths: Sequence[str], options: ReadOptions, *, output: OutputForm) -> None:
+    """Read the logs, and print the first conversations with the counts of all.
+
+    Raises IngestError if a log can't be read.
+    """
+    report = ReadReport()
+    first: list[Conversation] = []
+    for source in expand_paths(paths, report, roots=options.roots):
+        for conversation in read_source(source, options, report):
+            if len(first) < _CONVERSATIONS_SHOWN:
+                first.append(conversation)
+    if output != "table":
+        print_data(output, _as_dict(first, report))
+        return
+    for label, (name, reason) in list(report.detected.items())[:_CONVERSATIONS_SHOWN]:
+        console().print(Text(f"{plain(label)}: {name} ({plain(reason)})"))
+    for conversation in first:
+        title = f" ({plain(conversation.title)})" if conversation.title else ""
+        console().print(Text(f"\nsession {plain(conversation.session_id)}{title}", style="bold"))
+        rows = table("time", "who", "text")
+        for message in conversation.messages[:_MESSAGES_SHOWN]:
+            line = " ".join(message.text.split())
+            is_long = len(line) > _CHARACTERS_SHOWN
+            text = line[:_CHARACTERS_SHOWN] + "..." * is_long
+            add_row(rows, when(message.at), plain(message.speaker or message.role), plain(text))
+        console().print(rows)
+        if more := len(conversation.messages[_MESSAGES_SHOWN:]):
+            console().print(f"and {more} more messages")
+    rows = table("kept and left out", "count", right=("count",))
+    add_row(rows, "conversations kept", report.conversations)
+    add_row(rows, "messages kept", report.messages_kept)
+    for reason, tally in report.skipped.items():
+        unit = "" if tally.unit == "message" else f" ({tally.unit})"
+        add_row(rows, plain(f"left out: {reason}{unit}"), tally.count)
+    if report.unusable_times:
+        add_row(rows, "times that could not be read", report.unusable_times)
+    console().print(rows)
+    for warning in report.warnings:
+        console().print(Text(f"note: {plain(warning)}", style="yellow"))
+    console().print("nothing is stored: this is a preview")
+
+
+def _as_dict(first: Sequence[Conversation], report: ReadReport) -> dict[str, Any]:
+    return {
+        "detected": {label: name for label, (name, _) in report.detected.items()},
+        "conversations": report.conversations,
+        "messages_kept": report.messages_kept,
+        "left_out": dict(report.skip_counts),
+        "unusable_times": report.unusable_times,
+        "first": [
+            {
+                "session_id": one.session_id,
+                "title": one.title,
+                "user_id": one.metadata.get("user_id"),
+                "messages": [
+                    {
+                        "role": message.role,
+                        "speaker": message.speaker,
+                        "at": message.at,
+                        "text": message.text,
+                    }
+                    for message in one.messages[:_MESSAGES_SHOWN]
+                ],
+            }
+            for one in first
+        ],
+    }

@@ -1,0 +1,1 @@
+"""Formats that a mapping describes: where a file keeps its messages, roles, texts and times."""
