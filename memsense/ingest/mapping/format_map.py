@@ -102,7 +102,7 @@ class MappedFields(Input):
         title: Title of the session.
         user: User whose memory the session is.
         folder: Folder in which the session took place.
-        started: Time of the session.
+        started: Time of the session; with `groups` also of its messages without one.
         role: Who speaks: a word for a role, else a person's name.
         speaker: Name of who speaks.
         content: Text of a message; the texts of one path are joined.
@@ -144,7 +144,9 @@ class FormatMap(Input):
         places: Where programs keep such logs.
         detect: Marks by which a log of the format is recognised.
         map: Paths to what memory needs.
-        roles: Role for each word that the log uses, beside the usual words.
+        roles: Role for each word that the log uses, beside the usual words; that of `*` is for all
+            other words, which are names.
+        where: Condition for a record to be read at all; others are counted.
         skip: Condition for each reason to leave a message out.
         bots: Condition for a message of a bot, which `ReadOptions(bots=False)` leaves out.
         json: Keys or columns whose text or compressed bytes are JSON.
@@ -167,6 +169,7 @@ class FormatMap(Input):
     detect: Marks = Marks()
     map: MappedFields = MappedFields()
     roles: Annotated[Mapping[str, Text], AsMapping] = {}
+    where: Condition | None = None
     skip: Annotated[Mapping[str, Condition], AsMapping] = {}
     bots: Condition | None = None
     json_keys: Names = ()
@@ -223,7 +226,8 @@ def _as_toml_value(value: Any) -> Any:
 _PREFIXES = ("roles", "skip")
 FIELD_NAMES: Sequence[str] = (
     *MappedFields.model_fields,
-    *("table", "query", "line", "json_keys", "html", "groups", "repeats", "silences", "bots"),
+    *("table", "query", "line", "json_keys", "where", "bots"),
+    *("html", "groups", "repeats", "silences"),
 )
 """Fields that a mapping given in place may set, beside `roles.WORD` and `skip.REASON`."""
 _SWITCHES = frozenset({"html", "groups", "repeats", "silences"})

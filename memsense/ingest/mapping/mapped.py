@@ -5,7 +5,7 @@ import io
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, cast
@@ -234,13 +234,17 @@ def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
     """Yield the conversations of a log as a mapping describes them."""
     paths = form.map
     is_grouped = form.groups or not paths.messages
-    sessions: dict[str, _Session] = {}
+    # Users may have sessions of the same id.
+    sessions: dict[tuple[str | None, str], _Session] = {}
     for record in _records(form, reading):
         if not isinstance(record.value, dict | list):
             reading.skip("not an object", record.line)
             continue
+        if form.where is not None and not matches(form.where, record.value):
+            reading.skip("record of another kind", record.line)
+            continue
         look = _Look(form, record.value)
-        talks = look.objects(paths.conversations, record.value) if paths.conversations else None
+        talks = look.all("conversations", record.value) if paths.conversations else None
         for number, talk in enumerate([record.value] if talks is None else talks, start=1):
             own_id = look.text("session", talk)
             if own_id is not None:
@@ -250,12 +254,14 @@ def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
             else:
                 session_id = reading.name_session(None, record.ordinal)
                 session_id += f":{number}" if number > 1 else ""
-            session = sessions.setdefault(session_id, _Session()) if is_grouped else _Session()
+            key = (look.text("user", talk), session_id)
+            session = sessions.setdefault(key, _Session()) if is_grouped else _Session()
             session.title = session.title or look.text("title", talk)
             session.user = session.user or look.text("user", talk)
             session.folder = session.folder or look.text("folder", talk)
-            if paths.started and session.started.at is None:
-                session.started = reading.stamp(look.first("started", talk))
+            started = reading.stamp(look.first("started", talk))
+            if session.started.at is None:
+                session.started = started
             is_talk = isinstance(talk, dict)
             messages = look.objects(paths.messages, talk) if paths.messages else [talk]
             if is_talk and not messages:
@@ -266,12 +272,16 @@ def read_mapped(form: FormatMap, reading: Reading) -> Iterator[Conversation]:
             ]
             if paths.messages and form.groups:
                 # All of a record's turns move together, by the order of the record.
-                together = [turn for _, turns in groups for turn in turns]
+                together = [
+                    turn if turn.stamp.at else replace(turn, stamp=started)
+                    for _, turns in groups
+                    for turn in turns
+                ]
                 groups = [(look.order(talk, reading), together)]
             session.groups += groups
             if not is_grouped:
                 yield from _build(form, reading, session_id, session)
-    for session_id, session in sessions.items():
+    for (_, session_id), session in sessions.items():
         yield from _build(form, reading, session_id, session)
 
 
@@ -352,13 +362,14 @@ def _turns(look: "_Look", value: JsonValue, reading: Reading, line: int) -> Iter
     if role in ("system", "tool"):
         reading.skip(f"{role} message", line)
         return
+    is_role = word is None or word in form.roles or role_of(word) is not None
     names = [identifier(name) for name in look.all("files", message)]
     text = join_texts(look.content("content", message), *map(format_file, names))
     yield _Turn(
         role=role or "other",
         text=text,
         # A word that is no role is a person's name.
-        speaker=look.text("speaker", message) or (None if role else word),
+        speaker=look.text("speaker", message) or (None if is_role else word),
         external_id=own_id,
         stamp=stamp,
         line=line,
@@ -409,7 +420,8 @@ class _Look:
         """Return the role that the mapping, or else common use, gives a word."""
         if word is None:
             return None
-        return role_of(self.form.roles.get(word, word))
+        role = role_of(self.form.roles.get(word, word))
+        return role or role_of(self.form.roles.get("*", word))
 
     def content(self, name: str, current: JsonValue) -> str:
         """Return the texts of the field's first path that leads to one, as one text."""
