@@ -6,6 +6,7 @@ from memsense.db.foreign import Database
 from memsense.errors import IngestError
 from memsense.ingest.databases import PROGRAMS
 from memsense.ingest.head import Head, read_head
+from memsense.ingest.mapping.proposal import propose_mapping
 from memsense.ingest.registry import readers
 from memsense.ingest.source import UNREADABLE, Source
 
@@ -75,6 +76,11 @@ def detect(source: Source) -> Detection | None:
             f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
             f" its format with --format NAME{prose}; the formats are {', '.join(readers())}"
         )
+        if proposal := propose_mapping(head):
+            fault += (
+                f". It looks like {proposal.description}; try: {proposal.command(source.label)}"
+                " --preview (docs/mapping.md)"
+            )
     raise IngestError(f"{source.label}: {fault}")
 
 

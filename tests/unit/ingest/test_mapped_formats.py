@@ -307,7 +307,7 @@ LOGS: dict[str, Any] = {
     ],
 }  # fmt: skip
 
-ZED = {
+ZED: dict[str, Any] = {
     "version": "0.3.0",
     "messages": [
         {"User": {"id": "m1", "content": [{"Text": ASKED}]}},

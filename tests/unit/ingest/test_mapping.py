@@ -1,6 +1,7 @@
 """A mapping reads any JSON, table, database or lines of text, without a reader of its own."""
 
 import json
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -444,6 +445,58 @@ def test_a_preview_shows_the_first_conversations_and_the_counts(
     assert "Where is the boat?" in printed
     assert ["left", "out:", "hidden", "message", "5"] in map(str.split, printed.splitlines())
     assert "nothing is stored" in printed
+
+
+# Proposals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "rows.jsonl",
+            '{"ts": 1700000000, "from": "ada", "msg": "Where is it?"}\n'
+            '{"ts": 1700000009, "from": "bo", "msg": "At the pier."}\n',
+            "It looks like rows with from/msg/ts; try: memsense ingest {file} --map role=from"
+            " --map content=msg --map time=ts",
+        ),
+        (
+            "nested log.json",
+            json.dumps(
+                {
+                    "v": 2,
+                    "data": {
+                        "turns": [
+                            {"meta": {"sender": "ada", "n": 1}, "parts": [{"txt": "Where is it?"}]},
+                            {"meta": {"sender": "bo", "n": 2}, "parts": [{"txt": "At the pier."}]},
+                        ]
+                    },
+                }
+            ),
+            "messages under $.data.turns[*] with meta.sender/parts[*].txt",
+        ),
+        (
+            "table.csv",
+            "When,Who said,Words\n2026-03-01 10:00,Ada L,Where is it?\n"
+            "2026-03-01 10:01,Bo,At the pier.\n2026-03-01 10:02,Ada L,Thanks a lot.\n",
+            "rows with Who said/Words/When",
+        ),
+    ],
+)
+def test_an_unknown_log_gets_a_command_that_reads_it(
+    name: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / name
+    log.write_text(text)
+    assert call("ingest", str(log), "--preview") == 1
+    error = capsys.readouterr().err
+    assert said.format(file=log) in error
+    command = shlex.split(error.partition("try: memsense ")[2].partition(" (docs/")[0])
+    assert call(*command, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    texts = [message["text"] for one in printed["first"] for message in one["messages"]]
+    assert texts[:2] == ["Where is it?", "At the pier."]
+    assert printed["left_out"] == {}
 
 
 # Plug-ins -----------------------------------------------------------------------------------------
