@@ -3,7 +3,7 @@
 import re
 from html import unescape
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import pytest
@@ -16,8 +16,8 @@ from memsense.server.page.bars import PARTS, draw_bars
 from memsense.server.page.markup import list_words, render_excerpt, render_markdown
 from memsense.server.page.render import STATIC
 
-PAGES = ("/ui/", "/ui/context", "/ui/memories", "/ui/add", "/ui/traces", "/ui/settings",
-         "/ui/keys", "/ui/erasures", "/ui/health")  # fmt: skip
+PAGES = ("/ui/", "/ui/context", "/ui/memories", "/ui/add", "/ui/traces", "/ui/questions",
+         "/ui/settings", "/ui/keys", "/ui/erasures", "/ui/health")  # fmt: skip
 BASE = "http://localhost:8321"
 
 
@@ -398,8 +398,8 @@ def test_why_not_keeps_the_answer_and_finds_memories_by_their_words(served: Serv
 @pytest.mark.parametrize(
     ("scopes", "opens"),
     [
-        (["read"], {"/ui/", "/ui/context", "/ui/memories", "/ui/traces", "/ui/settings",
-                    "/ui/health"}),
+        (["read"], {"/ui/", "/ui/context", "/ui/memories", "/ui/traces", "/ui/questions",
+                    "/ui/settings", "/ui/health"}),
         (["write"], {"/ui/add"}),
         (["forget"], set[str]()),
         (["admin"], {"/ui/keys", "/ui/erasures"}),
@@ -608,3 +608,74 @@ def test_a_text_from_right_to_left_keeps_its_direction(served: Served) -> None:
     text = browser.get(f"/ui/memories/{chunk_id}").text
     # The speaker stands outside: in front of the text, it would decide the direction.
     assert '<div class="text" dir="auto"><p dir="auto">אני שותה תה</p></div>' in text
+
+
+def test_labels_make_a_set_of_questions_that_shows_what_weights_do(served: Served) -> None:
+    browser, memory, client = sign_in(served), served.tenants.memory("acme"), served.client()
+    texts = ("Tea tea tea.", "A cup of green tea, please.", "Green trees.", "A rowing boat.")
+    ids = [
+        add(client, session_id=f"s{number}", messages=[{"role": "user", "content": text}])
+        for number, text in enumerate(texts)
+    ]
+    question = {"q": "green tea", "user": "ada"}
+    ask = f"/ui/?{urlencode(question)}"
+    data = {"token": token_of(browser, ask), **question, "back": ask}
+    for chunk_id, value in ((ids[1], "right"), (ids[2], "wrong"), (ids[3], "wrong")):
+        page = browser.post(
+            "/ui/questions/label", data={**data, "chunk": str(chunk_id), "label": value}
+        )
+        assert page.url.path == "/ui/"
+    assert page.text.count('aria-pressed="true"') == len(
+        {ids[1], ids[2], ids[3]}
+        & {hit.chunk_id for hit in memory.search("green tea", user_id="ada")}
+    )
+    browser.post("/ui/questions/label", data={**data, "chunk": str(ids[3]), "label": "none"})
+    listed = browser.get("/ui/questions").text
+    assert "green tea" in listed
+    assert re.findall(r'<td class="number">(\d+)</td>', listed) == ["1", "1"]
+    assert "→" not in browser.get("/ui/questions/set", params={"name": "questions"}).text
+
+    found = {
+        name: [hit.chunk_id for hit in memory.search("green tea", user_id="ada", top_k=10,
+                                                     overrides=overrides, trace=False)]
+        for name, overrides in (("before", None), ("after", {"lexical": 0.0, "coverage_weight": 0}))
+    }  # fmt: skip
+    params = {"name": "questions", "lexical": "0", "coverage_weight": "0"}
+    compared = browser.get("/ui/questions/set", params=params).text
+    places = [found[name].index(ids[1]) + 1 for name in ("before", "after")]
+    assert f"first right {places[0]} → {places[1]}" in compared
+    mean = [f"{1 / place:.3f}" for place in places]
+    assert f"<strong>{mean[0]} → {mean[1]} " in compared
+    assert "A cup of green tea" in compared
+    assert memory.traces.list() == []
+
+    other = sign_in(served, "read", tenant="b")
+    assert "green tea" not in other.get("/ui/questions").text
+    viewer = sign_in(served, "read")
+    data["token"] = token_of(viewer, "/ui/")
+    assert viewer.post("/ui/questions/label", data={**data, "chunk": "1"}).status_code == 403
+    # A label goes with its session, and the others with their user.
+    memory.erase(user_id="ada", session_id="s2")
+    listed = browser.get("/ui/questions").text
+    assert re.findall(r'<td class="number">(\d+)</td>', listed) == ["1", "0"]
+    memory.erase(user_id="ada")
+    assert "green tea" not in browser.get("/ui/questions").text
+
+
+def test_a_question_is_removed_from_its_set(served: Served) -> None:
+    browser = sign_in(served)
+    chunk_id = add(served.client())
+    token = token_of(browser, "/ui/")
+    label = {"token": token, "q": "tea?", "chunk": str(chunk_id), "label": "right", "set": "mine"}
+    browser.post("/ui/questions/label", data=label)
+    listed = browser.get("/ui/questions").text
+    [key] = re.findall(r'name="question" value="([^"]+)"', listed)
+    removed = browser.post(
+        "/ui/questions/remove", data={"token": token, "set": "mine", "question": key}
+    )
+    assert "No question is labelled" in removed.text
+    for wrong in ({"q": ""}, {"chunk": "x"}, {"token": "x"}):
+        answer = browser.post("/ui/questions/label", data={**label, **wrong})
+        assert answer.status_code in {403, 422}, wrong
+    odd = browser.get("/ui/questions/set", params={"name": "mine", "lexical": "x"})
+    assert odd.status_code in {200, 422}

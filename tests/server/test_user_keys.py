@@ -92,6 +92,10 @@ ROUTES: dict[str, Decision] = {
     "GET /ui/traces/compare": "own",
     "GET /ui/traces/{trace_id}": "own",
     "GET /ui/traces/{trace_id}/replay": "own",
+    "GET /ui/questions": "whole",
+    "GET /ui/questions/set": "whole",
+    "POST /ui/questions/label": "whole",
+    "POST /ui/questions/remove": "whole",
     "GET /ui/settings": "whole",
     "POST /ui/settings": "whole",
     "POST /ui/settings/profiles": "whole",
@@ -118,6 +122,7 @@ NAMES_NOTHING = {
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
     "place", "marks", "user_text", "assistant_text", "at", "back", "name", "value", "lexical",
     "days", "scope-read", "saved", "about", "erasure_id",
+    "set", "label", "base",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
@@ -301,6 +306,8 @@ FORMS = {
     "/ui/memories/{chunk_id}/edit": {"user_text", "assistant_text", "tags", "reason"},
     "/ui/record": {"q", "user", "session", "since", "until", "tag", "hits", "profile"},
     "/ui/add": {"user", "session", "user_text", "assistant_text", "tags", "at", "key"},
+    "/ui/questions/label": {"q", "user", "set", "chunk", "label", "back"},
+    "/ui/questions/remove": {"set", "question"},
     "/ui/settings": {"name", "value"},
     "/ui/settings/profiles": {"name", "trace", "lexical"},
     "/ui/settings/profiles/delete": {"name"},
@@ -337,7 +344,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
-        "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
+        "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE, "name": "questions",
     }  # fmt: skip
     if route.path == "/ui/memories/bulk/{action}":
         values["action"] = "tag"
@@ -352,6 +359,7 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "GET /ui/": {"q"},
         "GET /ui/memories/session": {"session"},
         "GET /ui/context": {"q"},
+        "GET /ui/questions/set": {"name"},
         "POST /ui/record": {"q"},
         "POST /ui/add": {"session", "user_text"},
         "POST /ui/memories/bulk/{action}": {"chunk", "tag"},

@@ -13,6 +13,7 @@ from memsense.errors import MemSenseError, NotFoundError
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import ROUTES
 from memsense.server.page.bars import list_legend
+from memsense.server.page.labels import DEFAULT_SET, fetch_labels
 from memsense.server.page.markup import list_words
 from memsense.server.page.ranked import RankedMemory, list_memories, rank_hits
 from memsense.server.page.visitors import (
@@ -45,7 +46,7 @@ SLIDERS: Mapping[str, float] = {
 
 NOTHING_CHANGED: Mapping[str, float] = {}
 
-FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile")
+FIELDS = ("q", "user", "session", "since", "until", "tag", "hits", "profile", "set")
 """Fields of the form, as the address has them."""
 
 
@@ -76,11 +77,12 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     hits: str = str(DEFAULT_TOP_K),
     why: Annotated[str, Query(max_length=200)] = "",
     trace: Annotated[str, Query(max_length=40)] = "",
+    set_name: Annotated[str, Query(alias="set", max_length=100)] = DEFAULT_SET,
 ) -> Response:
     """Show the form, and below it the answer. Nothing is recorded."""
     fields = {
         "q": q, "user": user, "session": session, "since": since, "until": until, "tag": tag,
-        "hits": hits, "profile": profile,
+        "hits": hits, "profile": profile, "set": set_name,
     }  # fmt: skip
     values: dict[str, Any] = {
         "fields": fields,
@@ -105,10 +107,15 @@ async def ask(  # noqa: PLR0917 (fields of a form)
         values["problem"] = str(error)
         return visitor.page("ask.html", form_error_status(error), **values)
     marks = await find_marks(visitor, result)
-    memories = rank_hits(result, marks)
+    labels: Mapping[int, bool] = {}
+    if visitor.caller.user_id is None:
+        whole = visitor.caller.whole()
+        labels = await fetch_labels(whole, set_name or DEFAULT_SET, q.strip(), user or None)
+    memories = rank_hits(result, marks, labels)
     values |= {
         "result": result,
         "memories": memories,
+        "here": f"{visitor.request.url.path}?{visitor.request.url.query}",
         "legend": list_legend(item.bar for item in memories if item.bar),
     }
     if why.strip():

@@ -40,6 +40,7 @@ class RankedMemory:
         superseded_by: Memory that changed what this one says.
         supersedes: Memory whose fact this one changed.
         move: Its move between two lists.
+        is_right: Whether a label says that it is right for the question; None without a label.
     """
 
     chunk_id: int
@@ -53,6 +54,7 @@ class RankedMemory:
     superseded_by: Supersession | None = None
     supersedes: Supersession | None = None
     move: Move | None = None
+    is_right: bool | None = None
 
     @property
     def occurred_at(self) -> datetime | None:
@@ -82,16 +84,20 @@ def list_sides(chunk: Chunk) -> list[tuple[str, str]]:
     return [(speaker, text) for speaker, text in sides if text.strip()]
 
 
-def rank_hits(result: SearchResult, words: Collection[str]) -> list[RankedMemory]:
-    """Return the hits of a search, with these words marked."""
+def rank_hits(
+    result: SearchResult, words: Collection[str], labels: Mapping[int, bool]
+) -> list[RankedMemory]:
+    """Return the hits of a search, with these words marked, and whether a label says right."""
     bars = draw_bars([(hit.score, explained_parts(hit.explain)) for hit in result])
     return [
-        _rank_hit(hit, rank, bar, words)
+        _rank_hit(hit, rank, bar, words, labels.get(hit.chunk_id))
         for rank, (hit, bar) in enumerate(zip(result, bars, strict=True), start=1)
     ]
 
 
-def _rank_hit(hit: Hit, rank: int, bar: Bar, words: Collection[str]) -> RankedMemory:
+def _rank_hit(
+    hit: Hit, rank: int, bar: Bar, words: Collection[str], is_right: bool | None
+) -> RankedMemory:
     marks = [word for word in list_words([hit.content]) if word in words]
     sides, is_cut = show_text(hit.chunk, marks)
     return RankedMemory(
@@ -105,6 +111,7 @@ def _rank_hit(hit: Hit, rank: int, bar: Bar, words: Collection[str]) -> RankedMe
         why=describe_parts(explained_parts(hit.explain)),
         superseded_by=hit.superseded_by,
         supersedes=hit.supersedes,
+        is_right=is_right,
     )
 
 
@@ -133,7 +140,10 @@ def rank_candidates(
 
 
 def rank_list(
-    hits: Sequence[ListedHit], moves: Sequence[Move], chunks: Mapping[int, Chunk]
+    hits: Sequence[ListedHit],
+    moves: Sequence[Move],
+    chunks: Mapping[int, Chunk],
+    labels: Mapping[int, bool],
 ) -> list[RankedMemory]:
     """Return one of the two lists of a replay, each memory with its move."""
     bars = draw_bars([(hit.score, named_parts(hit.parts)) for hit in hits])
@@ -147,6 +157,7 @@ def rank_list(
             bar=bar,
             why=by_id[hit.chunk_id].why,
             move=by_id[hit.chunk_id],
+            is_right=labels.get(hit.chunk_id),
         )
         for hit, bar in zip(hits, bars, strict=True)
     ]

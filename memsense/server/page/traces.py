@@ -60,15 +60,16 @@ def compare_rankings(
     lists: tuple[Sequence[ListedHit], Sequence[ListedHit]],
     moves: Sequence[Move],
     chunks: Mapping[int, Chunk],
+    labels: Mapping[int, bool] | None = None,
 ) -> TwoRankings:
-    """Return two rankings with the moves between them."""
+    """Return two rankings with the moves between them; `labels` say which memories are right."""
     old, new = lists
     places = {hit.chunk_id: hit.rank for hit in old}
     shared = places.keys() & {hit.chunk_id for hit in new}
     return TwoRankings(
         titles=titles,
-        old=rank_list(old, moves, chunks),
-        new=rank_list(new, moves, chunks),
+        old=rank_list(old, moves, chunks, labels or {}),
+        new=rank_list(new, moves, chunks, labels or {}),
         lines=[(places[hit.chunk_id], hit.rank) for hit in new if hit.chunk_id in places],
         moves=[move for move in moves if move.old_rank != move.new_rank],
         overlap=len(shared) / len(places) if places else 1.0,
@@ -127,15 +128,11 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
     pairs = [*reversed(by_question.values())]
     hits = [hit.chunk_id for pair in pairs for replay in pair for hit in replay.new]
     chunks = await visitor.caller.memory.get_many(hits)
-    rows = [
-        (
-            first,
-            compare_rankings(
-                (one, other), (first.new, second.new), _join_moves(first, second), chunks
-            ),
-        )
-        for first, second in pairs
-    ]
+    rows: list[tuple[Replay, TwoRankings]] = []
+    for first, second in pairs:
+        moves = join_moves(first.new, second.new, reasons_of(first, second))
+        lists = (first.new, second.new)
+        rows.append((first, compare_rankings((one, other), lists, moves, chunks)))
     return visitor.page(
         "compare.html",
         rows=rows,
@@ -148,22 +145,25 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
     )
 
 
-def _join_moves(first: Replay, second: Replay) -> list[Move]:
-    """Return the moves from one profile's list to another's, by what each changed."""
-    before = {hit.chunk_id: hit for hit in first.new}
-    after = {hit.chunk_id: hit for hit in second.new}
-    reasons = {move.chunk_id: move.why for replay in (first, second) for move in replay.moves}
+def join_moves(
+    old: Sequence[ListedHit], new: Sequence[ListedHit], reasons: Mapping[int, str] | None = None
+) -> list[Move]:
+    """Return the moves from one list to another, by the parts of the scores that changed.
+
+    `reasons` say of a memory that is in one of the lists alone why it is not in the other.
+    """
+    before = {hit.chunk_id: hit for hit in old}
+    after = {hit.chunk_id: hit for hit in new}
     moves: list[Move] = []
     for chunk_id in dict.fromkeys([*after, *before]):
         one, other = before.get(chunk_id), after.get(chunk_id)
         changes: dict[str, float] = {}
+        why = (reasons or {}).get(chunk_id, "is a hit under one of the two alone")
         if one and other:
             names = dict.fromkeys([*other.parts, *one.parts])
             changes = {x: other.parts.get(x, 0.0) - one.parts.get(x, 0.0) for x in names}
             largest = sorted(changes, key=lambda name: -abs(changes[name]))[:3]
             why = ", ".join(f"{name} {changes[name]:+.4f}" for name in largest if changes[name])
-        else:
-            why = reasons.get(chunk_id, "is a hit under one of the two alone")
         moves.append(
             Move(
                 chunk_id=chunk_id,
@@ -176,6 +176,11 @@ def _join_moves(first: Replay, second: Replay) -> list[Move]:
             )
         )
     return moves
+
+
+def reasons_of(*replays: Replay) -> dict[int, str]:
+    """Return why each memory moved, by replays of one search."""
+    return {move.chunk_id: move.why for replay in replays for move in replay.moves}
 
 
 def _legend_of(pairs: Collection[TwoRankings]) -> list[tuple[str, str]]:

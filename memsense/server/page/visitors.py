@@ -96,6 +96,7 @@ PAGES = (
     PageLink("/ui/memories", "Memories", "memories", "read"),
     PageLink("/ui/add", "Add", "add", "write"),
     PageLink("/ui/traces", "Traces", "traces", "read"),
+    PageLink("/ui/questions", "Questions", "questions", "read", is_of_tenant=True),
     PageLink("/ui/settings", "Settings", "settings", "read", is_of_tenant=True),
     PageLink("/ui/keys", "Keys", "keys", "admin", is_of_tenant=True),
     PageLink("/ui/erasures", "Erasures", "erasures", "admin", is_of_tenant=True),
