@@ -17,25 +17,31 @@ import sys
 import time
 from pathlib import Path
 from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.request import HTTPCookieProcessor, OpenerDirector, build_opener
 
 import psutil
 
 from benchmarks.trace_overhead import read_words
-from memsense import MemSense, load_settings
+from memsense import MemSense
 
 BLOCK = 10
 WARM = 3
 
 
-def ask_page(address: str, question: str) -> None:
-    with urlopen(f"{address}/ui/?{urlencode({'q': question})}") as answer:  # noqa: S310
+def sign_in(address: str, key: str) -> OpenerDirector:
+    browser = build_opener(HTTPCookieProcessor())
+    with browser.open(f"{address}/ui/sign-in", urlencode({"key": key}).encode()):
+        return browser
+
+
+def ask_page(browser: OpenerDirector, address: str, question: str) -> None:
+    with browser.open(f"{address}/ui/?{urlencode({'q': question})}") as answer:
         text = answer.read()
     assert b'class="memory"' in text, "the page shows no hit: is the database empty?"
 
 
 def measure(
-    memory: MemSense, address: str, server: psutil.Process, rounds: int
+    memory: MemSense, browser: OpenerDirector, address: str, server: psutil.Process, rounds: int
 ) -> dict[str, float]:
     """Return medians of processor milliseconds for a search and a page, and their ratio."""
     source, words = random.Random(1), read_words()
@@ -51,7 +57,7 @@ def measure(
             else:
                 times = server.cpu_times()
                 for question in questions:
-                    ask_page(address, question)
+                    ask_page(browser, address, question)
                 after = server.cpu_times()
                 used = after.user + after.system - times.user - times.system
             if number >= WARM:
@@ -72,22 +78,23 @@ def main() -> None:
     options = parser.parse_args()
     program = Path(sys.executable).with_name("memsense")
     command = [program, "--database-url", options.database_url, "--tenant", options.tenant]
-    with subprocess.Popen(
-        [*command, "serve", "--port", "0", "--rate", "1000000", "--burst", "1000000"],
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as server:
+    limits = ["--rate", "1000000", "--burst", "1000000"]
+    with MemSense.open(options.database_url, tenant=options.tenant) as memory:
+        key = memory.access_keys.create(["read"], name="benchmark")
+        server = subprocess.Popen(
+            [*command, "serve", "--port", "0", *limits], stderr=subprocess.PIPE, text=True
+        )
         try:
             assert server.stderr is not None
             line = server.stderr.readline()
-            address = next(word for word in line.split() if word.startswith("http")).rstrip("/.,;")
-            address = address.partition("/ui")[0]
-            settings = load_settings(database_url=options.database_url, tenant=options.tenant)
-            with MemSense.open(settings) as memory:
-                figures = measure(memory, address, psutil.Process(server.pid), options.rounds)
-            print(json.dumps(figures))
+            address = next(word for word in line.split() if word.startswith("http"))
+            browser = sign_in(address, key.text)
+            process = psutil.Process(server.pid)
+            print(json.dumps(measure(memory, browser, address, process, options.rounds)))
         finally:
             server.terminate()
+            server.wait()
+            memory.access_keys.revoke(key.key.key_id)
 
 
 if __name__ == "__main__":

@@ -270,6 +270,28 @@ def test_a_memory_is_added_and_edited(page: "Page", site: Site) -> None:
     assert list(hit.chunk.tags) == ["music"]
 
 
+def test_hits_are_labelled_and_a_set_shows_what_weights_do(page: "Page", site: Site) -> None:
+    ask(page, "green tea in the morning")
+    chunk_id = site.chunks["I drink green tea every morning instead of coffee."]
+    other = site.chunks["Which tea shops do you know?"]
+    page.get_by_role("button", name=f"Right memory {chunk_id}", exact=False).click()
+    pressed = page.get_by_role("button", name=f"Right memory {chunk_id}", pressed=True)
+    pressed.wait_for()
+    page.get_by_role("button", name=f"Wrong memory {other}", exact=False).click()
+    page.get_by_role("button", name=f"Wrong memory {other}", pressed=True).wait_for()
+    page.get_by_role("link", name="Questions", exact=True).click()
+    assert page.get_by_role("link", name="green tea in the morning").is_visible()
+    page.get_by_role("link", name="Try other weights").click()
+    slider = page.get_by_role("slider", name="tokens_weight", exact=True)
+    slider.focus()
+    slider.press("Home")
+    page.get_by_role("button", name="Ask all questions with both").click()
+    page.get_by_text("mean reciprocal rank").wait_for()
+    page.get_by_text("green tea in the morning").first.click()
+    assert page.get_by_role("region", name="Changed").is_visible()
+    assert violations(page) == []
+
+
 def test_memory_is_exported(page: "Page") -> None:
     page.goto("/ui/memories?user=ada")
     with page.expect_download() as download:
@@ -499,13 +521,17 @@ def test_axe_finds_no_violation_on_any_page(
     page.get_by_role("link", name="this trace").click()
     page.get_by_role("heading", name="Candidates").wait_for()
     found += violations(page)
+    page.goto("/ui/?q=tea")
+    page.get_by_role("button", name="Right memory").first.click()
+    page.locator("[aria-pressed=true]").wait_for()
     site.memory.forget(1)
     site.memory.settings.set(lexical=1.5)
     site.memory.erase(user_id="ada", session_id="monday")
     [receipt] = site.memory.erasures.list()
     more = ("/ui/memories", "/ui/memories?q=tea", SESSION.replace("monday", "tuesday"), SESSION,
             "/ui/memories/4", "/ui/memories/99", "/ui/add", "/ui/keys", "/ui/erasures",
-            f"/ui/erasures/{receipt.erasure_id}", "/ui/settings", "/ui/nowhere", "/ui/context",
+            f"/ui/erasures/{receipt.erasure_id}", "/ui/settings", "/ui/nowhere", "/ui/questions",
+            "/ui/questions/set?name=questions&lexical=0", "/ui/context",
             "/ui/context?q=Which+tea%3F&user=ada&silence=0",
             "/ui/traces/compare?one=balanced&other=lexical")  # fmt: skip
     for width in (1280, 390):

@@ -158,7 +158,7 @@ def join_moves(
     for chunk_id in dict.fromkeys([*after, *before]):
         one, other = before.get(chunk_id), after.get(chunk_id)
         changes: dict[str, float] = {}
-        why = (reasons or {}).get(chunk_id, "is a hit under one of the two alone")
+        why = (reasons or {}).get(chunk_id, "not among the hits of the other list")
         if one and other:
             names = dict.fromkeys([*other.parts, *one.parts])
             changes = {x: other.parts.get(x, 0.0) - one.parts.get(x, 0.0) for x in names}
