@@ -97,15 +97,21 @@ Parts = Sequence[tuple[str, float, str]]
 
 def explained_parts(explanation: Explanation) -> Parts:
     """Return the terms of a hit's score."""
-    return [
+    return _in_order(
         (part.name, part.contribution, part.describe().removeprefix(f"{part.name}: "))
         for part in arithmetic_parts(explanation)
-    ]
+    )
 
 
 def named_parts(parts: Mapping[str, float]) -> Parts:
     """Return terms without a derivation, as recorded searches keep them."""
-    return [(name, value, "") for name, value in parts.items()]
+    return _in_order((name, value, "") for name, value in parts.items())
+
+
+def _in_order(parts: Iterable[tuple[str, float, str]]) -> Parts:
+    """Return parts in the order of `PARTS`, so that bars of any source can be compared."""
+    places = {name: place for place, name in enumerate(PARTS)}
+    return sorted(parts, key=lambda part: places.get(part[0], len(places)))
 
 
 def draw_bars(scores: Sequence[tuple[float, Parts]]) -> list[Bar]:
