@@ -71,7 +71,7 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--database-url", required=True)
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--rounds", type=int, default=20)
