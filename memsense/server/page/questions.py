@@ -85,10 +85,10 @@ async def label(visitor: AnyVisitor) -> Response:
 async def remove(visitor: AnyVisitor) -> Response:
     """Remove a question from its set, with its labels."""
     form = await read_form(visitor, "write")
-    path = [form.get("set", ""), form.get("question", "")]
+    memory, path = visitor.caller.whole(), [form.get("set", ""), form.get("question", "")]
     if not all(path):
         raise ProblemError(422, "name the set and the question to remove")
-    await visitor.caller.whole().items.clear(COLLECTION, path)
+    await memory.items.clear(COLLECTION, path)
     return redirect_after_post("/ui/questions")
 
 
