@@ -10,7 +10,7 @@ from memsense.ingest.branches import find_current_branch
 from memsense.ingest.decoding import decode_chunks, split_lines
 from memsense.ingest.injected import strip_injected
 from memsense.ingest.jsonstream import AnyRecord, Broken, Record, scan_json
-from memsense.ingest.options import ReadOptions
+from memsense.ingest.options import DateOrder, ReadOptions
 from memsense.ingest.report import NO_MESSAGE, ReadReport
 from memsense.ingest.source import Source
 from memsense.ingest.timestamps import NO_TIME, Stamp, parse_timestamp
@@ -97,9 +97,12 @@ class Reading:
         """Count a whole conversation that is left out."""
         self.report.skip(reason, self.source.label, unit="conversation")
 
-    def stamp(self, value: JsonValue) -> Stamp:
-        """Parse a time; count one that is present but unusable."""
-        stamp = parse_timestamp(value, self.options.timezone)
+    def stamp(self, value: JsonValue, order: DateOrder | None = None) -> Stamp:
+        """Parse a time; count one that is present but unusable.
+
+        `order` is the log's order of day and month, unless the caller's options have one.
+        """
+        stamp = parse_timestamp(value, self.options.timezone, self.options.date_order or order)
         if stamp.at is None and value is not None and value != "":
             self.report.unusable_times += 1
         return stamp

@@ -7,7 +7,8 @@ from memsense.types import Role
 _WORDS: Final[dict[Role, str]] = {
     "user": "user human humanmessage humanmessagechunk prompter",
     "assistant": (
-        "assistant ai aimessage aimessagechunk model bot gpt chatgpt claude gemini bard bing agent"
+        "assistant ai aimessage aimessagechunk model bot gpt chatgpt claude gemini bard bing qwen "
+        "agent"
     ),
     "system": "system developer systemmessage",
     "tool": (

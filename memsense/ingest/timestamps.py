@@ -2,9 +2,13 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
+from dateutil import parser
+
+from memsense.ingest.options import DateOrder
 from memsense.types import JsonValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -19,6 +23,7 @@ _EPOCH_UNITS = (
     (1e18, 1e19, 1_000_000_000),
 )
 _LONGEST = 64
+_MONTHS_IN_YEAR = 12
 _NUMBER = re.compile(r"\s*\d{9,19}(\.\d{0,12})?\s*")
 _WRITTEN_UTC = re.compile(r"(?<!\s)\s*(?:UTC|GMT)$", re.IGNORECASE)
 # LongMemEval: 2023/05/20 (Sat) 02:21.
@@ -29,6 +34,13 @@ _SLASHED = re.compile(
 _SPOKEN = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])\.?\s?m\.?\s+on\s+(\d{1,2})\s+([A-Za-z]{3,9}),?\s+(\d{4})",
     re.IGNORECASE,
+)
+# 3/13/2026 10:00 AM, 13-3-2026; 01.03.2026 10:00, whose dots always mean the day first.
+_NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})\b,?([\w\s:.,+-]{0,40})")
+# A month's name beside a day and a year: RFC 2822, and what people write.
+_NAMED = re.compile(
+    r"([A-Za-z]{3,9}\.?,?\s)?(\d{1,2}[\s-][A-Za-z]{3,9}|[A-Za-z]{3,9}\.?\s\d{1,2})\.?,?[\s-]\d{4}\b"
+    r"[\w\s:.,+()-]{0,40}"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -44,9 +56,12 @@ class Stamp:
 NO_TIME = Stamp()
 
 
-def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
-    """Parse an epoch number (s, ms, µs, ns), ISO 8601, or one of the benchmarks' spellings.
+def parse_timestamp(
+    value: JsonValue, zone: tzinfo | None = None, order: DateOrder | None = None
+) -> Stamp:
+    """Parse an epoch number (s, ms, µs, ns), ISO 8601, RFC 2822, or a date as people write it.
 
+    `order` tells what `3/4/2026` means; without it, a date with a.m. or p.m. has the month first.
     A time without a zone is taken to be in `zone` (then known), else in UTC (then unknown).
     Anything before 1990 or after 2286, and anything unreadable, is `NO_TIME`. A time in the
     future stays: the log's clock was wrong, and its times still give the order.
@@ -73,6 +88,15 @@ def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
             month = _MONTHS.index(name[:3].lower()) + 1
             hour = int(written_hour) % 12 + (12 if half.lower() == "p" else 0)
             at = datetime(int(written_year), month, int(day_of_month), hour, int(minutes))  # noqa: DTZ001
+        elif match := _NUMERIC.fullmatch(text):
+            first, separator, second, _, rest = match.groups()
+            has_half = "m" in rest.lower()
+            is_month_first = order == "mdy" or (order is None and has_half)
+            if int(first) > _MONTHS_IN_YEAR or int(second) > _MONTHS_IN_YEAR:
+                is_month_first = int(second) > _MONTHS_IN_YEAR
+            at = _parse_written(text, day_first=separator == "." or not is_month_first)
+        elif _NAMED.fullmatch(text):
+            at = _parse_written(text, day_first=True)
         else:
             # fromisoformat refuses a zone that is written as a word.
             if _WRITTEN_UTC.search(text):
@@ -84,6 +108,29 @@ def parse_timestamp(value: JsonValue, zone: tzinfo | None = None) -> Stamp:
         return Stamp(at) if is_plausible(at) else NO_TIME
     except (ValueError, OverflowError):
         return NO_TIME
+
+
+def guess_date_order(times: Iterable[JsonValue]) -> DateOrder | None:
+    """Return whether day or month comes first in a log's dates, by a field above 12; else None."""
+    for time in times:
+        match = _NUMERIC.fullmatch(time.strip()) if isinstance(time, str) else None
+        if match and int(match[1]) > _MONTHS_IN_YEAR:
+            return "dmy"
+        if match and int(match[3]) > _MONTHS_IN_YEAR:
+            return "mdy"
+    return None
+
+
+def _parse_written(text: str, *, day_first: bool) -> datetime:
+    # A zone by name, such as CET, has several meanings: it counts as unknown.
+    def find_zone(_name: str | None, offset: int | None) -> tzinfo | None:
+        return None if offset is None else timezone(timedelta(seconds=offset))
+
+    midnight = datetime(2000, 1, 1)  # noqa: DTZ001 (localised by the caller)
+    try:
+        return parser.parse(text, dayfirst=day_first, default=midnight, tzinfos=find_zone)
+    except parser.ParserError as error:
+        raise ValueError(str(error)) from error
 
 
 def epoch_seconds(value: JsonValue) -> float:

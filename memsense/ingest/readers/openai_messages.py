@@ -5,6 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memsense.ingest.content import content_text
+from memsense.ingest.fields import (
+    find_answers,
+    find_message_id,
+    find_other_texts,
+    find_time,
+    unpack_json,
+)
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import ConversationBuilder, ObjectRecord, Reading
@@ -12,7 +19,6 @@ from memsense.ingest.roles import role_of
 from memsense.ingest.values import (
     JsonObject,
     first_identifier,
-    first_value,
     identifier,
     mapping,
     objects,
@@ -24,7 +30,9 @@ from memsense.types import Conversation
 _SESSION_KEYS = ("id", "conversation_id", "session_id", "sessionId", "thread_id", "custom_id")
 # With one of these keys, a bare message is a row of a table of sessions.
 _ROW_SESSIONS = ("session_id", "session", "conversation_id", "chat_id", "thread_id", "dialog_id")
-_TIME_KEYS = ("timestamp", "created_at", "created", "create_time")
+_TRACE_KEYS = ("trace_id", "litellm_trace_id")
+# The keys of a conversation's messages and of its requests, which are read.
+_READ = frozenset({"messages", "request", "body", "response", "history", "proxy_server_request"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +75,28 @@ def _is_message(message: JsonObject) -> bool:
 
 def _messages(record: JsonObject) -> list[JsonObject] | None:
     """Return the messages of a record that is a conversation, a batch line or a log line."""
-    # The answer of a request log stands beside its question.
-    bodies = (reach(record, "response", "body"), record.get("response"))
-    choices = [choice for body in bodies for choice in objects(mapping(body).get("choices"))]
-    answers = [answer for one in choices[:1] if (answer := mapping(one.get("message")))]
-    for messages in (
+    for value in (
         record.get("messages"),
         reach(record, "body", "messages"),
         reach(record, "request", "messages"),
         reach(record, "request", "body", "messages"),
+        reach(record, "proxy_server_request", "messages"),
     ):
-        if isinstance(messages, list):
-            return [*objects(messages), *answers]
+        # A table of logs has its lists as texts; some proxies leave an empty object.
+        messages = unpack_json(value)
+        if isinstance(messages, list) and messages:
+            # The answer of a request log stands beside its question.
+            return [*objects(messages), *find_answers(record, objects(messages))]
+    if isinstance(record.get("messages"), list):
+        return []
     # Continue.dev: each item of the history holds its message.
     if isinstance(record.get("history"), list):
         turns = objects(record["history"])
         return [mapping(turn.get("message")) or turn for turn in turns]
-    return answers or None
+    has_choices = any(
+        reach(record, *path, "choices") for path in (("response",), ("response", "body"))
+    )
+    return find_answers(record, ()) or None if has_choices else None
 
 
 def read(reading: Reading) -> Iterator[Conversation]:
@@ -104,6 +117,8 @@ def read(reading: Reading) -> Iterator[Conversation]:
         builder = reading.conversation()
         for message in messages:
             _add_message(builder, message, record)
+        for key in find_other_texts(record.value, _READ):
+            reading.skip(f"text beside the messages ({key})", record.line)
         talk = _Talk(builder, _session_id(reading, record, builder), record)
         # In a prompt log each request holds the whole conversation so far.
         if pending is not None:
@@ -127,13 +142,13 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, record: Obje
         builder.reading.skip(f"{role or 'unknown'} message", record.line)
         return
     content = message.get("content", message.get("text"))
-    time = first_value(message, _TIME_KEYS)
+    time = find_time(message)
     if time is None:
-        time = first_value(record.value, _TIME_KEYS)
+        time = find_time(record.value)
     builder.add(
         role,
         content_text(content) or string(message.get("refusal")),
-        external_id=identifier(message.get("id")),
+        external_id=find_message_id(message),
         speaker=identifier(message.get("name")),
         stamp=builder.reading.stamp(time),
         line=record.line,
@@ -142,7 +157,8 @@ def _add_message(builder: ConversationBuilder, message: JsonObject, record: Obje
 
 def _own_id(record: JsonObject) -> str | None:
     metadata_id = identifier(reach(record, "metadata", "session_id"))
-    return first_identifier(record, *_SESSION_KEYS) or metadata_id
+    own_id = first_identifier(record, *_SESSION_KEYS) or metadata_id
+    return own_id or first_identifier(record, *_TRACE_KEYS)
 
 
 def _session_id(reading: Reading, record: ObjectRecord, builder: ConversationBuilder) -> str:

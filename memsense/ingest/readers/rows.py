@@ -12,30 +12,15 @@ from itertools import chain, islice, pairwise
 
 from memsense.errors import IngestError
 from memsense.ingest.content import content_text, join_texts
+from memsense.ingest.fields import FIELDS, normalise_name
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import Reading
 from memsense.ingest.roles import role_of
-from memsense.ingest.timestamps import Stamp
+from memsense.ingest.timestamps import guess_date_order
 from memsense.ingest.values import JsonObject, identifier, sequence
-from memsense.types import Conversation, Role
+from memsense.types import Conversation, JsonValue, Role
 
-# Field, then the column names that stand for it, the likelier first.
-_ALIASES = """
-session: session_id session conversation_id conversation chat_id thread_id thread dialog_id channel
-role: role sender from speaker author user name type
-speaker: speaker name author username
-content: content text message body value utterance
-time: timestamp time created_at created date datetime ts sent_at
-id: id message_id uuid
-order: turn index seq position
-prompt: prompt question user input instruction
-response: response answer assistant output completion
-"""
-FIELDS: Mapping[str, Sequence[str]] = {
-    field: aliases.replace("_", "").split()
-    for field, _, aliases in (line.partition(":") for line in _ALIASES.strip().split("\n"))
-}
 _SPEAKERS = frozenset(("sender", "from", "speaker"))
 _PEOPLE = frozenset(("author", "user"))
 _PROMPTS = frozenset(("prompt", "question", "user", "instruction"))
@@ -84,11 +69,11 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One message of a session, with the value that orders it."""
+    """One message of a session, with its time as it is written and the value that orders it."""
 
     role: Role
     text: str
-    stamp: Stamp
+    time: JsonValue
     line: int
     speaker: str | None = None
     external_id: str | None = None
@@ -97,7 +82,7 @@ class _Row:
 
 def choose_columns(names: Sequence[str], chosen: Mapping[str, str]) -> Columns:
     """Match column names to fields: the caller's choices first, then the usual aliases."""
-    by_alias = {_normalise(name): name for name in reversed(names)}
+    by_alias = {normalise_name(name): name for name in reversed(names)}
     columns: dict[str, str] = {}
     for field, aliases in FIELDS.items():
         alias = next((alias for alias in aliases if alias in by_alias), None)
@@ -108,11 +93,6 @@ def choose_columns(names: Sequence[str], chosen: Mapping[str, str]) -> Columns:
     if columns.get("speaker") == columns.get("role"):
         columns.pop("speaker", None)
     return Columns(**columns)
-
-
-def _normalise(name: str) -> str:
-    """Return a column's name as the aliases are written; the first one may bear a byte mark."""
-    return "".join(char for char in name.strip().lower() if char not in "_- \ufeff")
 
 
 # Detection ----------------------------------------------------------------------------------------
@@ -171,10 +151,10 @@ def _has_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
     """Return whether rows are questions and answers in words."""
     if not columns.is_pair or _is_of_records(rows):
         return False
-    names = [name for name in rows[0] if _normalise(name) in _PROMPTS] or [columns.prompt]
+    names = [name for name in rows[0] if normalise_name(name) in _PROMPTS] or [columns.prompt]
     prompts = [text for name in names for text in _texts(rows, name)]
     sides = (prompts, _texts(rows, columns.response))
-    if names != [columns.prompt] or _normalise(names[0] or "") in _PROMPTS:
+    if names != [columns.prompt] or normalise_name(names[0] or "") in _PROMPTS:
         return all(any(map(_HAS_LETTER, side)) for side in sides)
     # Columns `input` and `output` may hold anything: most of them must be several words.
     return all(2 * sum(" " in text.strip() for text in side) > len(rows) for side in sides)
@@ -182,7 +162,7 @@ def _has_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
 
 def _takes_turns(columns: Columns, rows: Sequence[JsonObject]) -> bool:
     """Return whether a few speakers recur or, if the column may name others, two alternate."""
-    if _normalise(columns.content or "") not in _WORDS or _is_of_records(rows):
+    if normalise_name(columns.content or "") not in _WORDS or _is_of_records(rows):
         return False
     speakers = [word.strip() for word in _texts(rows, columns.role)]
     texts = _texts(rows, columns.content)
@@ -191,7 +171,7 @@ def _takes_turns(columns: Columns, rows: Sequence[JsonObject]) -> bool:
     counts = Counter(speakers)
     recurring = sum(count > 1 for count in counts.values())
     changes = sum(one != other for one, other in pairwise(speakers))
-    kind = _normalise(columns.role or "")
+    kind = normalise_name(columns.role or "")
     if kind in _SPEAKERS:
         return 2 <= len(counts) <= _MOST_SPEAKERS and recurring > 1 and changes > 1  # noqa: PLR2004
     # `author` and `user` head commits, comments and tickets, too.
@@ -204,7 +184,7 @@ def _texts(rows: Sequence[JsonObject], column: str | None) -> list[str]:
 
 
 def _is_of_records(rows: Sequence[JsonObject]) -> bool:
-    return bool(rows) and not _RECORDS.isdisjoint(map(_normalise, rows[0]))
+    return bool(rows) and not _RECORDS.isdisjoint(map(normalise_name, rows[0]))
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -217,13 +197,15 @@ def read(reading: Reading) -> Iterator[Conversation]:
         session = identifier(row.get(columns.session or ""))
         if session is None:
             session = reading.source.session_id
-            names = {_normalise(name): name for name in row}
+            names = {normalise_name(name): name for name in row}
             if names.keys() >= _ALPACA:
                 # Alpaca's rows have nothing to do with each other.
                 values = json.dumps([row[names["instruction"]], row[names["output"]]])
                 digest = hashlib.sha256(values.encode()).hexdigest()[:8]
                 session = f"{session}:{line}:{digest}"
         sessions.setdefault(session, []).extend(_messages(reading, row, columns, line))
+    times = (row.time for rows in sessions.values() for row in rows)
+    date_order = reading.options.date_order or guess_date_order(times)
     for session, rows in sessions.items():
         # Rows of a session need not stand together. An order column counts only if its numbers are
         # unique in the session.
@@ -237,7 +219,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 row.text,
                 external_id=row.external_id,
                 speaker=row.speaker,
-                stamp=row.stamp,
+                stamp=reading.stamp(row.time, date_order),
                 line=row.line,
             )
         yield from builder.build(session)
@@ -306,7 +288,7 @@ def read_header(lines: Iterator[str]) -> tuple[list[str], str]:
 
 
 def _messages(reading: Reading, row: JsonObject, columns: Columns, line: int) -> Iterator[_Row]:
-    stamp = reading.stamp(row.get(columns.time or ""))
+    time = row.get(columns.time or "")
     row_id = identifier(row.get(columns.id or ""))
     number = row.get(columns.order or "")
     try:
@@ -327,7 +309,7 @@ def _messages(reading: Reading, row: JsonObject, columns: Columns, line: int) ->
             text=text,
             speaker=name,
             external_id=row_id,
-            stamp=stamp,
+            time=time,
             order=order,
             line=line,
         )
@@ -337,10 +319,10 @@ def _messages(reading: Reading, row: JsonObject, columns: Columns, line: int) ->
     for earlier in sequence(row.get("history")):
         texts = [content_text(part) for part in sequence(earlier)]
         for side, text in zip(sides, texts, strict=False):
-            yield _Row(role=side, text=text, stamp=stamp, line=line)
+            yield _Row(role=side, text=text, time=time, line=line)
     # An instruction with an input beside it is one question.
-    inputs = (name for name in row if _normalise(name) == "input")
-    instructions = (name for name in row if _normalise(name) == "instruction")
+    inputs = (name for name in row if normalise_name(name) == "input")
+    instructions = (name for name in row if normalise_name(name) == "instruction")
     names = dict.fromkeys((*instructions, columns.prompt, *inputs))
     prompt = join_texts(*(content_text(row.get(name or "")) for name in names))
     response = content_text(row.get(columns.response or ""))
@@ -349,7 +331,7 @@ def _messages(reading: Reading, row: JsonObject, columns: Columns, line: int) ->
             role=side,
             text=text,
             external_id=f"{row_id}:{suffix}" if row_id else None,
-            stamp=stamp,
+            time=time,
             order=order,
             line=line,
         )

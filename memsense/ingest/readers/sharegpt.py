@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from memsense.ingest.content import content_text
+from memsense.ingest.fields import find_answers, find_message_id, find_other_texts, find_time
 from memsense.ingest.head import Head
 from memsense.ingest.reader import Reader
 from memsense.ingest.reading import Reading
@@ -39,15 +41,27 @@ def read(reading: Reading) -> Iterator[Conversation]:
         builder = reading.conversation()
         for turn in objects(turns):
             if "human" in turn and "assistant" in turn:
-                builder.add("user", string(turn["human"]), line=record.line)
-                builder.add("assistant", string(turn["assistant"]), line=record.line)
+                stamp = reading.stamp(find_time(turn))
+                builder.add("user", string(turn["human"]), stamp=stamp, line=record.line)
+                builder.add("assistant", string(turn["assistant"]), stamp=stamp, line=record.line)
                 continue
             role = role_of(first_string(turn, _ROLE_KEYS))
             if role not in ("user", "assistant"):
                 reading.skip(f"{role or 'unknown'} message", record.line)
                 continue
-            stamp = reading.stamp(turn.get("timestamp"))
-            builder.add(role, first_string(turn, _TEXT_KEYS), stamp=stamp, line=record.line)
+            builder.add(
+                role,
+                first_string(turn, _TEXT_KEYS),
+                external_id=find_message_id(turn),
+                stamp=reading.stamp(find_time(turn)),
+                line=record.line,
+            )
+        for answer in find_answers(value, ()):
+            text = content_text(answer.get("content"))
+            if not builder.messages or builder.messages[-1].text != text:
+                builder.add("assistant", text, line=record.line)
+        for key in find_other_texts(value, frozenset(_TURN_LISTS)):
+            reading.skip(f"text beside the messages ({key})", record.line)
         session = reading.name_session(identifier(value.get("id")), record.ordinal)
         # Data sets repeat ids with other contents.
         counts[session] = counts.get(session, 0) + 1
