@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from memsense.cli.audit import print_audit
 from memsense.cli.exits import FAILED, TerminatedError, end_when_interrupted, one_line
 from memsense.cli.logs import check_format, complete_formats, offer_logs, read_fields
 from memsense.cli.options import Output, Selection, options_of
@@ -24,7 +25,7 @@ from memsense.errors import IngestError
 from memsense.ingest import DateOrder, ReadOptions
 from memsense.ingest.mapping.format_map import SUFFIX
 from memsense.write.drafting import Annotations
-from memsense.write.ingest_run import IngestReport
+from memsense.write.ingest_run import IngestReport, NothingIngestedError
 
 if TYPE_CHECKING:
     from memsense.client.memory import MemSense
@@ -139,6 +140,14 @@ def ingest(
         bool,
         typer.Option("--watch", "-w", help="Then follow the files as they grow, until Ctrl-C."),
     ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Store nothing: compare the texts on disk with what would be kept, and show what"
+            " is left out, a person's words first.",
+        ),
+    ] = False,
     output: Output = "table",
 ) -> None:
     """Read conversation logs into memory; reading the same log again adds nothing.
@@ -151,6 +160,7 @@ def ingest(
       memsense ingest log.json --map messages='$.events[*]' --map role=author --preview
       cat log.jsonl | memsense ingest - --user ada --tag imported
       memsense ingest --find
+      memsense ingest ~/.claude/projects --audit
 
     A log that grew adds what is new, and an edited message replaces its memory. To resume an
     interrupted run, run it again. --find lists the logs that programs keep on this machine; it
@@ -184,6 +194,11 @@ def ingest(
             raise typer.BadParameter("--preview needs PATHS, and excludes --find and --watch")
         show_preview(paths, options, output=output)
         return
+    if audit:
+        if find or watch:
+            raise typer.BadParameter("--audit takes PATHS, neither --find nor --watch")
+        print_audit(paths, options, output)
+        return
     dry_run = "dry_run" in selection
     if watch:
         if dry_run:
@@ -196,7 +211,13 @@ def ingest(
             offer = offer_logs(memory, arguments, log_format, output=output, yes=yes)
             paths = offer.paths
         if paths:
-            report = run_with_progress(memory, paths, arguments, is_tolerant=watch)
+            try:
+                report = run_with_progress(memory, paths, arguments, is_tolerant=watch)
+            except NothingIngestedError as error:
+                # A program that asks for JSON gets the counts and reasons as such.
+                if output == "table":
+                    raise
+                report = error.report
             if watch:
                 _follow(memory, paths, arguments, report)
     if output != "table":

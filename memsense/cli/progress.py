@@ -42,6 +42,9 @@ class IngestProgress:
     def note_bytes(self, count: int) -> None:
         """Note the number of bytes read so far."""
         self._bytes = count
+        # A session is stored when all of its log is read: until then the bar shows the reading.
+        if not self._position:
+            self._progress.update(self._task, completed=count)
 
     def note_report(self, report: "IngestReport") -> None:
         """Advance the bar to the report's state."""

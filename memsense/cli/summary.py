@@ -8,7 +8,7 @@ from rich.text import Text
 
 from memsense.cli.render import add_row, plain, table, when
 from memsense.text.secrets import summary
-from memsense.write.ingest_run import IngestReport
+from memsense.write.ingest_run import DEFAULT_USER, IngestReport
 
 LISTED_SOURCES = 8
 LISTED_PLACES = 3
@@ -41,8 +41,11 @@ def print_summary(to: Console, report: IngestReport, *, is_watched: bool = False
         to.print(Text(text, style="yellow"))
     if report.redacted:
         to.print(Text(f"note: {summary(report.redacted)}", style="yellow"))
-    for failure in report.failed:
-        to.print(Text(f"failed: {plain(failure)}", style="red"))
+    if report.is_default_user:
+        text = f"note: filed under the user {DEFAULT_USER!r}: the logs name none (--user NAME does)"
+        to.print(Text(text, style="yellow"))
+    if report.failed:
+        to.print(Text(f"failed: {plain(report.describe_failures())}", style="red"))
 
 
 def _print_sources(to: Console, report: IngestReport) -> None:

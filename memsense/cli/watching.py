@@ -91,7 +91,9 @@ def add_up(total: IngestReport, more: IngestReport) -> None:
     total.replaced += more.replaced
     total.exchanges += more.stored
     total.users |= more.users
-    total.failed = list(dict.fromkeys([*total.failed, *more.failed]))
+    for reason, tally in more.failures.items():
+        for place, _ in tally.examples:
+            total.fail(place, reason)
     total.read.detected |= more.read.detected
 
 

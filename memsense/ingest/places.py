@@ -24,6 +24,7 @@ _DEFAULTS: Final[Mapping[str, str]] = {
     "CLAUDE_CONFIG_DIR": "~/.claude",
     "CODEX_HOME": "~/.codex",
     "KIMI_SHARE_DIR": "~/.kimi",
+    "KIMI_CODE_HOME": "~/.kimi-code",
 }
 
 
@@ -90,9 +91,11 @@ PLACES: Final[tuple[Place, ...]] = (
     _everywhere("openclaw", "OpenClaw", "~/.openclaw/agents/*/sessions"),
     _everywhere("openclaw", "OpenClaw", "~/.clawdbot/agents/*/sessions"),
     _everywhere("openclaw", "pi", "~/.pi/agent/sessions"),
+    _everywhere("openclaw", "Oh My Pi", "~/.omp/agent/sessions"),
     _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/opencode.db"),
     _everywhere("opencode", "opencode", "{XDG_DATA_HOME}/opencode/storage"),
     _everywhere("cline", "Cline", "~/.cline/data/tasks"),
+    _everywhere("openai_messages", "Cline", "~/.cline/data/sessions"),
     _editor("cline", "Cline", f"{_EXTENSIONS}/saoudrizwan.claude-dev/tasks"),
     _editor("cline", "Roo Code", f"{_EXTENSIONS}/rooveterinaryinc.roo-cline/tasks"),
     _editor("cline", "Kilo Code", f"{_EXTENSIONS}/kilocode.kilo-code/tasks"),
@@ -109,9 +112,12 @@ PLACES: Final[tuple[Place, ...]] = (
         windows="{APPDATA}/Block/goose/data/sessions",
     ),
     _everywhere("kimi", "Kimi CLI", "{KIMI_SHARE_DIR}/sessions"),
+    _everywhere("kimi", "Kimi Code", "{KIMI_CODE_HOME}/sessions"),
     _everywhere("antigravity", "Antigravity", "~/.gemini/antigravity*/brain"),
     _everywhere("grok", "Grok CLI", "~/.grok/sessions"),
     _everywhere("openai_messages", "Continue", "~/.continue/sessions"),
+    _everywhere("openai_messages", "Amp", "{XDG_DATA_HOME}/amp/threads"),
+    _everywhere("rows", "Mistral Vibe", "~/.vibe/logs/session"),
 )
 
 # The way to get the logs of programs that keep none on the machine, or none in one place.
@@ -141,6 +147,7 @@ BY_HAND: Final[Mapping[str, str]] = {
     "sharegpt": "data sets of conversations",
     "signal": "an export of signal-cli or sigtop as text",
     "slack": "Settings, Import/Export Data, Export",
+    "specstory": ".specstory/history in the folder of each project",
     "telegram": "Telegram Desktop: a chat's menu, Export chat history, JSON",
     "text": "any prose, with --format text",
     "transcript": "any text of turns: Name: words",

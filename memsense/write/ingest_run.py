@@ -13,7 +13,7 @@ from typing import Annotated, Any, BinaryIO, cast
 from pydantic import BeforeValidator
 
 from memsense.errors import DataRefusedError, IngestError, InvalidInputError
-from memsense.ingest import ReadOptions, ReadReport, Source, expand_paths, read_source
+from memsense.ingest import ReadOptions, ReadReport, Source, Tally, expand_paths, read_source
 from memsense.inputs import Checker, wrong_value
 from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
@@ -25,6 +25,12 @@ BATCH_CHUNKS = 256
 """Chunks embedded together: enough to sort by length, few enough to keep memory small."""
 
 DEFAULT_USER = "default"
+
+FAILURES_SHOWN = 3
+"""Examples of each reason why logs could not be read or stored."""
+
+FAILED_LISTED = 100
+"""Failures that the report lists one by one, as plain values."""
 
 LONGEST_SHOWN = 60
 """Characters of a session id that an error shows."""
@@ -48,6 +54,8 @@ class IngestReport:
         redacted: Secrets and private passages that were not stored, counted by kind.
         users: Users whose memory was written to.
         failed: Logs and sessions that could not be read or stored, each with the reason.
+        failures: The same by reason: how many, and the first of them.
+        is_default_user: Whether the user "default" got logs because nothing named another.
         dry_run: Whether nothing was written.
     """
 
@@ -64,6 +72,8 @@ class IngestReport:
     redacted: Counter[str] = field(default_factory=Counter[str])
     users: set[str] = field(default_factory=set[str])
     failed: list[str] = field(default_factory=list[str])
+    failures: dict[str, Tally] = field(default_factory=dict[str, Tally])
+    is_default_user: bool = False
     dry_run: bool = False
 
     @property
@@ -71,10 +81,24 @@ class IngestReport:
         """True if anything is stored now, by this run or before it."""
         return self.exchanges > self.refused
 
-    def fail(self, reason: str) -> None:
+    def fail(self, place: str, reason: str) -> None:
         """Add a log or a session that can't be read or stored, once."""
-        if reason not in self.failed:
-            self.failed.append(reason)
+        reason = reason.removeprefix(f"{place}: ")
+        failure = f"{place}: {reason}"
+        if failure not in self.failed:
+            self.failed.append(failure)
+            self.failures.setdefault(reason, Tally("file")).add(place, None)
+
+    def describe_failures(self) -> str:
+        """Return each reason once, with the number of logs and the first three of them."""
+        if len(self.failed) <= FAILURES_SHOWN:
+            return "; ".join(self.failed)
+        reasons: list[str] = []
+        for reason, tally in sorted(self.failures.items(), key=lambda item: -item[1].count):
+            places = ", ".join(place for place, _ in tally.examples[:FAILURES_SHOWN])
+            more = ", ..." if tally.count > FAILURES_SHOWN else ""
+            reasons.append(f"{tally.count} of the logs: {reason} ({places}{more})")
+        return "; ".join(reasons)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as plain values, ready for JSON."""
@@ -109,11 +133,28 @@ class IngestReport:
             "taken_as_user": dict(self.read.taken_as_user),
             "warnings": list(self.read.warnings),
             "nothing_because": None if self.usable else self.read.explain_nothing(),
-            "failed": list(self.failed),
+            "failed": self.failed[:FAILED_LISTED],
+            "failures": [
+                {
+                    "reason": reason,
+                    "count": tally.count,
+                    "examples": [place for place, _ in tally.examples[:FAILURES_SHOWN]],
+                }
+                for reason, tally in self.failures.items()
+            ],
+            "is_default_user": self.is_default_user,
             "first_at": _iso(self.read.earliest),
             "last_at": _iso(self.read.latest),
             "dry_run": self.dry_run,
         }
+
+
+class NothingIngestedError(IngestError):
+    """Nothing of the logs could be read or stored; `report` has what was counted until then."""
+
+    def __init__(self, report: IngestReport) -> None:
+        super().__init__(report.describe_failures())
+        self.report = report
 
 
 def _iso(moment: datetime | None) -> str | None:
@@ -199,7 +240,7 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
         if pending is not None:
             pending.result()
     if report.failed and not report.usable:
-        raise IngestError("; ".join(report.failed))
+        raise NothingIngestedError(report)
     return report
 
 
@@ -216,7 +257,7 @@ def plan_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport)
         report.repeated += len(draft.exchanges) - missing
         job.on_session(report)
     if report.failed and not report.usable:
-        raise IngestError("; ".join(report.failed))
+        raise NothingIngestedError(report)
     return report
 
 
@@ -231,29 +272,29 @@ def _draft_sources(
             for conversation in read_source(counted, job.options, report.read):
                 log_user = conversation.metadata.get("user_id")
                 user_id = job.user_id or (str(log_user) if log_user else DEFAULT_USER)
+                report.is_default_user |= job.user_id is None and not log_user
                 try:
                     draft = job.drafter.draft(conversation, user_id)
                 except InvalidInputError as error:
-                    report.fail(
-                        _describe_failure(conversation.source, conversation.session_id, error)
-                    )
+                    place = _describe_place(conversation.source, conversation.session_id)
+                    report.fail(place, str(error))
                     continue
                 report.sessions += 1
                 report.exchanges += len(draft.exchanges)
                 report.users.add(user_id)
                 yield draft
         except IngestError as error:
-            report.fail(str(error))
+            report.fail(source.label, str(error))
         report.sources += 1
         bytes_done += source.size or 0
         # A reader may stop before the end of its file; the progress then jumps there.
         job.on_bytes(bytes_done)
 
 
-def _describe_failure(source: str | None, session_id: str, error: Exception) -> str:
+def _describe_place(source: str | None, session_id: str) -> str:
     if len(session_id) > LONGEST_SHOWN:
         session_id = f"{session_id[:LONGEST_SHOWN]}…"
-    return f"{source or 'a log'}, session {session_id!r}: {error}"
+    return f"{source or 'a log'}, session {session_id!r}"
 
 
 def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]]:
@@ -315,7 +356,7 @@ def _write_batch(
             # What PostgreSQL can't keep is a fault of this session alone, so the others go on.
             chunks = (chunk for exchange in draft.exchanges for chunk in exchange.chunks)
             source = next((chunk.source for chunk in chunks), None)
-            report.fail(_describe_failure(source, draft.session_id, error))
+            report.fail(_describe_place(source, draft.session_id), str(error))
             report.refused += len(draft.exchanges)
             continue
         report.stored += result.added
