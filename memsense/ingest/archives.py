@@ -6,8 +6,10 @@ out of its archive, is refused, and the error names it. Before there were limits
 1.4 MB took 3.5 GB of memory.
 """
 
+import bz2
 import gzip
 import io
+import lzma
 import re
 import shutil
 import tarfile
@@ -25,10 +27,13 @@ from memsense.errors import IngestError
 from memsense.ingest.report import ReadReport
 from memsense.ingest.source import UNREADABLE, Source, place_of
 
-Kind = Literal["zip", "tar", "gzip", "zstd"]
+Kind = Literal["zip", "tar", "gzip", "zstd", "xz", "bzip2"]
 
 LOG_SUFFIXES = frozenset(".json .jsonl .ndjson .txt .md .csv .tsv .vtt .srt".split())
-PACKED_SUFFIXES = frozenset(".gz .tgz .zst .tzst".split())
+PACKED_SUFFIXES = frozenset(".gz .tgz .zst .tzst .xz .txz .bz2 .tbz2".split())
+ARCHIVE_SUFFIXES = PACKED_SUFFIXES | {".zip", ".tar"}
+"""Suffixes of archives, and of logs that are compressed alone."""
+
 SPOOL_BYTES = 8 << 20
 LEADS_OUT = "path that leads out of its archive"
 NO_FILE = "not a regular file"
@@ -37,6 +42,8 @@ _MAGIC: tuple[tuple[bytes, int, Kind], ...] = (
     (b"PK\x03\x04", 0, "zip"),
     (b"\x1f\x8b", 0, "gzip"),
     (b"\x28\xb5\x2f\xfd", 0, "zstd"),
+    (b"\xfd7zXZ\x00", 0, "xz"),
+    (b"BZh", 0, "bzip2"),
     (b"ustar", 257, "tar"),
 )
 _LOOK = 512
@@ -124,6 +131,27 @@ def list_members(packed: Packed, report: ReadReport) -> list[Source] | None:
         raise IngestError(f"{packed.label}: the archive can't be read ({error})") from error
 
 
+def nested_archive(member: Source) -> Packed | None:
+    """Return a member that is an archive itself, or a compressed log; None for any other.
+
+    What it may expand to is measured by its own bytes, as for an archive in a folder; those are
+    limited by the archive around it.
+    """
+    if PurePosixPath(member.name).suffix.lower() not in ARCHIVE_SUFFIXES:
+        return None
+    spool = cast("BinaryIO", Spool(max_size=SPOOL_BYTES))
+    with member.opener() as stream:
+        shutil.copyfileobj(stream, spool)
+    size = spool.tell()
+    spool.seek(0)
+    kind = kind_of(spool)
+    name = PurePosixPath(member.name).name
+    place = f"{member.place}{PurePosixPath(member.name).suffix}"
+    return kind and Packed(
+        label=member.label, name=name, place=place, size=size, file=spool, kind=kind
+    )
+
+
 def single_log(packed: Packed, *, named: bool) -> Source:
     """Return the one log that a compressed file holds."""
     path = PurePosixPath(packed.name)
@@ -155,6 +183,12 @@ class _Bounded:
         if packed.kind == "gzip":
             self._stream = cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
             self._damage = (OSError, EOFError, zlib.error)
+        elif packed.kind == "xz":
+            self._stream = cast("BinaryIO", lzma.LZMAFile(file))  # noqa: SIM115
+            self._damage = (OSError, EOFError, lzma.LZMAError)
+        elif packed.kind == "bzip2":
+            self._stream = cast("BinaryIO", bz2.BZ2File(file))
+            self._damage = (OSError, EOFError, ValueError)
         else:
             import zstandard
 
@@ -197,7 +231,8 @@ def _leads_out(name: str) -> bool:
 def _is_log(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
     is_hidden = path.name.startswith(".") or "__MACOSX" in path.parts
-    has_suffix = path.suffix.lower() in LOG_SUFFIXES or is_activity_page(path.name)
+    is_suffix = path.suffix.lower() in LOG_SUFFIXES | ARCHIVE_SUFFIXES
+    has_suffix = is_suffix or is_activity_page(path.name)
     return not is_hidden and has_suffix
 
 

@@ -15,6 +15,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_SAMPLE, _LEAST_SAMPLE = 1024, 8
 _STRAY_BYTES = "memsense-stray-bytes"
 
 BadLineCounter = Callable[[int], None]
@@ -52,6 +53,14 @@ def find_mark(head: bytes) -> tuple[bytes, str]:
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return mark, encoding
+    # UTF-16 without a mark: every second byte of most texts is 0.
+    sample = head[: _SAMPLE - _SAMPLE % 2]
+    zeros_at_even, zeros_at_odd = sample[::2].count(0), sample[1::2].count(0)
+    if len(sample) >= _LEAST_SAMPLE and 4 * max(zeros_at_even, zeros_at_odd) > len(sample):
+        if zeros_at_even == 0:
+            return b"", "utf-16-le"
+        if zeros_at_odd == 0:
+            return b"", "utf-16-be"
     return b"", "utf-8"
 
 

@@ -36,7 +36,7 @@ FIELDS: Final[Mapping[str, Sequence[str]]] = {
 _MESSAGE_IDS: Final = ("id", "messageid", "uuid", "_id")
 # Beside a list of messages, these hold the answer to it.
 _ANSWERS: Final = ("response", "answer", "completion", "reply", "output", "generatedtext", "chosen")
-# Texts beside a list of messages that describe it, and are nobody's words in it.
+# Texts beside a list of messages that describe it, and are no words of a speaker.
 _DESCRIPTIONS: Final = frozenset(
     """
     title name description summary topic subject system systemprompt instructions model source tags
@@ -82,7 +82,7 @@ def find_answers(record: JsonObject, messages: Sequence[JsonObject]) -> list[Jso
 
 
 def find_other_texts(record: JsonObject, read: frozenset[str]) -> Iterator[str]:
-    """Yield the keys beside a list of messages that hold words which nobody reads."""
+    """Yield the keys beside a list of messages that hold words which no reader takes."""
     for key, value in record.items():
         name = normalise_name(key)
         if key in read or name in _DESCRIPTIONS or name in _ANSWERS or name in FIELDS["time"]:
@@ -116,7 +116,10 @@ def _read_answer(value: JsonValue) -> list[JsonObject]:
         return [{"role": "assistant", "content": value}] if value.strip() else []
     if isinstance(value, list):
         # Of several candidates the first was taken.
-        return next((answer for item in value if (answer := _read_answer(item))), [])
+        for item in value:
+            if answer := _read_answer(item):
+                return answer
+        return []
     body = mapping(value)
     body = mapping(body.get("body")) or body
     for choice in objects(body.get("choices"))[:1]:

@@ -77,7 +77,9 @@ def read_head(source: Source, size: int) -> Head:
     text = "".join(pieces)[:size]
     records, broken = peek_json(text, complete=is_complete)
     count = sum(isinstance(record.value, dict) for record in records)
-    is_json = bool(_JSON_OPENING.match(text)) or bool(records and not broken)
+    # `"role","content"` is two values of JSON, too: only objects and lists make a log of it.
+    has_objects = any(isinstance(one.value, dict) or one.list_number is not None for one in records)
+    is_json = bool(_JSON_OPENING.match(text)) or bool(has_objects and not broken)
     if not is_json and count > broken and not source.name.lower().endswith(_OF_TEXTS):
         # Most lines must be JSON: values of a log, not samples in a text.
         filled = (line for line in text.split("\n") if line.strip(_BLANK))

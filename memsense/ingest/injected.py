@@ -12,6 +12,7 @@ WRAPPERS: Final = (
     "hook_context",  # Gemini CLI and its kin
     "session_context",
     "user-prompt-submit-hook",  # Claude Code
+    "qwen:user-prompt-submit-context",
     "session-start-hook",
     "system-reminder",
     "system_reminder",

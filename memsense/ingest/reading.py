@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TypeAlias, cast
 
 from memsense.ingest.branches import find_current_branch
@@ -212,6 +213,21 @@ class ConversationBuilder:
             return
         self._removed.add(position)
         self.reading.skip("removed by a later record", line)
+
+    def put_oldest_first(self) -> None:
+        """Reverse messages that a list has newest first, as APIs do, and say so in a warning.
+
+        Only times that fall from each message to the next show that: messages are never sorted.
+        """
+        times = [message.at for message in self.messages if message.at is not None]
+        falls = all(one > other for one, other in pairwise(times))
+        if len(times) < max(2, len(self.messages)) or not falls or self._removed:
+            return
+        self.messages.reverse()
+        label = self.reading.source.label
+        warning = f"{label}: its messages come newest first; they are read from the oldest one"
+        if warning not in self.reading.report.warnings:
+            self.reading.report.warnings.append(warning)
 
     def build(
         self,

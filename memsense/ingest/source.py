@@ -1,6 +1,7 @@
 """A log to read, wherever it is: a file, a member of an archive, stdin, a Slack export."""
 
 import hashlib
+import lzma
 import sqlite3
 import tarfile
 import zipfile
@@ -19,6 +20,7 @@ UNREADABLE: tuple[type[Exception], ...] = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
+    lzma.LZMAError,
     tarfile.TarError,
     sqlite3.Error,
 )

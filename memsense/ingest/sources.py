@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal, cast
@@ -20,6 +21,7 @@ from memsense.ingest.archives import (
     is_activity_page,
     kind_of,
     list_members,
+    nested_archive,
     rewound,
     single_log,
 )
@@ -30,7 +32,7 @@ from memsense.ingest.databases import (
     is_database,
 )
 from memsense.ingest.report import ReadReport
-from memsense.ingest.source import Source, place_of
+from memsense.ingest.source import UNREADABLE, Source, place_of
 from memsense.inputs import shorten
 
 STDIN = "-"
@@ -58,6 +60,9 @@ _BETTER = (
     (re.compile(r"context(_\d{1,6})?\.jsonl"), "wire.jsonl"),  # Kimi CLI
     (re.compile(r"transcript\.jsonl"), "transcript_full.jsonl"),  # Antigravity
 )
+_DEEPEST = 2
+"""Limit of archives inside of archives."""
+
 _OPENCODE = ("session", "message", "part")
 _SIDE_FOLDERS = frozenset({"todos", "shell-snapshots", "file-history", "__MACOSX"})
 
@@ -196,7 +201,7 @@ class _Walk:
         """Return whether a folder's entry is no log; count it, unless it is a side folder."""
         # Of a compressed file the suffix below the compression's decides.
         suffix, suffixes = entry.suffix.lower(), _SUFFIXES
-        if suffix in (".gz", ".zst"):
+        if suffix in (".gz", ".zst", ".xz", ".bz2"):
             suffix, suffixes = Path(entry.stem).suffix.lower(), LOG_SUFFIXES | {".tar"}
         if entry.is_symlink():
             reason = LINK
@@ -261,7 +266,20 @@ class _Walk:
         opener = partial(rewound, spool)
         yield Source(label=STDIN_LABEL, name=STDIN_LABEL, kind="stdin", opener=opener, size=size)
 
-    def _archive(self, packed: Packed, *, named: bool) -> Iterator[Source]:
+    def _unpack(self, member: Source, depth: int) -> Iterator[Source]:
+        """Return the logs of a member that is an archive itself, else the member."""
+        try:
+            packed = nested_archive(member)
+            if packed is None:
+                yield member
+            elif depth < _DEEPEST:
+                yield from self._archive(packed, named=False, depth=depth + 1)
+            else:
+                self._leave_out("archive too deep inside of others", member.label)
+        except (*UNREADABLE, IngestError) as error:
+            yield replace(member, opener=partial(_refuse, f"{member.label}: {error}"))
+
+    def _archive(self, packed: Packed, *, named: bool, depth: int = 0) -> Iterator[Source]:
         members = list_members(packed, self._report)
         if members is None:
             yield single_log(packed, named=named)
@@ -278,7 +296,7 @@ class _Walk:
             if _SIDE_FILES.fullmatch(PurePosixPath(member.name).name):
                 self._leave_out(_SIDE_FILE, member.label)
             else:
-                logs.append(member)
+                logs.extend(self._unpack(member, depth))
         if named and not logs:
             raise IngestError(f"{packed.label}: no conversation log in this archive")
         yield from logs

@@ -13,6 +13,13 @@ _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s
 _HISTORY = ".aider.chat.history.md"
 _PROMPT = "####"
 _NOTICE = ">"
+# Commands that take a person's words to the model; of the others nothing is said to anyone.
+_SPOKEN_COMMANDS = frozenset("/ask /code /architect /context /help /chat-mode".split())
+_COMMAND = re.compile(r"/[a-z][a-z-]*")
+_CONFIRMATION = re.compile(r".{0,300}\((?i:y\)es).{0,60}\[[^\]\n]{1,10}\]:?\s?\w{0,12}")
+# The program marks where a model's reasoning begins and where its answer does.
+_REASONING, _ANSWER = "► **THINKING**", "► **ANSWER**"
+_RULE = re.compile(r"-{3,}")
 
 
 @dataclass(slots=True)
@@ -54,9 +61,48 @@ def read(reading: Reading) -> Iterator[Conversation]:
 
 def _add_turn(builder: ConversationBuilder, turn: _Turn) -> None:
     text = "\n".join(turn.texts).strip()
-    if text:
-        builder.reading.report.records += 1
-        builder.add(turn.role, text, line=turn.line)
+    if not text:
+        return
+    builder.reading.report.records += 1
+    if turn.role == "user":
+        lines = text.split("\n")
+        words = [_strip_command(line) for line in lines]
+        for line, rest in zip(lines, words, strict=True):
+            if line.strip() and not rest:
+                is_command = _COMMAND.match(line)
+                reason = "command of the program" if is_command else "confirmation of the program"
+                builder.reading.skip(reason, turn.line)
+        if not any(words):
+            return
+        text = "\n".join(one for line, one in zip(lines, words, strict=True) if one or not line)
+        text = text.strip()
+    else:
+        text = _strip_reasoning(builder, turn)
+    builder.add(turn.role, text, line=turn.line)
+
+
+def _strip_command(line: str) -> str:
+    """Return a person's words of a line of a prompt: without a command, none of a confirmation."""
+    command = _COMMAND.match(line)
+    if command and line[command.end() : command.end() + 1] in ("", " "):
+        return line[command.end() :].strip() if command[0] in _SPOKEN_COMMANDS else ""
+    return "" if _CONFIRMATION.fullmatch(line) else line
+
+
+def _strip_reasoning(builder: ConversationBuilder, turn: _Turn) -> str:
+    answer: list[str] = []
+    is_reasoning = False
+    for line in turn.texts:
+        if line.strip() in (_REASONING, _ANSWER):
+            is_reasoning = line.strip() == _REASONING
+            if is_reasoning:
+                builder.reading.skip("thinking", turn.line)
+            # A rule stands above each mark.
+            while answer and (not answer[-1].strip() or _RULE.fullmatch(answer[-1].strip())):
+                answer.pop()
+        elif not is_reasoning:
+            answer.append(line)
+    return "\n".join(answer).strip()
 
 
 def _finish(builder: ConversationBuilder, turn: _Turn, started: str) -> Iterator[Conversation]:

@@ -49,6 +49,7 @@ class _Talk:
 
     def build(self) -> Iterator[Conversation]:
         """Yield the conversation."""
+        self.builder.put_oldest_first()
         title = string(self.record.value.get("title"))
         return self.builder.build(self.session, title=title)
 
@@ -133,6 +134,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
     if pending is not None:
         yield from pending.build()
     for builder, record in loose.values():
+        builder.put_oldest_first()
         yield from builder.build(_session_id(reading, record, builder))
 
 

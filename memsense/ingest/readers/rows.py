@@ -100,12 +100,15 @@ def choose_columns(names: Sequence[str], chosen: Mapping[str, str]) -> Columns:
 
 def sniff(head: Head) -> str | None:
     """Return what shows that a log has rows of roles, or of questions and answers."""
-    return _describe_rows(head, _has_roles) or _describe_rows(head, _has_pairs)
+    return _describe_rows(head, _has_roles) or _describe_rows(head, _are_logged_pairs)
 
 
 def guess(head: Head) -> str | None:
-    """Return the evidence that a log has rows of people who take turns."""
-    return _describe_rows(head, _takes_turns)
+    """Return the evidence that a log has rows of people who take turns, or of questions.
+
+    A table of questions and answers is more often a list of facts, an exam or a test of models.
+    """
+    return _describe_rows(head, _takes_turns) or _describe_rows(head, _has_pairs)
 
 
 def _describe_rows(
@@ -158,6 +161,15 @@ def _has_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
         return all(any(map(_HAS_LETTER, side)) for side in sides)
     # Columns `input` and `output` may hold anything: most of them must be several words.
     return all(2 * sum(" " in text.strip() for text in side) > len(rows) for side in sides)
+
+
+def _are_logged_pairs(columns: Columns, rows: Sequence[JsonObject]) -> bool:
+    """Return whether rows are questions and answers that were said: in a session, or at a time."""
+    ids = _texts(rows, columns.id)
+    # Numbers from 1 only count the rows.
+    has_ids = len(set(ids)) == len(rows) and not all(one.strip().isdecimal() for one in ids)
+    has_place = bool(columns.session or columns.time or has_ids)
+    return has_place and _has_pairs(columns, rows)
 
 
 def _takes_turns(columns: Columns, rows: Sequence[JsonObject]) -> bool:
@@ -222,6 +234,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 stamp=reading.stamp(row.time, date_order),
                 line=row.line,
             )
+        builder.put_oldest_first()
         yield from builder.build(session)
 
 

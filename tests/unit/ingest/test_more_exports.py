@@ -301,7 +301,8 @@ def test_a_kimi_session_is_its_wire_and_the_context_beside_it_is_none(
     assert conversations[0].messages[1].at == datetime(2026, 1, 1, 0, 0, 4, tzinfo=UTC)
     assert report.skip_counts == {
         "side file of an export": 2,
-        "not a message": 3,
+        "not a message": 2,
+        "not a message (metadata)": 1,
         "thinking": 1,
         "tool call": 1,
         "sidechain": 1,
