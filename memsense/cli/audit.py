@@ -27,7 +27,7 @@ def print_audit(paths: Sequence[str], options: ReadOptions, output: OutputForm) 
     else:
         out = sum(group.count for group in audit.left_out)
         console().print(
-            f"{count} logs: {audit.texts} texts on disk = {audit.kept} kept + {out} left out"
+            f"{count} logs: {audit.texts} texts on disk = {audit.kept_texts} kept + {out} left out"
         )
         rows = table("whose", "left out because", "count", "first of them", right=("count",))
         for group in audit.left_out:

@@ -56,7 +56,7 @@ class Audit:
     """The texts of logs: `texts` on disk are those kept and those left out, by role and reason."""
 
     texts: int = 0
-    kept: int = 0
+    kept_texts: int = 0
     groups: dict[tuple[str, str], LeftOut] = field(default_factory=dict[tuple[str, str], LeftOut])
 
     @property
@@ -85,12 +85,12 @@ class Audit:
             }
             for group in self.left_out
         ]
-        return {"texts": self.texts, "kept": self.kept, "left_out": groups}
+        return {"texts": self.texts, "kept": self.kept_texts, "left_out": groups}
 
 
 @dataclass(slots=True)
 class _Reasons(ReadReport):
-    """A report that remembers the reason of each line, of all of which a report has examples."""
+    """A report that remembers the reason of each line, where others have a few examples."""
 
     by_line: dict[tuple[str, int | None], set[str]] = field(
         default_factory=dict[tuple[str, int | None], set[str]]
@@ -132,7 +132,7 @@ def audit_source(source: Source, options: ReadOptions, audit: Audit) -> None:
             audit.texts += 1
             reasons = report.by_line.get((member.label, line), set())
             if _is_kept(text, keys, searched, is_skipped=bool(reasons)):
-                audit.kept += 1
+                audit.kept_texts += 1
             else:
                 names = sorted(reasons)[:SAMPLES] or [NOT_LOOKED_AT]
                 audit.leave_out(role, " or ".join(names), member.label, line, text)
@@ -146,15 +146,15 @@ def _key(text: str) -> str:
 def _is_kept(text: str, keys: set[str], searched: str, *, is_skipped: bool) -> bool:
     if _key(text) in keys:
         return True
-    total = found = 0
+    total = matched = 0
     for piece in _PIECES.split(text):
         key = _key(piece)
         total += len(key)
         # A line of a text may bear the name and the time of its speaker.
         rests = (piece.split(head, 1)[1] for head in _HEADS if head in piece)
         if key in keys or any(_key(rest) in keys for rest in rests):
-            found += len(key)
-    if 2 * found > total or (found and not is_skipped):
+            matched += len(key)
+    if 2 * matched > total or (matched and not is_skipped):
         return True
     return len(text) <= _SHORT and _key(text) in searched and not is_skipped
 

@@ -36,10 +36,10 @@ def total_left_out(result: Audit) -> int:
 def test_texts_on_disk_are_kept_or_left_out_for_a_reason(form: str) -> None:
     log = LOGS[form](TEXTS)
     result = audit(log, NAMES.get(form, "log.txt" if form == "text" else "log"), form)
-    assert result.texts == result.kept + total_left_out(result)
+    assert result.texts == result.kept_texts + total_left_out(result)
     samples = " ".join(text for one in result.left_out for _, _, text in one.samples)
     # Four texts were counted by hand: all are kept, none is among those that were left out.
-    assert result.kept >= len(TEXTS)
+    assert result.kept_texts >= len(TEXTS)
     assert not [text for text in TEXTS if text in samples]
 
 
@@ -60,7 +60,7 @@ def test_a_text_that_no_reader_takes_is_found(form: str) -> None:
 
 def test_a_persons_words_stand_first() -> None:
     result = audit(full_session().text(), "session.jsonl")
-    assert result.texts == result.kept + total_left_out(result)
+    assert result.texts == result.kept_texts + total_left_out(result)
     roles = [group.role for group in result.left_out]
     assert roles.index("unknown") < roles.index("assistant") < roles.index("tool")
     by_reason = {group.reason: group for group in result.left_out}

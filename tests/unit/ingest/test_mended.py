@@ -13,6 +13,7 @@ from typing import Literal
 
 import pytest
 
+from memsense.errors import IngestError
 from memsense.ingest import ReadOptions, ReadReport
 from memsense.types import Conversation
 
@@ -334,3 +335,21 @@ def test_what_a_hook_of_qwen_code_puts_in_is_left_out(read_log: ReadLog) -> None
     tag = "qwen:user-prompt-submit-context"
     log = LOG.replace("hi", f"<{tag}>recalled</{tag}>hi")
     assert turns(read_log(log)[0]) == [("user", "hi")]
+
+
+REQUESTS = [
+    {
+        "request": {"method": "GET", "url": "/looms"},
+        "response": {"status": 200, "body": "two looms"},
+    },
+    {"ts": 1785118896.6, "method": "GET", "message": "GET /looms took long", "user": "ana"},
+    {"request_id": "r1", "response": "all is well here", "startTime": "2026-01-01T10:00:00Z"},
+    {"level": "info", "message": "the request is done", "response": "200 as expected"},
+]
+
+
+@pytest.mark.parametrize("number", range(len(REQUESTS)))
+def test_logs_of_requests_are_no_conversations(number: int, read_log: ReadLog) -> None:
+    log = (json.dumps(REQUESTS[number]) + "\n") * 3
+    with pytest.raises(IngestError, match="not a conversation"):
+        read_log(log)

@@ -100,3 +100,24 @@ def test_formats_prints_the_place_on_each_system(capsys: pytest.CaptureFixture[s
     assert told["codex"]["linux"][0] == "~/.codex/sessions"
     assert "%APPDATA%\\*\\User" in told["cline"]["windows"][1]
     assert told["chatgpt"]["by_hand"] == "Settings, Data controls, Export data"
+
+
+@pytest.mark.parametrize(
+    ("program", "folder", "form"),
+    [
+        ("Amp", ".local/share/amp/threads", "openai_messages"),
+        ("Oh My Pi", ".omp/agent/sessions", "openclaw"),
+        ("Mistral Vibe", ".vibe/logs/session", "rows"),
+        ("Cline", ".cline/data/sessions", "openai_messages"),
+        ("Kimi Code", ".kimi-code/sessions", "kimi"),
+    ],
+)
+def test_more_programs_are_found(
+    program: str, folder: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_DATA_HOME", "KIMI_CODE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / folder).mkdir(parents=True)
+    found = [(one.place.program, one.place.format, one.path) for one in find_places(system="linux")]
+    assert (program, form, tmp_path / folder) in found
