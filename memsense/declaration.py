@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
+from memsense.db.calls import run_in_time
 from memsense.errors import UnknownArgumentError
-from memsense.inputs import AsList, Callback, Checker, Switch
+from memsense.inputs import AsList, Callback, Checker, Switch, about, number
 from memsense.text.nearest import did_you_mean
 
 P = ParamSpec("P")
@@ -175,6 +176,16 @@ def _check_of(annotation: Any, name: str) -> Checker | None:
     return None
 
 
+Timeout = Annotated[
+    float,
+    number(0.001, 86_400),
+    about("Seconds that the whole call may take: embedding, SQL and retries; default: any."),
+]
+TIMEOUT = "timeout"
+"""Parameter of a verb that `takes` applies to the whole call."""
+
+read_timeout = Checker(Timeout, TIMEOUT)
+
 # Decorators --------------------------------------------------------------------------------------
 
 
@@ -205,6 +216,7 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
     kinds = [item.kind for item in parameters.values()]
     rest = next((n for n in places if kinds[n] is inspect.Parameter.VAR_POSITIONAL), None)
     takes_any_name = inspect.Parameter.VAR_KEYWORD in kinds
+    has_timeout = TIMEOUT in parameters
     unchecked: Callable[..., R] = function
 
     @wraps(function)
@@ -224,6 +236,8 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
                 named[name] = value
             else:
                 raise unknown_argument(name, parameters)
+        if has_timeout and (seconds := named.pop(TIMEOUT, None)) is not None:
+            return run_in_time(lambda: unchecked(*positional, **named), seconds)
         return unchecked(*positional, **named)
 
     plain = [it.replace(annotation=plain_type(it.annotation)) for it in parameters.values()]
@@ -235,7 +249,8 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Raise UnknownArgumentError for an argument that a generated method does not have.
 
     Views and asynchronous methods pass their arguments on to a method that checks them, so only
-    the names are looked at here.
+    the names are looked at here. The `timeout` of a view's method includes what the view itself
+    reads, such as whose memory an id names.
     """
     names = inspect.signature(function).parameters
     # Such as `**changes` of settings: the method behind it knows their names.
@@ -262,6 +277,10 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def named(*args: P.args, **kwargs: P.kwargs) -> R:
         check(args[0], kwargs)
+        seconds = kwargs.get(TIMEOUT)
+        if seconds is not None:
+            limit = read_timeout(seconds)
+            return run_in_time(lambda: function(*args, **kwargs), limit)
         return function(*args, **kwargs)
 
     return named

@@ -84,6 +84,15 @@ class ErasureError(DatabaseError):
     """An erasure would have left data behind, so nothing was erased."""
 
 
+class CallTimeoutError(MemSenseError, TimeoutError):
+    """A call took longer than its `timeout`.
+
+    `committed` is as in DatabaseError: False if a write was not stored.
+    """
+
+    committed: bool | None = False
+
+
 class EmbeddingError(MemSenseError):
     """The embedder failed, or returned vectors of the wrong shape or with NaN."""
 

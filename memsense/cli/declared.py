@@ -37,6 +37,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
         "content_budget": (int, 5000, "Maximum characters of a hit's text; longer texts are cut around what the question asks for."),
         "trace": (bool, None, "Record the search for `traces` and the views; default: a share of searches, by the setting `trace_sample`."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "context": {
         "prompt": (str, ..., "The prompt, at most 8,000 characters."),
@@ -61,6 +62,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
         "format": (Literal["markdown", "xml"], "markdown", 'Layout of the text: "markdown" or "xml".'),
         "trace": (bool, None, "Record the search for `traces` and the views; default: a share of searches, by the setting `trace_sample`."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "why_not": {
         "query": (str, ..., "The question in plain words, at most 8,000 characters."),
@@ -84,6 +86,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "as_of": (datetime, None, "Search memory as it stood at this moment; needs the setting `history` to have been on. What was erased or has expired since is gone from the past too."),
         "profile": (str, None, "A profile or the name of one, used as it is; default: the namespace's settings."),
         "overrides": (dict[str, Any], None, 'Weights of routes (0 to 5) and constants of the profile to change for this call alone, such as {"lexical": 1.5}.'),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "recent": {
         "limit": (int, 10, "Maximum number of items."),
@@ -92,6 +95,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "agent_id": (str, None, "Only memories of conversations with this agent."),
         "session_id": (str, None, "Only memories of this session."),
         "granularity": (Literal["turn", "session"], "turn", '"turn" for exchanges, "session" for sessions.'),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "list": {
         "user_id": (str, None, "Whose memory it is about: an id of your own. Required unless `all_users` is true."),
@@ -109,6 +113,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "order": (Literal["newest", "oldest"], "newest", '"newest" or "oldest" event time first.'),
         "limit": (int, 50, "Maximum number of items."),
         "cursor": (str, None, "`next_cursor` of the page before; default: the first page."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "sessions": {
         "user_id": (str, None, "Whose memory it is about: an id of your own. Required unless `all_users` is true."),
@@ -121,15 +126,18 @@ VERBS: dict[str, dict[str, Declared]] = {
         "kinds": (list[Literal["stable", "preference", "episodic", "ephemeral"]], None, 'Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".'),
         "limit": (int, 50, "Maximum number of items."),
         "cursor": (str, None, "`next_cursor` of the page before; default: the first page."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "left_off": {
         "user_id": (str, ..., "Whose memory to read: an id of your own."),
         "project": (str, ..., "The project: a repository's address, a folder, or another name of one."),
         "max_tokens": (int, 300, "Maximum length of the text, in tokens."),
         "exclude_sessions": (list[str], (), "Sessions to leave out, for example the one that goes on."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "stats": {
         "user_id": (str, None, "Only this user's; default: all users'."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "ingest": {
         "user_id": (str, None, 'Owner of what the logs hold, unless a log names its own; default: "default".'),
@@ -156,6 +164,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "redact": (bool, None, "Replace secrets, such as keys and passwords, by their kind before anything is stored; default: as MEMSENSE_REDACT says."),
         "embed": (Literal["now", "later", "strict"], None, 'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored); default: the setting `embed`.'),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "export_to": {
         "user_id": (str, None, "Whose memory it is about: an id of your own. Required unless `all_users` is true."),
@@ -173,6 +182,7 @@ VERBS: dict[str, dict[str, Declared]] = {
         "ttl": (timedelta, None, 'How long from now until it expires: a timedelta or a text such as "12h" or "30d"; "never" overrides the namespace\'s rules.'),
         "reason": (str, None, "Why, for the memory's history; up to 10,000 characters."),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "feedback": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
@@ -180,31 +190,37 @@ VERBS: dict[str, dict[str, Declared]] = {
         "question": (str, None, "The question that it was returned for."),
         "note": (str, None, "What was good or wrong about it."),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "forget": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
         "reason": (str, None, "Why, for the memory's history; up to 10,000 characters."),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "archive": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
         "reason": (str, None, "Why, for the memory's history; up to 10,000 characters."),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "restore": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
         "reason": (str, None, "Why, for the memory's history; up to 10,000 characters."),
         "key": (str, None, "Idempotency key: a call repeated under its key within seven days is done once."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "erase": {
         "user_id": (str, None, "Whose memory; needed unless only one user has that session or message."),
         "session_id": (str, None, "Erase this session only."),
         "message_id": (str, None, "Erase only the exchange that holds this message."),
         "by": (str, None, "Who does it, for the receipt or history; default: the operating system's user."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "delete": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
         "by": (str, None, "Who does it, for the receipt or history; default: the operating system's user."),
+        "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
     },
     "traces.replay": {
         "trace_id": (str, ..., "Id of a recorded search, as its result has it."),

@@ -1183,6 +1183,7 @@ class AsyncUserMemory(Facade):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
         """Store the messages of one session as exchanges, in order.
@@ -1220,6 +1221,7 @@ class AsyncUserMemory(Facade):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
                 savepoint, and is visible when you commit.
 
@@ -1251,6 +1253,7 @@ class AsyncUserMemory(Facade):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
         )
 
@@ -1262,6 +1265,7 @@ class AsyncUserMemory(Facade):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
@@ -1279,6 +1283,7 @@ class AsyncUserMemory(Facade):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
 
         Returns:
@@ -1293,6 +1298,7 @@ class AsyncUserMemory(Facade):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
         )
 
@@ -1380,6 +1386,7 @@ class AsyncUserMemory(Facade):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "SearchResult":
         """Return the memories that best answer a question, best first.
 
@@ -1417,6 +1424,7 @@ class AsyncUserMemory(Facade):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             Hits whose scores add up from their explanations, and notes about the answer as a
@@ -1449,6 +1457,7 @@ class AsyncUserMemory(Facade):
             overrides=overrides,
             content_budget=content_budget,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1476,6 +1485,7 @@ class AsyncUserMemory(Facade):
         format: "Literal['markdown', 'xml']" = "markdown",
         tokenizer: "Any | None" = None,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return what a model should know of memory for a prompt, as a short text, or nothing.
 
@@ -1519,6 +1529,7 @@ class AsyncUserMemory(Facade):
                 an estimate of memsense's own.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
@@ -1552,6 +1563,7 @@ class AsyncUserMemory(Facade):
             format=format,
             tokenizer=tokenizer,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1578,6 +1590,7 @@ class AsyncUserMemory(Facade):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
@@ -1613,6 +1626,7 @@ class AsyncUserMemory(Facade):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The result of each question, in order.
@@ -1639,6 +1653,7 @@ class AsyncUserMemory(Facade):
             overrides=overrides,
             content_budget=content_budget,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1664,6 +1679,7 @@ class AsyncUserMemory(Facade):
         as_of: "datetime | str | None" = None,
         profile: "str | Profile | None" = None,
         overrides: "Mapping[str, object] | None" = None,
+        timeout: "float | None" = None,
     ) -> "Verdict":
         """Explain why a search with these options does not return a memory, or as which hit.
 
@@ -1693,6 +1709,7 @@ class AsyncUserMemory(Facade):
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The first step of the search that lost the memory, in words and numbers.
@@ -1721,6 +1738,7 @@ class AsyncUserMemory(Facade):
             as_of=as_of,
             profile=profile,
             overrides=overrides,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1745,6 +1763,7 @@ class AsyncUserMemory(Facade):
         agent_id: "str | None" = None,
         session_id: "str | None" = None,
         granularity: "Literal['turn', 'session']" = "turn",
+        timeout: "float | None" = None,
     ) -> "list[Chunk]":
         """Return a user's latest memories by event time, newest first.
 
@@ -1753,6 +1772,7 @@ class AsyncUserMemory(Facade):
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
             self._sync.recent,
@@ -1760,6 +1780,7 @@ class AsyncUserMemory(Facade):
             agent_id=agent_id,
             session_id=session_id,
             granularity=granularity,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1774,6 +1795,7 @@ class AsyncUserMemory(Facade):
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[SessionSummary]":
         """Return a page of a user's sessions, the one with the latest exchange first.
 
@@ -1789,6 +1811,7 @@ class AsyncUserMemory(Facade):
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
             self._sync.sessions,
@@ -1800,11 +1823,17 @@ class AsyncUserMemory(Facade):
             kinds=kinds,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
         )
 
     @knows_arguments
     async def left_off(
-        self, *, project: "str", max_tokens: "int" = 300, exclude_sessions: "Sequence[str]" = ()
+        self,
+        *,
+        project: "str",
+        max_tokens: "int" = 300,
+        exclude_sessions: "Sequence[str]" = (),
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
 
@@ -1815,6 +1844,7 @@ class AsyncUserMemory(Facade):
             project: The project: a repository's address, a folder, or another name of one.
             max_tokens: Maximum length of the text, in tokens.
             exclude_sessions: Sessions to leave out, for example the one that goes on.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             A text in the tags that readers of logs remove again; empty if the user's memory has
@@ -1825,6 +1855,7 @@ class AsyncUserMemory(Facade):
             project=project,
             max_tokens=max_tokens,
             exclude_sessions=exclude_sessions,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -1840,38 +1871,51 @@ class AsyncUserMemory(Facade):
         return await self._threads.run(self._sync.matching_words, words, lexemes)
 
     @knows_arguments
-    async def get(self, chunk_id: "int") -> "Chunk":
+    async def get(self, chunk_id: "int", *, timeout: "float | None" = None) -> "Chunk":
         """Return one memory, whatever its status.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.get, chunk_id)
+        return await self._threads.run(self._sync.get, chunk_id, timeout=timeout)
 
     @knows_arguments
-    async def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+    async def get_many(
+        self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
+    ) -> "dict[int, Chunk]":
         """Return memories by id, whatever their status; ids that do not exist are left out.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.get_many, chunk_ids)
+        return await self._threads.run(self._sync.get_many, chunk_ids, timeout=timeout)
 
     @knows_arguments
-    async def stats(self) -> "list[ScopeStatistics]":
-        """Return what each user's memory in this namespace holds."""
-        return await self._threads.run(self._sync.stats)
+    async def stats(self, *, timeout: "float | None" = None) -> "list[ScopeStatistics]":
+        """Return what each user's memory in this namespace holds.
+
+        Args:
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return await self._threads.run(self._sync.stats, timeout=timeout)
 
     @knows_arguments
     async def forget(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take a memory out of every search and out of its neighbours' context.
 
@@ -1882,6 +1926,7 @@ class AsyncUserMemory(Facade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1889,11 +1934,18 @@ class AsyncUserMemory(Facade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.forget, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.forget, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
     async def archive(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take an outdated memory out of every search; the same as `forget`, with its own status.
 
@@ -1901,6 +1953,7 @@ class AsyncUserMemory(Facade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1908,7 +1961,9 @@ class AsyncUserMemory(Facade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.archive, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.archive, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
     async def erase(
@@ -1917,6 +1972,7 @@ class AsyncUserMemory(Facade):
         session_id: "str | None" = None,
         message_id: "str | None" = None,
         by: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -1930,6 +1986,7 @@ class AsyncUserMemory(Facade):
             session_id: Erase this session only.
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1938,11 +1995,13 @@ class AsyncUserMemory(Facade):
             NotFoundError: If there is nothing to erase.
         """
         return await self._threads.run(
-            self._sync.erase, session_id=session_id, message_id=message_id, by=by
+            self._sync.erase, session_id=session_id, message_id=message_id, by=by, timeout=timeout
         )
 
     @knows_arguments
-    async def delete(self, chunk_id: "int", *, by: "str | None" = None) -> "Receipt":
+    async def delete(
+        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+    ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
         A session takes its exchanges along, a part of an exchange the other parts, and each a
@@ -1951,6 +2010,7 @@ class AsyncUserMemory(Facade):
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1958,7 +2018,7 @@ class AsyncUserMemory(Facade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.delete, chunk_id, by=by)
+        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout)
 
     @knows_arguments
     async def update(
@@ -1974,6 +2034,7 @@ class AsyncUserMemory(Facade):
         ttl: "timedelta | str | None" = None,
         reason: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Chunk":
         """Change what an exchange says or what is known of it.
 
@@ -1996,6 +2057,7 @@ class AsyncUserMemory(Facade):
                 "never" overrides the namespace's rules.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The changed chunk.
@@ -2016,25 +2078,32 @@ class AsyncUserMemory(Facade):
             ttl=ttl,
             reason=reason,
             key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    async def versions(self, chunk_id: "int") -> "list[Version]":
+    async def versions(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
         Versions are kept while the setting `history` is on; a forgotten memory has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.versions, chunk_id)
+        return await self._threads.run(self._sync.versions, chunk_id, timeout=timeout)
 
     @knows_arguments
     async def restore(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Bring a forgotten or archived memory back; a session with the exchanges it took along.
 
@@ -2044,6 +2113,7 @@ class AsyncUserMemory(Facade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -2051,27 +2121,35 @@ class AsyncUserMemory(Facade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.restore, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.restore, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
-    async def promote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    async def promote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Raise a memory's score by 0.15, at most to 1, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.promote, chunk_id, key=key)
+        return await self._threads.run(self._sync.promote, chunk_id, key=key, timeout=timeout)
 
     @knows_arguments
-    async def demote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    async def demote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Lower a memory's score by 0.15, at least to 0, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.demote, chunk_id, key=key)
+        return await self._threads.run(self._sync.demote, chunk_id, key=key, timeout=timeout)
 
     @knows_arguments
     async def feedback(
@@ -2082,6 +2160,7 @@ class AsyncUserMemory(Facade):
         question: "str | None" = None,
         note: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "None":
         """Record whether a hit helped. It goes into the memory's history and changes no score.
 
@@ -2091,22 +2170,30 @@ class AsyncUserMemory(Facade):
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
-            self._sync.feedback, chunk_id, helpful=helpful, question=question, note=note, key=key
+            self._sync.feedback,
+            chunk_id,
+            helpful=helpful,
+            question=question,
+            note=note,
+            key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    async def history(self, chunk_id: "int") -> "list[Event]":
+    async def history(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Event]":
         """Return everything that happened to a memory, oldest first.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.history, chunk_id)
+        return await self._threads.run(self._sync.history, chunk_id, timeout=timeout)
 
     @knows_arguments
     async def list(
@@ -2125,6 +2212,7 @@ class AsyncUserMemory(Facade):
         order: "Literal['newest', 'oldest']" = "newest",
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[Chunk]":
         """Return a page of a user's memories by event time.
 
@@ -2148,6 +2236,7 @@ class AsyncUserMemory(Facade):
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             InvalidInputError: For the cursor of another list or order.
@@ -2167,6 +2256,7 @@ class AsyncUserMemory(Facade):
             order=order,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
         )
 
 
@@ -2204,6 +2294,7 @@ class AsyncMemory(OpenFacade):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
         """Store the messages of one session as exchanges, in order.
@@ -2242,6 +2333,7 @@ class AsyncMemory(OpenFacade):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
                 savepoint, and is visible when you commit.
 
@@ -2274,6 +2366,7 @@ class AsyncMemory(OpenFacade):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
         )
 
@@ -2286,6 +2379,7 @@ class AsyncMemory(OpenFacade):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
@@ -2304,6 +2398,7 @@ class AsyncMemory(OpenFacade):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
 
         Returns:
@@ -2319,6 +2414,7 @@ class AsyncMemory(OpenFacade):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
         )
 
@@ -2411,6 +2507,7 @@ class AsyncMemory(OpenFacade):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "SearchResult":
         """Return the memories that best answer a question, best first.
 
@@ -2451,6 +2548,7 @@ class AsyncMemory(OpenFacade):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             Hits whose scores add up from their explanations, and notes about the answer as a
@@ -2485,6 +2583,7 @@ class AsyncMemory(OpenFacade):
             overrides=overrides,
             content_budget=content_budget,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2514,6 +2613,7 @@ class AsyncMemory(OpenFacade):
         format: "Literal['markdown', 'xml']" = "markdown",
         tokenizer: "Any | None" = None,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return what a model should know of memory for a prompt, as a short text, or nothing.
 
@@ -2560,6 +2660,7 @@ class AsyncMemory(OpenFacade):
                 an estimate of memsense's own.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
@@ -2595,6 +2696,7 @@ class AsyncMemory(OpenFacade):
             format=format,
             tokenizer=tokenizer,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2623,6 +2725,7 @@ class AsyncMemory(OpenFacade):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
@@ -2661,6 +2764,7 @@ class AsyncMemory(OpenFacade):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The result of each question, in order.
@@ -2689,6 +2793,7 @@ class AsyncMemory(OpenFacade):
             overrides=overrides,
             content_budget=content_budget,
             trace=trace,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2716,6 +2821,7 @@ class AsyncMemory(OpenFacade):
         as_of: "datetime | str | None" = None,
         profile: "str | Profile | None" = None,
         overrides: "Mapping[str, object] | None" = None,
+        timeout: "float | None" = None,
     ) -> "Verdict":
         """Explain why a search with these options does not return a memory, or as which hit.
 
@@ -2748,6 +2854,7 @@ class AsyncMemory(OpenFacade):
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The first step of the search that lost the memory, in words and numbers.
@@ -2778,6 +2885,7 @@ class AsyncMemory(OpenFacade):
             as_of=as_of,
             profile=profile,
             overrides=overrides,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2843,6 +2951,7 @@ class AsyncMemory(OpenFacade):
         agent_id: "str | None" = None,
         session_id: "str | None" = None,
         granularity: "Literal['turn', 'session']" = "turn",
+        timeout: "float | None" = None,
     ) -> "list[Chunk]":
         """Return a user's latest memories by event time, newest first.
 
@@ -2854,6 +2963,7 @@ class AsyncMemory(OpenFacade):
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
             self._sync.recent,
@@ -2863,6 +2973,7 @@ class AsyncMemory(OpenFacade):
             agent_id=agent_id,
             session_id=session_id,
             granularity=granularity,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2879,6 +2990,7 @@ class AsyncMemory(OpenFacade):
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[SessionSummary]":
         """Return a page of a user's sessions, the one with the latest exchange first.
 
@@ -2897,6 +3009,7 @@ class AsyncMemory(OpenFacade):
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
             self._sync.sessions,
@@ -2910,6 +3023,7 @@ class AsyncMemory(OpenFacade):
             kinds=kinds,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2920,6 +3034,7 @@ class AsyncMemory(OpenFacade):
         project: "str",
         max_tokens: "int" = 300,
         exclude_sessions: "Sequence[str]" = (),
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
 
@@ -2931,6 +3046,7 @@ class AsyncMemory(OpenFacade):
             project: The project: a repository's address, a folder, or another name of one.
             max_tokens: Maximum length of the text, in tokens.
             exclude_sessions: Sessions to leave out, for example the one that goes on.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             A text in the tags that readers of logs remove again; empty if the user's memory has
@@ -2942,6 +3058,7 @@ class AsyncMemory(OpenFacade):
             project=project,
             max_tokens=max_tokens,
             exclude_sessions=exclude_sessions,
+            timeout=timeout,
         )
 
     @knows_arguments
@@ -2981,42 +3098,54 @@ class AsyncMemory(OpenFacade):
         return await self._threads.run(self._sync.matching_words, words, lexemes)
 
     @knows_arguments
-    async def get(self, chunk_id: "int") -> "Chunk":
+    async def get(self, chunk_id: "int", *, timeout: "float | None" = None) -> "Chunk":
         """Return one memory, whatever its status.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.get, chunk_id)
+        return await self._threads.run(self._sync.get, chunk_id, timeout=timeout)
 
     @knows_arguments
-    async def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+    async def get_many(
+        self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
+    ) -> "dict[int, Chunk]":
         """Return memories by id, whatever their status; ids that do not exist are left out.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.get_many, chunk_ids)
+        return await self._threads.run(self._sync.get_many, chunk_ids, timeout=timeout)
 
     @knows_arguments
-    async def stats(self, *, user_id: "str | None" = None) -> "list[ScopeStatistics]":
+    async def stats(
+        self, *, user_id: "str | None" = None, timeout: "float | None" = None
+    ) -> "list[ScopeStatistics]":
         """Return what each user's memory in this namespace holds.
 
         Args:
             user_id: Only this user's; default: all users'.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.stats, user_id=user_id)
+        return await self._threads.run(self._sync.stats, user_id=user_id, timeout=timeout)
 
     @knows_arguments
     async def forget(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take a memory out of every search and out of its neighbours' context.
 
@@ -3027,6 +3156,7 @@ class AsyncMemory(OpenFacade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -3034,11 +3164,18 @@ class AsyncMemory(OpenFacade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.forget, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.forget, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
     async def archive(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take an outdated memory out of every search; the same as `forget`, with its own status.
 
@@ -3046,6 +3183,7 @@ class AsyncMemory(OpenFacade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -3053,7 +3191,9 @@ class AsyncMemory(OpenFacade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.archive, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.archive, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
     async def erase(
@@ -3063,6 +3203,7 @@ class AsyncMemory(OpenFacade):
         session_id: "str | None" = None,
         message_id: "str | None" = None,
         by: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -3077,6 +3218,7 @@ class AsyncMemory(OpenFacade):
             session_id: Erase this session only.
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -3085,11 +3227,18 @@ class AsyncMemory(OpenFacade):
             NotFoundError: If there is nothing to erase.
         """
         return await self._threads.run(
-            self._sync.erase, user_id=user_id, session_id=session_id, message_id=message_id, by=by
+            self._sync.erase,
+            user_id=user_id,
+            session_id=session_id,
+            message_id=message_id,
+            by=by,
+            timeout=timeout,
         )
 
     @knows_arguments
-    async def delete(self, chunk_id: "int", *, by: "str | None" = None) -> "Receipt":
+    async def delete(
+        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+    ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
         A session takes its exchanges along, a part of an exchange the other parts, and each a
@@ -3098,6 +3247,7 @@ class AsyncMemory(OpenFacade):
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -3105,7 +3255,7 @@ class AsyncMemory(OpenFacade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.delete, chunk_id, by=by)
+        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout)
 
     @knows_arguments
     async def update(
@@ -3121,6 +3271,7 @@ class AsyncMemory(OpenFacade):
         ttl: "timedelta | str | None" = None,
         reason: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Chunk":
         """Change what an exchange says or what is known of it.
 
@@ -3143,6 +3294,7 @@ class AsyncMemory(OpenFacade):
                 "never" overrides the namespace's rules.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The changed chunk.
@@ -3163,25 +3315,32 @@ class AsyncMemory(OpenFacade):
             ttl=ttl,
             reason=reason,
             key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    async def versions(self, chunk_id: "int") -> "list[Version]":
+    async def versions(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
         Versions are kept while the setting `history` is on; a forgotten memory has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.versions, chunk_id)
+        return await self._threads.run(self._sync.versions, chunk_id, timeout=timeout)
 
     @knows_arguments
     async def restore(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Bring a forgotten or archived memory back; a session with the exchanges it took along.
 
@@ -3191,6 +3350,7 @@ class AsyncMemory(OpenFacade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -3198,27 +3358,35 @@ class AsyncMemory(OpenFacade):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.restore, chunk_id, reason=reason, key=key)
+        return await self._threads.run(
+            self._sync.restore, chunk_id, reason=reason, key=key, timeout=timeout
+        )
 
     @knows_arguments
-    async def promote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    async def promote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Raise a memory's score by 0.15, at most to 1, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.promote, chunk_id, key=key)
+        return await self._threads.run(self._sync.promote, chunk_id, key=key, timeout=timeout)
 
     @knows_arguments
-    async def demote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    async def demote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Lower a memory's score by 0.15, at least to 0, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return await self._threads.run(self._sync.demote, chunk_id, key=key)
+        return await self._threads.run(self._sync.demote, chunk_id, key=key, timeout=timeout)
 
     @knows_arguments
     async def feedback(
@@ -3229,6 +3397,7 @@ class AsyncMemory(OpenFacade):
         question: "str | None" = None,
         note: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "None":
         """Record whether a hit helped. It goes into the memory's history and changes no score.
 
@@ -3238,22 +3407,30 @@ class AsyncMemory(OpenFacade):
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(
-            self._sync.feedback, chunk_id, helpful=helpful, question=question, note=note, key=key
+            self._sync.feedback,
+            chunk_id,
+            helpful=helpful,
+            question=question,
+            note=note,
+            key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    async def history(self, chunk_id: "int") -> "list[Event]":
+    async def history(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Event]":
         """Return everything that happened to a memory, oldest first.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return await self._threads.run(self._sync.history, chunk_id)
+        return await self._threads.run(self._sync.history, chunk_id, timeout=timeout)
 
     @knows_arguments
     async def list(
@@ -3274,6 +3451,7 @@ class AsyncMemory(OpenFacade):
         order: "Literal['newest', 'oldest']" = "newest",
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[Chunk]":
         """Return a page of a user's memories by event time.
 
@@ -3300,6 +3478,7 @@ class AsyncMemory(OpenFacade):
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             InvalidInputError: For the cursor of another list or order.
@@ -3321,6 +3500,7 @@ class AsyncMemory(OpenFacade):
             order=order,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
         )
 
 

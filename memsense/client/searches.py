@@ -155,7 +155,7 @@ class Searches:
             )
             if not row.session_ids and not row.sessions:
                 search.notes.append(f"project {project!r} has no sessions yet")
-        search.notes += run_read(pool, lambda it: note_unknown_names(it, namespace, request))
+        search.notes += note_unknown_names(pool, namespace, request)
         return search
 
     def _has_other_model(self, search: Search) -> bool:

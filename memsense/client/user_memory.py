@@ -240,6 +240,7 @@ class UserMemory(UserView):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | None" = None,
     ) -> "Added":
         """Store the messages of one session as exchanges, in order.
@@ -277,6 +278,7 @@ class UserMemory(UserView):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
                 savepoint, and is visible when you commit.
 
@@ -307,6 +309,7 @@ class UserMemory(UserView):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
             user_id=self.user_id,
         )
@@ -319,6 +322,7 @@ class UserMemory(UserView):
         redact: "bool | None" = None,
         embed: "Literal['now', 'later', 'strict'] | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
         connection: "Connection[Any] | None" = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
@@ -336,6 +340,7 @@ class UserMemory(UserView):
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
 
         Returns:
@@ -349,6 +354,7 @@ class UserMemory(UserView):
             redact=redact,
             embed=embed,
             key=key,
+            timeout=timeout,
             connection=connection,
             user_id=self.user_id,
         )
@@ -437,6 +443,7 @@ class UserMemory(UserView):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "SearchResult":
         """Return the memories that best answer a question, best first.
 
@@ -474,6 +481,7 @@ class UserMemory(UserView):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             Hits whose scores add up from their explanations, and notes about the answer as a
@@ -507,6 +515,7 @@ class UserMemory(UserView):
                 overrides=overrides,
                 content_budget=content_budget,
                 trace=trace,
+                timeout=timeout,
                 user_id=self.user_id,
             )
         )
@@ -536,6 +545,7 @@ class UserMemory(UserView):
         format: "Literal['markdown', 'xml']" = "markdown",
         tokenizer: "Any | None" = None,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return what a model should know of memory for a prompt, as a short text, or nothing.
 
@@ -579,6 +589,7 @@ class UserMemory(UserView):
                 an estimate of memsense's own.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
@@ -611,6 +622,7 @@ class UserMemory(UserView):
             format=format,
             tokenizer=tokenizer,
             trace=trace,
+            timeout=timeout,
             user_id=self.user_id,
         )
 
@@ -638,6 +650,7 @@ class UserMemory(UserView):
         overrides: "Mapping[str, object] | None" = None,
         content_budget: "int" = 5000,
         trace: "bool | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
@@ -673,6 +686,7 @@ class UserMemory(UserView):
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The result of each question, in order.
@@ -701,6 +715,7 @@ class UserMemory(UserView):
                 overrides=overrides,
                 content_budget=content_budget,
                 trace=trace,
+                timeout=timeout,
                 user_id=self.user_id,
             )
         ]
@@ -728,6 +743,7 @@ class UserMemory(UserView):
         as_of: "datetime | str | None" = None,
         profile: "str | Profile | None" = None,
         overrides: "Mapping[str, object] | None" = None,
+        timeout: "float | None" = None,
     ) -> "Verdict":
         """Explain why a search with these options does not return a memory, or as which hit.
 
@@ -757,6 +773,7 @@ class UserMemory(UserView):
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The first step of the search that lost the memory, in words and numbers.
@@ -785,6 +802,7 @@ class UserMemory(UserView):
             as_of=as_of,
             profile=profile,
             overrides=overrides,
+            timeout=timeout,
             user_id=self.user_id,
         )
 
@@ -810,6 +828,7 @@ class UserMemory(UserView):
         agent_id: "str | None" = None,
         session_id: "str | None" = None,
         granularity: "Literal['turn', 'session']" = "turn",
+        timeout: "float | None" = None,
     ) -> "list[Chunk]":
         """Return a user's latest memories by event time, newest first.
 
@@ -818,12 +837,14 @@ class UserMemory(UserView):
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._memory.recent(
             limit=limit,
             agent_id=agent_id,
             session_id=session_id,
             granularity=granularity,
+            timeout=timeout,
             user_id=self.user_id,
         )
 
@@ -839,6 +860,7 @@ class UserMemory(UserView):
         kinds: "Sequence[Literal['stable', 'preference', 'episodic', 'ephemeral']] | None" = None,
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[SessionSummary]":
         """Return a page of a user's sessions, the one with the latest exchange first.
 
@@ -854,6 +876,7 @@ class UserMemory(UserView):
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         self._check_project(project)
         return self._memory.sessions(
@@ -865,12 +888,18 @@ class UserMemory(UserView):
             kinds=kinds,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
             user_id=self.user_id,
         )
 
     @knows_arguments
     def left_off(
-        self, *, project: "str", max_tokens: "int" = 300, exclude_sessions: "Sequence[str]" = ()
+        self,
+        *,
+        project: "str",
+        max_tokens: "int" = 300,
+        exclude_sessions: "Sequence[str]" = (),
+        timeout: "float | None" = None,
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
 
@@ -881,6 +910,7 @@ class UserMemory(UserView):
             project: The project: a repository's address, a folder, or another name of one.
             max_tokens: Maximum length of the text, in tokens.
             exclude_sessions: Sessions to leave out, for example the one that goes on.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             A text in the tags that readers of logs remove again; empty if the user's memory has
@@ -890,6 +920,7 @@ class UserMemory(UserView):
             project=project,
             max_tokens=max_tokens,
             exclude_sessions=exclude_sessions,
+            timeout=timeout,
             user_id=self.user_id,
         )
 
@@ -906,13 +937,14 @@ class UserMemory(UserView):
         return self._memory.matching_words(words, lexemes)
 
     @knows_arguments
-    def get(self, chunk_id: "int") -> "Chunk":
+    def get(self, chunk_id: "int", *, timeout: "float | None" = None) -> "Chunk":
         """Return one memory, whatever its status.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
@@ -920,24 +952,36 @@ class UserMemory(UserView):
         return self._fetch(chunk_id)
 
     @knows_arguments
-    def get_many(self, chunk_ids: "Sequence[int]") -> "dict[int, Chunk]":
+    def get_many(
+        self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
+    ) -> "dict[int, Chunk]":
         """Return memories by id, whatever their status; ids that do not exist are left out.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return self._only_own(self._memory.get_many(chunk_ids))
+        return self._only_own(self._memory.get_many(chunk_ids, timeout=timeout))
 
     @knows_arguments
-    def stats(self) -> "list[ScopeStatistics]":
-        """Return what each user's memory in this namespace holds."""
-        return self._memory.stats(user_id=self.user_id)
+    def stats(self, *, timeout: "float | None" = None) -> "list[ScopeStatistics]":
+        """Return what each user's memory in this namespace holds.
+
+        Args:
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return self._memory.stats(timeout=timeout, user_id=self.user_id)
 
     @knows_arguments
     def forget(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take a memory out of every search and out of its neighbours' context.
 
@@ -948,6 +992,7 @@ class UserMemory(UserView):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -955,11 +1000,16 @@ class UserMemory(UserView):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.forget(self._own(chunk_id), reason=reason, key=key)
+        return self._memory.forget(self._own(chunk_id), reason=reason, key=key, timeout=timeout)
 
     @knows_arguments
     def archive(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Take an outdated memory out of every search; the same as `forget`, with its own status.
 
@@ -967,6 +1017,7 @@ class UserMemory(UserView):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -974,7 +1025,7 @@ class UserMemory(UserView):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.archive(self._own(chunk_id), reason=reason, key=key)
+        return self._memory.archive(self._own(chunk_id), reason=reason, key=key, timeout=timeout)
 
     @knows_arguments
     def erase(
@@ -983,6 +1034,7 @@ class UserMemory(UserView):
         session_id: "str | None" = None,
         message_id: "str | None" = None,
         by: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -996,6 +1048,7 @@ class UserMemory(UserView):
             session_id: Erase this session only.
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1004,11 +1057,17 @@ class UserMemory(UserView):
             NotFoundError: If there is nothing to erase.
         """
         return self._memory.erase(
-            session_id=session_id, message_id=message_id, by=by, user_id=self.user_id
+            session_id=session_id,
+            message_id=message_id,
+            by=by,
+            timeout=timeout,
+            user_id=self.user_id,
         )
 
     @knows_arguments
-    def delete(self, chunk_id: "int", *, by: "str | None" = None) -> "Receipt":
+    def delete(
+        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+    ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
         A session takes its exchanges along, a part of an exchange the other parts, and each a
@@ -1017,6 +1076,7 @@ class UserMemory(UserView):
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1024,7 +1084,7 @@ class UserMemory(UserView):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.delete(self._own(chunk_id), by=by)
+        return self._memory.delete(self._own(chunk_id), by=by, timeout=timeout)
 
     @knows_arguments
     def update(
@@ -1040,6 +1100,7 @@ class UserMemory(UserView):
         ttl: "timedelta | str | None" = None,
         reason: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Chunk":
         """Change what an exchange says or what is known of it.
 
@@ -1062,6 +1123,7 @@ class UserMemory(UserView):
                 "never" overrides the namespace's rules.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The changed chunk.
@@ -1081,25 +1143,32 @@ class UserMemory(UserView):
             ttl=ttl,
             reason=reason,
             key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    def versions(self, chunk_id: "int") -> "list[Version]":
+    def versions(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
         Versions are kept while the setting `history` is on; a forgotten memory has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.versions(self._own(chunk_id))
+        return self._memory.versions(self._own(chunk_id), timeout=timeout)
 
     @knows_arguments
     def restore(
-        self, chunk_id: "int", *, reason: "str | None" = None, key: "str | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        reason: "str | None" = None,
+        key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "list[int]":
         """Bring a forgotten or archived memory back; a session with the exchanges it took along.
 
@@ -1109,6 +1178,7 @@ class UserMemory(UserView):
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1116,27 +1186,33 @@ class UserMemory(UserView):
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.restore(self._own(chunk_id), reason=reason, key=key)
+        return self._memory.restore(self._own(chunk_id), reason=reason, key=key, timeout=timeout)
 
     @knows_arguments
-    def promote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    def promote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Raise a memory's score by 0.15, at most to 1, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return self._memory.promote(self._own(chunk_id), key=key)
+        return self._memory.promote(self._own(chunk_id), key=key, timeout=timeout)
 
     @knows_arguments
-    def demote(self, chunk_id: "int", *, key: "str | None" = None) -> "float":
+    def demote(
+        self, chunk_id: "int", *, key: "str | None" = None, timeout: "float | None" = None
+    ) -> "float":
         """Lower a memory's score by 0.15, at least to 0, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return self._memory.demote(self._own(chunk_id), key=key)
+        return self._memory.demote(self._own(chunk_id), key=key, timeout=timeout)
 
     @knows_arguments
     def feedback(
@@ -1147,6 +1223,7 @@ class UserMemory(UserView):
         question: "str | None" = None,
         note: "str | None" = None,
         key: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "None":
         """Record whether a hit helped. It goes into the memory's history and changes no score.
 
@@ -1156,22 +1233,29 @@ class UserMemory(UserView):
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._memory.feedback(
-            self._own(chunk_id), helpful=helpful, question=question, note=note, key=key
+            self._own(chunk_id),
+            helpful=helpful,
+            question=question,
+            note=note,
+            key=key,
+            timeout=timeout,
         )
 
     @knows_arguments
-    def history(self, chunk_id: "int") -> "list[Event]":
+    def history(self, chunk_id: "int", *, timeout: "float | None" = None) -> "list[Event]":
         """Return everything that happened to a memory, oldest first.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        return self._memory.history(self._own(chunk_id))
+        return self._memory.history(self._own(chunk_id), timeout=timeout)
 
     @knows_arguments
     def list(
@@ -1190,6 +1274,7 @@ class UserMemory(UserView):
         order: "Literal['newest', 'oldest']" = "newest",
         limit: "int" = 50,
         cursor: "str | None" = None,
+        timeout: "float | None" = None,
     ) -> "Page[Chunk]":
         """Return a page of a user's memories by event time.
 
@@ -1213,6 +1298,7 @@ class UserMemory(UserView):
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             InvalidInputError: For the cursor of another list or order.
@@ -1232,5 +1318,6 @@ class UserMemory(UserView):
             order=order,
             limit=limit,
             cursor=cursor,
+            timeout=timeout,
             user_id=self.user_id,
         )

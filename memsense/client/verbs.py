@@ -19,7 +19,7 @@ from memsense.client.context import Context, no_chunk
 from memsense.client.searches import Searches
 from memsense.client.writes import Writes
 from memsense.db import run_read
-from memsense.declaration import parameters_of, takes
+from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
 from memsense.inputs import (
     AnyLocalTime,
@@ -241,6 +241,7 @@ class Memory:
         redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
+        timeout: Timeout | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
     ) -> Added:
         """Store the messages of one session as exchanges, in order.
@@ -279,6 +280,7 @@ class Memory:
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
                 savepoint, and is visible when you commit.
 
@@ -318,6 +320,7 @@ class Memory:
         redact: Redact | None = None,
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
+        timeout: Timeout | None = None,
         connection: InstanceOf[psycopg.Connection[Any]] | None = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
@@ -336,6 +339,7 @@ class Memory:
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
                 stored); default: the setting `embed`.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
 
         Returns:
@@ -472,6 +476,7 @@ class Memory:
         overrides: Overrides | None = None,
         content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
         trace: Trace | None = None,
+        timeout: Timeout | None = None,
     ) -> SearchResult:
         """Return the memories that best answer a question, best first.
 
@@ -512,6 +517,7 @@ class Memory:
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             Hits whose scores add up from their explanations, and notes about the answer as a
@@ -586,6 +592,7 @@ class Memory:
         ]
         | None = None,
         trace: Trace | None = None,
+        timeout: Timeout | None = None,
     ) -> "Prompt":
         """Return what a model should know of memory for a prompt, as a short text, or nothing.
 
@@ -632,6 +639,7 @@ class Memory:
                 an estimate of memsense's own.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The text with `chunk_ids`, `lines` (what each quotation is from, and why it is there),
@@ -687,6 +695,7 @@ class Memory:
         overrides: Overrides | None = None,
         content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
         trace: Trace | None = None,
+        timeout: Timeout | None = None,
     ) -> "list[SearchResult]":
         """Answer several questions about the same memory, with the options of `search`.
 
@@ -725,6 +734,7 @@ class Memory:
                 question asks for.
             trace: Record the search for `traces` and the views; default: a share of searches, by
                 the setting `trace_sample`.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The result of each question, in order.
@@ -759,6 +769,7 @@ class Memory:
         as_of: AsOf | None = None,
         profile: ProfileChoice | None = None,
         overrides: Overrides | None = None,
+        timeout: Timeout | None = None,
     ) -> "Verdict":
         """Explain why a search with these options does not return a memory, or as which hit.
 
@@ -791,6 +802,7 @@ class Memory:
             profile: A profile or the name of one, used as it is; default: the namespace's settings.
             overrides: Weights of routes (0 to 5) and constants of the profile to change for this
                 call alone, such as {"lexical": 1.5}.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The first step of the search that lost the memory, in words and numbers.
@@ -875,6 +887,7 @@ class Memory:
         agent_id: AgentFilter | None = None,
         session_id: Annotated[Id, about("Only memories of this session.")] | None = None,
         granularity: ListGranularity = "turn",
+        timeout: Timeout | None = None,
     ) -> list[Chunk]:
         """Return a user's latest memories by event time, newest first.
 
@@ -886,6 +899,7 @@ class Memory:
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         sessions = None if session_id is None else [session_id]
         return self._listing.chunks(
@@ -912,6 +926,7 @@ class Memory:
         kinds: KindFilter | None = None,
         limit: PageSize = DEFAULT_PAGE,
         cursor: Cursor | None = None,
+        timeout: Timeout | None = None,
     ) -> Page[SessionSummary]:
         """Return a page of a user's sessions, the one with the latest exchange first.
 
@@ -930,6 +945,7 @@ class Memory:
             kinds: Only memories of these kinds: "stable", "preference", "episodic", "ephemeral".
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         owner = require_user(user_id, all_users)
         return self._listing.sessions(owner, Filters.of(locals()), limit=limit, cursor=cursor)
@@ -944,6 +960,7 @@ class Memory:
         ],
         max_tokens: Annotated[Limit, about("Maximum length of the text, in tokens.")] = 300,
         exclude_sessions: EndedSessions = (),
+        timeout: Timeout | None = None,
     ) -> "Prompt":
         """Return where the last session in a project ended, as a text for a prompt.
 
@@ -955,6 +972,7 @@ class Memory:
             project: The project: a repository's address, a folder, or another name of one.
             max_tokens: Maximum length of the text, in tokens.
             exclude_sessions: Sessions to leave out, for example the one that goes on.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             A text in the tags that readers of logs remove again; empty if the user's memory has
@@ -1013,13 +1031,14 @@ class Memory:
         return self._listing.matching_words(words, lexemes)
 
     @takes
-    def get(self, chunk_id: MemoryId) -> Chunk:
+    def get(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> Chunk:
         """Return one memory, whatever its status.
 
         One that was forgotten or has expired comes without texts, facets and tags.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
@@ -1034,7 +1053,10 @@ class Memory:
 
     @takes
     def get_many(
-        self, chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")]
+        self,
+        chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")],
+        *,
+        timeout: Timeout | None = None,
     ) -> dict[int, Chunk]:
         """Return memories by id, whatever their status; ids that do not exist are left out.
 
@@ -1042,6 +1064,7 @@ class Memory:
 
         Args:
             chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         namespace = self._context.look_up_namespace()
         if namespace is None or not chunk_ids:
@@ -1052,11 +1075,14 @@ class Memory:
         return {chunk.chunk_id: chunk for chunk in chunks}
 
     @takes
-    def stats(self, *, user_id: OnlyUserId | None = None) -> list[ScopeStatistics]:
+    def stats(
+        self, *, user_id: OnlyUserId | None = None, timeout: Timeout | None = None
+    ) -> list[ScopeStatistics]:
         """Return what each user's memory in this namespace holds.
 
         Args:
             user_id: Only this user's; default: all users'.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         namespace = self._context.look_up_namespace()
         if namespace is None:
@@ -1069,7 +1095,12 @@ class Memory:
 
     @takes
     def forget(
-        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+        self,
+        chunk_id: MemoryId,
+        *,
+        reason: Reason | None = None,
+        key: WriteKey | None = None,
+        timeout: Timeout | None = None,
     ) -> list[int]:
         """Take a memory out of every search and out of its neighbours' context.
 
@@ -1080,6 +1111,7 @@ class Memory:
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1091,7 +1123,12 @@ class Memory:
 
     @takes
     def archive(
-        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+        self,
+        chunk_id: MemoryId,
+        *,
+        reason: Reason | None = None,
+        key: WriteKey | None = None,
+        timeout: Timeout | None = None,
     ) -> list[int]:
         """Take an outdated memory out of every search; the same as `forget`, with its own status.
 
@@ -1099,6 +1136,7 @@ class Memory:
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1120,6 +1158,7 @@ class Memory:
         message_id: Annotated[Id, about("Erase only the exchange that holds this message.")]
         | None = None,
         by: Actor | None = None,
+        timeout: Timeout | None = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -1134,6 +1173,7 @@ class Memory:
             session_id: Erase this session only.
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1144,7 +1184,9 @@ class Memory:
         return self._erasing.erase(user_id, session_id, message_id, by)
 
     @takes
-    def delete(self, chunk_id: MemoryId, *, by: Actor | None = None) -> "Receipt":
+    def delete(
+        self, chunk_id: MemoryId, *, by: Actor | None = None, timeout: Timeout | None = None
+    ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
         A session takes its exchanges along, a part of an exchange the other parts, and each a
@@ -1153,6 +1195,7 @@ class Memory:
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The receipt, which the namespace keeps.
@@ -1177,6 +1220,7 @@ class Memory:
         ttl: TimeToLive | None = None,
         reason: Reason | None = None,
         key: WriteKey | None = None,
+        timeout: Timeout | None = None,
     ) -> Chunk:
         """Change what an exchange says or what is known of it.
 
@@ -1199,6 +1243,7 @@ class Memory:
                 "never" overrides the namespace's rules.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The changed chunk.
@@ -1212,13 +1257,14 @@ class Memory:
         return self._updating.update(chunk_id, read_update(locals()), reason, key)
 
     @takes
-    def versions(self, chunk_id: MemoryId) -> "list[Version]":
+    def versions(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> "list[Version]":
         """Return what an exchange said before it was updated, or edited in its log, oldest first.
 
         Versions are kept while the setting `history` is on; a forgotten memory has none.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
@@ -1227,7 +1273,12 @@ class Memory:
 
     @takes
     def restore(
-        self, chunk_id: MemoryId, *, reason: Reason | None = None, key: WriteKey | None = None
+        self,
+        chunk_id: MemoryId,
+        *,
+        reason: Reason | None = None,
+        key: WriteKey | None = None,
+        timeout: Timeout | None = None,
     ) -> list[int]:
         """Bring a forgotten or archived memory back; a session with the exchanges it took along.
 
@@ -1237,6 +1288,7 @@ class Memory:
             chunk_id: The memory's chunk id, as searches and lists show it.
             reason: Why, for the memory's history; up to 10,000 characters.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Returns:
             The ids of the chunks that changed.
@@ -1247,22 +1299,28 @@ class Memory:
         return self._changes.restore(chunk_id, reason, key)
 
     @takes
-    def promote(self, chunk_id: MemoryId, *, key: WriteKey | None = None) -> float:
+    def promote(
+        self, chunk_id: MemoryId, *, key: WriteKey | None = None, timeout: Timeout | None = None
+    ) -> float:
         """Raise a memory's score by 0.15, at most to 1, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._changes.move_score(chunk_id, SCORE_STEP, key)
 
     @takes
-    def demote(self, chunk_id: MemoryId, *, key: WriteKey | None = None) -> float:
+    def demote(
+        self, chunk_id: MemoryId, *, key: WriteKey | None = None, timeout: Timeout | None = None
+    ) -> float:
         """Lower a memory's score by 0.15, at least to 0, and return the new score.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._changes.move_score(chunk_id, -SCORE_STEP, key)
 
@@ -1275,6 +1333,7 @@ class Memory:
         question: Annotated[Note, about("The question that it was returned for.")] | None = None,
         note: Annotated[Note, about("What was good or wrong about it.")] | None = None,
         key: WriteKey | None = None,
+        timeout: Timeout | None = None,
     ) -> None:
         """Record whether a hit helped. It goes into the memory's history and changes no score.
 
@@ -1284,17 +1343,19 @@ class Memory:
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         self._changes.record_feedback(
             chunk_id, helpful=helpful, question=question, note=note, key=key
         )
 
     @takes
-    def history(self, chunk_id: MemoryId) -> list[Event]:
+    def history(self, chunk_id: MemoryId, *, timeout: Timeout | None = None) -> list[Event]:
         """Return everything that happened to a memory, oldest first.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
@@ -1331,6 +1392,7 @@ class Memory:
         order: Annotated[Order, about('"newest" or "oldest" event time first.')] = "newest",
         limit: PageSize = DEFAULT_PAGE,
         cursor: Cursor | None = None,
+        timeout: Timeout | None = None,
     ) -> Page[Chunk]:
         """Return a page of a user's memories by event time.
 
@@ -1357,6 +1419,7 @@ class Memory:
             order: "newest" or "oldest" event time first.
             limit: Maximum number of items.
             cursor: `next_cursor` of the page before; default: the first page.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
 
         Raises:
             InvalidInputError: For the cursor of another list or order.

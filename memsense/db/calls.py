@@ -3,12 +3,14 @@
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from threading import Event, Lock
+from threading import Event, Lock, Timer
 from typing import TypeVar
 
 import psycopg
 
 from memsense.db.connection import Connection
+from memsense.deadline import ending_within
+from memsense.errors import CallTimeoutError, DatabaseError
 
 T = TypeVar("T")
 
@@ -77,6 +79,35 @@ class Call:
         finally:
             with self._lock:
                 self._connections.remove(connection)
+
+
+def run_in_time(work: Callable[[], T], seconds: float) -> T:
+    """Return the result of `work`; raise CallTimeoutError if it takes longer.
+
+    Its statement is cancelled at the deadline, and its transaction rolled back.
+    """
+    call = _current.get() or Call()
+    is_late = Event()
+
+    def end() -> None:
+        is_late.set()
+        call.cancel()
+
+    timer = Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        with ending_within(seconds):
+            return work() if call is _current.get() else call.run(work)
+    except (CallCancelled, DatabaseError) as error:
+        is_unknown = isinstance(error, DatabaseError) and error.committed is not False
+        if not is_late.is_set() or is_unknown:
+            raise
+        raise CallTimeoutError(
+            f"the call took longer than its timeout of {seconds:g} s; nothing was written"
+        ) from error
+    finally:
+        timer.cancel()
 
 
 _NO_CALL: AbstractContextManager[None] = nullcontext()

@@ -33,6 +33,7 @@ from memsense.db.failures import (
 from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import find_value
 from memsense.db.session import Session, TenantConnection, begun
+from memsense.deadline import check_deadline, remaining
 from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknownError
 from memsense.forking import renew_in_child
 
@@ -235,12 +236,15 @@ class Pool:
             pool.putconn(connection)
 
     def _take(self, pool: ConnectionPool[TenantConnection]) -> TenantConnection:
-        deadline = time.monotonic() + self.timeout
+        check_deadline()
+        seconds = remaining()
+        patience = self.timeout if seconds is None else min(self.timeout, seconds)
+        deadline = time.monotonic() + patience
         failures_before = _failures(pool)
         while True:
-            remaining = deadline - time.monotonic()
+            left = deadline - time.monotonic()
             try:
-                connection = pool.getconn(timeout=max(min(_LOOK_SECONDS, remaining), 0.001))
+                connection = pool.getconn(timeout=max(min(_LOOK_SECONDS, left), 0.001))
             except PoolTimeout as error:
                 # No connection so far: because the server is away, or because the pool is busy?
                 if _failures(pool) > failures_before or time.monotonic() >= deadline:

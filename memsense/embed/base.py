@@ -2,17 +2,20 @@
 
 import textwrap
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.errors import EmbeddingError, InvalidInputError, MemSenseError
+from memsense.deadline import EMBEDDING_SHARE, run_with_deadline
+from memsense.errors import CallTimeoutError, EmbeddingError, InvalidInputError, MemSenseError
 from memsense.inputs import Checker, Name, shorten, whole_number
 from memsense.types import EmbeddingModel
+
+T = TypeVar("T")
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -123,6 +126,14 @@ class _CheckedOnce:
         return last[1]
 
 
+def _in_time(embed: Callable[[], T]) -> T:
+    """Return what an embedder returns before the call's deadline; else raise EmbeddingError."""
+    try:
+        return run_with_deadline(embed, "the embedder", EMBEDDING_SHARE)
+    except CallTimeoutError as error:
+        raise EmbeddingError(str(error)) from error
+
+
 class CheckedEmbedder:
     """Embedder whose results are checked; memsense wraps every embedder in one.
 
@@ -162,13 +173,13 @@ class CheckedEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors in their order, (n, dimension) float32."""
         with wrap_embedder_errors():
-            vectors = self._embedder.embed(texts)
+            vectors = _in_time(lambda: self._embedder.embed(texts))
         return check_vectors(vectors, len(texts), self.dimension)
 
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of one question, (dimension,) float32."""
         with wrap_embedder_errors():
-            vector = self._embedder.embed_query(text)
+            vector = _in_time(lambda: self._embedder.embed_query(text))
         return check_vectors([vector], 1, self.dimension)[0]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from memsense import telemetry
 from memsense.db import Pool, run_read
+from memsense.deadline import run_with_deadline
 from memsense.embed import Embedder
 from memsense.search.explanation import Term
 from memsense.search.plan import PreparedSearch, SearchPlan, prepare_search, returns_sessions
@@ -188,7 +189,8 @@ def ask_reranker(
     )
     if not chunks:
         return {}
-    scores = reranker.rerank(plan.request.query, [chunk.content for chunk in chunks])
+    texts = [chunk.content for chunk in chunks]
+    scores = run_with_deadline(lambda: reranker.rerank(plan.request.query, texts), "the reranker")
     values, weight = weigh_scores(reranker, scores, profile.reranker_weight)
     return {
         chunk.chunk_id: Term(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from memsense import telemetry
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.search.excerpt import ELLIPSIS, Excerpt, fit_text
 from memsense.search.explanation import ExchangePart
@@ -18,6 +19,15 @@ from memsense.search.request import SearchRequest
 from memsense.search.search import Search
 from memsense.store import FoundHit, Namespace, WantedHit, fetch_hits, fetch_known_names
 from memsense.text.nearest import did_you_mean
+
+MOST_NOTES = 20
+"""Unknown names of one kind that are noted one by one; the others are counted."""
+
+MOST_COMPARED = 1_000
+"""Stored names among which a similar one is looked for: beyond that it would take too long."""
+
+SUGGESTION_SECONDS = 0.05
+"""Time after which no further name is compared."""
 
 LEAST_CUT = 200
 """Characters of the budget that must be left for an exchange to be shown in part."""
@@ -247,13 +257,11 @@ def fit_session(pieces: Sequence[Piece], total: int, budget: int, words: Sequenc
     return Excerpt(text, True, sorted(chosen))
 
 
-def note_unknown_names(
-    connection: Connection, namespace: Namespace, request: SearchRequest
-) -> list[str]:
-    """Return a note for each user, session, agent and tag of an empty answer that is unknown.
+def note_unknown_names(pool: Pool, namespace: Namespace, request: SearchRequest) -> list[str]:
+    """Return notes on the users, sessions, agents and tags of an empty answer that are unknown.
 
-    One statement asks for them, if any is named. Sessions, agents and tags are looked for in the
-    memory that was searched.
+    One statement asks for the known ones, if any is named; they are compared after its connection
+    is free again. Sessions, agents and tags are looked for in the memory that was searched.
     """
     filters = request.filters
     named: dict[str, Sequence[str]] = {
@@ -265,10 +273,16 @@ def note_unknown_names(
     kinds = [kind for kind, names in named.items() if names]
     if not kinds:
         return []
-    stored = fetch_known_names(connection, namespace, request.user_id, kinds)
-    return [
-        f"no {kind} {name!r} is stored here{did_you_mean(name, stored[kind])}"
-        for kind in kinds
-        for name in named[kind]
-        if name not in stored[kind]
-    ]
+    stored = run_read(pool, lambda it: fetch_known_names(it, namespace, request.user_id, kinds))
+    notes: list[str] = []
+    ends_at = time.monotonic() + SUGGESTION_SECONDS
+    for kind in kinds:
+        names = set(stored[kind])
+        unknown = [name for name in dict.fromkeys(named[kind]) if name not in names]
+        for name in unknown[:MOST_NOTES]:
+            is_cheap = len(names) <= MOST_COMPARED and time.monotonic() < ends_at
+            hint = did_you_mean(name, stored[kind]) if is_cheap else ""
+            notes.append(f"no {kind} {name!r} is stored here{hint}")
+        if len(unknown) > MOST_NOTES:
+            notes.append(f"{len(unknown) - MOST_NOTES} more {kind}s are not stored here")
+    return notes

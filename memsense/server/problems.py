@@ -42,6 +42,7 @@ STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.DataRefusedError, 422),
     (errors.IngestError, 422),
     (errors.ConfigurationError, 422),
+    (errors.CallTimeoutError, 504),
     (errors.RecallTimeoutError, 504),
     (errors.ConnectionFailedError, 503),
     (errors.StatementTimeoutError, 503),

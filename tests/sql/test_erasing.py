@@ -182,7 +182,8 @@ def test_an_erased_memory_is_stored_again_when_it_is_added_again(
     log = tmp_path / "log.jsonl"
     line = {"session_id": "s", "id": "m1", "role": "user", "content": f"Off to {SECRET[0]}."}
     log.write_text(json.dumps(line))
-    for erased in ({"user_id": "ada"}, {"session_id": "s"}, {"message_id": "m1"}):
+    each: list[dict[str, Any]] = [{"user_id": "ada"}, {"session_id": "s"}, {"message_id": "m1"}]
+    for erased in each:
         assert memory.ingest(log, user_id="ada").stored == 1
         assert memory.ingest(log, user_id="ada").stored == 0
         memory.erase(**erased)

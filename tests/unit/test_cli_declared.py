@@ -156,4 +156,4 @@ def test_a_command_shows_its_own_parameters_around_the_declared_ones() -> None:
     def stats(ctx: typer.Context, *, selection: Selection, output: str = "table") -> None:
         """Do nothing."""
 
-    assert list(inspect.signature(stats).parameters) == ["ctx", "user_id", "output"]
+    assert list(inspect.signature(stats).parameters) == ["ctx", "user_id", "timeout", "output"]
