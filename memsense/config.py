@@ -28,6 +28,7 @@ HIDDEN = "***"
 SECRETS = frozenset(
     {
         "database_url",
+        "seal_key",
         "embedding_api_key",
         "embedding_api_keys",
         "tagger_api_key",
@@ -144,6 +145,9 @@ class Settings(BaseModel):
     )
     require_policies: bool = Field(
         default=False, description="refuse to open what row-level security does not guard"
+    )
+    seal_key: str | None = Field(
+        default=None, description="signs the tenant of each transaction, where tenants are sealed"
     )
     recall_timeout: float = Field(
         default=30.0, ge=0, le=86_400, description="seconds that a recall may take; 0: any"

@@ -23,7 +23,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    own constant integer := nullif(current_setting('memsense.tenant_id', true), '')::integer;
+    own constant integer := {own};
 BEGIN
     RETURN QUERY
     SELECT
@@ -67,7 +67,7 @@ RETURNS TABLE (chunk_id bigint, granularity text, score double precision)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    own constant integer := nullif(current_setting('memsense.tenant_id', true), '')::integer;
+    own constant integer := {own};
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, c.granularity, ts_rank_cd(said.tsv, find_ranked.query)::float8
@@ -89,7 +89,7 @@ RETURNS TABLE (chunk_id bigint, granularity text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    own constant integer := nullif(current_setting('memsense.tenant_id', true), '')::integer;
+    own constant integer := {own};
 BEGIN
     IF find_chunks.lexemes = '{}' THEN
         RETURN QUERY
@@ -119,7 +119,7 @@ RETURNS TABLE (chunk_id bigint)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    own constant integer := nullif(current_setting('memsense.tenant_id', true), '')::integer;
+    own constant integer := {own};
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id
@@ -139,7 +139,7 @@ RETURNS TABLE (scope_id integer, entity_id bigint, key text)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-    own constant integer := nullif(current_setting('memsense.tenant_id', true), '')::integer;
+    own constant integer := {own};
 BEGIN
     RETURN QUERY
     SELECT e.scope_id, e.entity_id, e.key

@@ -68,6 +68,32 @@ BEGIN
     END LOOP;
 END $$;
 
+-- name: create_token_functions
+-- find_token: what a valid token has signed, 'ID|EXPIRY|NAME', and null for any other text. It runs as the tables'
+-- owner, who alone may read the keys. find_own_tenant: the tenant that a transaction works for.
+CREATE OR REPLACE FUNCTION memsense.find_token() RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    token constant text := current_setting('memsense.token', true);
+    signed constant text := substr(token, 66);
+BEGIN
+    PERFORM FROM memsense.seals
+    WHERE encode(sha256(outer_key || sha256(inner_key || convert_to(signed, 'UTF8'))), 'hex') = left(token, 64);
+    IF FOUND AND split_part(signed, '|', 2)::bigint > extract(epoch FROM now()) THEN
+        RETURN signed;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION memsense.find_own_tenant() RETURNS integer
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM memsense.seals) THEN
+        RETURN nullif(split_part(memsense.find_token(), '|', 1), '')::integer;
+    END IF;
+    RETURN nullif(current_setting('memsense.tenant_id', true), '')::integer;
+END $$;
+
 -- name: secure_tables
 -- A policy on every table and partition with a tenant: only rows of the tenant that the transaction names,
 -- and none if it names none. If indexes serve under the policies, these hold for the owner too: then a
@@ -75,8 +101,14 @@ END $$;
 -- do; memsense's own statements run as memsense_app. A view shows what its reader may see.
 DO $$
 DECLARE
-    own constant text := 'tenant_id = nullif(current_setting(''memsense.tenant_id'', true), '''')::integer';
-    named constant text := 'name = current_setting(''memsense.tenant'', true)';
+    -- In a subquery, so that a statement reads its token once for each table and not for each row.
+    is_sealed constant boolean := EXISTS (SELECT FROM memsense.seals);
+    own constant text := CASE
+        WHEN is_sealed THEN 'tenant_id = (SELECT nullif(split_part(memsense.find_token(), ''|'', 1), '''')::integer)'
+        ELSE 'tenant_id = nullif(current_setting(''memsense.tenant_id'', true), '''')::integer' END;
+    named constant text := CASE
+        WHEN is_sealed THEN 'name = (SELECT substring(memsense.find_token() FROM ''^[0-9]*[|][0-9]*[|](.*)$''))'
+        ELSE 'name = current_setting(''memsense.tenant'', true)' END;
     served constant boolean := {is_served};
     name regclass;
 BEGIN
@@ -90,6 +122,13 @@ BEGIN
         WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
         ORDER BY c.oid
     LOOP
+        IF EXISTS (
+            SELECT FROM pg_policy AS p
+            WHERE p.polrelid = name AND p.polname = 'one_tenant'
+              AND is_sealed <> (pg_get_expr(p.polqual, p.polrelid) LIKE '%find_token%'))
+        THEN
+            EXECUTE format('DROP POLICY one_tenant ON %s', name);
+        END IF;
         IF NOT EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = name AND p.polname = 'one_tenant') THEN
             IF name = 'memsense.tenants'::regclass THEN
                 EXECUTE format('CREATE POLICY one_tenant ON %s USING (%s OR %s) WITH CHECK (%s)', name, own, named, named);
@@ -151,6 +190,9 @@ BEGIN
     GRANT USAGE ON SCHEMA memsense TO memsense_app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memsense TO memsense_app;
     REVOKE INSERT, UPDATE, DELETE ON memsense.alembic_version FROM memsense_app;
+    -- Shared by all tenants: a new model is added, and nobody's is changed.
+    REVOKE UPDATE, DELETE ON memsense.models FROM memsense_app;
+    REVOKE ALL ON memsense.seals FROM memsense_app;
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA memsense TO memsense_app;
 END $$;
 
@@ -199,6 +241,20 @@ BEGIN
     END LOOP;
     REVOKE CREATE ON SCHEMA memsense FROM memsense_index;
 END $$;
+
+-- name: add_seal
+-- A key that signs which tenant a transaction works for; the policies ask for such a signature from then on.
+INSERT INTO memsense.seals (inner_key, outer_key) VALUES (%(inner_key)s, %(outer_key)s);
+
+-- name: drop_other_seals
+-- Leaves the given key alone: the end of a change of keys.
+DELETE FROM memsense.seals WHERE inner_key <> %(inner_key)s;
+
+-- name: drop_this_seal
+DELETE FROM memsense.seals WHERE inner_key = %(inner_key)s;
+
+-- name: drop_seals
+DELETE FROM memsense.seals;
 
 -- name: create_roles
 -- memsense_app has no password yet: set one with ALTER ROLE, or grant the role to a user who can log in. A

@@ -10,6 +10,7 @@
 -- Parameters:
 --   tenant, tenant_id   the tenant by name and by number, as texts; empty where there is none
 --   role                what to run as; null for the user of the connection
+--   token               what proves the tenant where tenants are sealed; null elsewhere
 --   plan_cache_mode     how prepared statements are planned; null for the server's way
 --   timeout             such as '30000ms'; null for none
 --   search_path         with the schema of pgvector, if the database's lacks it; null to leave it
@@ -24,6 +25,7 @@ SELECT
     CASE WHEN %(timeout)s::text IS NOT NULL
               AND current_setting('statement_timeout')::interval NOT BETWEEN '1 ms' AND %(timeout)s::interval
          THEN set_config('statement_timeout', %(timeout)s::text, true) END,
+    CASE WHEN %(token)s::text IS NOT NULL THEN set_config('memsense.token', %(token)s::text, true) END,
     CASE WHEN %(search_path)s::text IS NOT NULL THEN set_config('search_path', %(search_path)s::text, true) END,
     CASE WHEN %(is_limited)s THEN set_config('transaction_timeout', '0', true) END,
     CASE WHEN %(role)s::text IS NOT NULL THEN set_config('role', %(role)s::text, true) END;
@@ -32,7 +34,8 @@ SELECT
 -- The same for the tenant alone, within a caller's transaction.
 SELECT
     set_config('memsense.tenant', %(tenant)s::text, true),
-    set_config('memsense.tenant_id', %(tenant_id)s::text, true);
+    set_config('memsense.tenant_id', %(tenant_id)s::text, true),
+    CASE WHEN %(token)s::text IS NOT NULL THEN set_config('memsense.token', %(token)s::text, true) END;
 
 -- name: find_standing
 -- The role to run as: memsense_app, if it exists, has rights here and this user may take it. And whether it
@@ -49,7 +52,12 @@ SELECT
           AND p.prosecdef
           AND NOT (u.rolsuper OR u.rolbypassrls)
           AND has_function_privilege(u.oid, p.oid, 'EXECUTE')
-    ) AS lookups
+    ) AS lookups,
+    EXISTS (
+        SELECT FROM pg_policy AS p
+        WHERE p.polrelid = 'memsense.chunks'::regclass AND pg_get_expr(p.polqual, p.polrelid) LIKE '%%find_token%%'
+    ) AS is_sealed,
+    current_user::text AS name
 FROM (SELECT (
     SELECT a.rolname::text
     FROM pg_roles AS a

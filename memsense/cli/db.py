@@ -106,6 +106,41 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
     init(ctx, output=output)
 
 
+@app.command("seal")
+def seal(
+    ctx: typer.Context,
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Stop to accept the keys that were given before.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
+) -> None:
+    """Seal the tenants: SQL alone, without the key, then reaches no other tenant's rows.
+
+    \b
+      export MEMSENSE_SEAL_KEY=$(python -c 'import secrets; print(secrets.token_urlsafe(40))')
+      memsense db seal --database-url postgresql://owner@db.example/memories
+
+    Run it as the tables' owner. Processes need the same MEMSENSE_SEAL_KEY, and connect as
+    memsense_app.
+    To change the key: seal with the new one, restart the processes with it, seal with --replace.
+    """
+    target = target_of(ctx)
+    with target.database() as url:
+        if undo:
+            migrate.unseal(url)
+            typer.echo("tenants are no longer sealed")
+            return
+        key = target.settings().seal_key
+        if key is None:
+            raise ConfigurationError(
+                "MEMSENSE_SEAL_KEY is not set; make a key with"
+                " python -c 'import secrets; print(secrets.token_urlsafe(40))'"
+            )
+        migrate.seal(url, key, replaces=replace)
+        typer.echo("tenants are sealed: connect as memsense_app, with MEMSENSE_SEAL_KEY")
+
+
 @app.command("optimise")
 def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
     """Build HNSW indexes for large memories, and session chunks for hybrid sessions.

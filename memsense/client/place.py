@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from memsense.config import Settings
 from memsense.db import Pool, check_server, connect, migrate, open_pool
-from memsense.db.security import find_standing, require_policies
+from memsense.db.security import check_seal, find_standing, require_policies
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
@@ -37,6 +37,7 @@ def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | No
         check_server(connection)
         migrate.require_current(connection)
         standing = find_standing(connection)
+        check_seal(standing, settings.seal_key)
         if settings.require_policies:
             require_policies(connection, standing.role)
     return open_pool(
@@ -48,5 +49,6 @@ def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | No
         tenant=settings.tenant,
         role=standing.role,
         lookups=standing.lookups,
+        seal_key=settings.seal_key,
         prepares=settings.prepared_statements,
     )

@@ -128,7 +128,7 @@ class Writes:
             # Only the caller's own transaction sees what it has not committed yet.
             self._begin(joined)
             with savepoint(joined) as connection:
-                store.name_tenant(connection, self._context.settings.tenant)
+                self._name_tenant(connection)
                 namespace = self._context.see_namespace(connection)
                 if namespace is not None:
                     awaiting = find_awaiting(connection, namespace, draft)
@@ -139,6 +139,11 @@ class Writes:
             return draft, None
         completed = complete_exchange(session.drafter, session.conversation, draft, awaiting)
         return completed, awaiting.before
+
+    def _name_tenant(self, connection: Connection) -> None:
+        """Let the rest of a caller's transaction see this tenant's rows."""
+        settings = self._context.settings
+        store.name_tenant(connection, settings.tenant, settings.seal_key)
 
     def _prepare(
         self,
@@ -231,7 +236,7 @@ class Writes:
 
         def write() -> T:
             with savepoint(joined) as connection:
-                store.name_tenant(connection, self._context.settings.tenant)
+                self._name_tenant(connection)
                 return work(connection)
 
         result = vectors.retry_until_embedded(write)

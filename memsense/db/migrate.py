@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, connect, database_errors, queries
 from memsense.db.address import read_address
+from memsense.db.seals import pad_key
 from memsense.db.security import find_standing, list_leaky
 from memsense.errors import ConnectionFailedError, SchemaError
 
@@ -115,8 +116,9 @@ def _securing() -> str:
     return "\n".join(
         (
             _security("mark_leakproof"),
+            _security("create_token_functions"),
             _security("secure_tables", is_served=is_served),
-            queries.fill_script("lookups.sql"),
+            queries.fill_script("lookups.sql", own="memsense.find_own_tenant()"),
             _security("grant_rights"),
             _security("secure_lookups", is_served=is_served),
         )
@@ -139,6 +141,33 @@ def make_roles(url: str) -> None:
                 f"the roles can't be made: {error.diag.message_primary}; run"
                 " 'memsense init --roles' as a superuser, or as a user with CREATEROLE"
             ) from error
+
+
+def seal(url: str, key: str, *, replaces: bool = False) -> None:
+    """Seal the tenants: policies then ask for a token that a process has signed with this key.
+
+    Another key may be added while processes still sign with the first one; with `replaces`, the
+    others stop to count. Run by the owner. Raises SchemaError without the roles, because a process
+    that may take the owner's rights would not be held by any policy.
+    """
+    inner_key, outer_key = pad_key(key)
+    keys = {"inner_key": inner_key, "outer_key": outer_key}
+    with connect(url) as connection, database_errors(), connection.transaction():
+        check_server(connection)
+        require_current(connection)
+        if connection.execute("SELECT to_regrole('memsense_app')").fetchone() == (None,):
+            raise SchemaError("sealed tenants need the roles; run 'memsense init --roles'")
+        for name in ("drop_other_seals", "drop_this_seal", "add_seal")[not replaces :]:
+            connection.execute(queries.query(name, "security.sql"), keys)
+        connection.execute(queries.as_sql(_securing()))
+
+
+def unseal(url: str) -> None:
+    """Let policies compare with a plain setting again, which any statement may set."""
+    with connect(url) as connection, database_errors(), connection.transaction():
+        require_current(connection)
+        connection.execute(queries.query("drop_seals", "security.sql"))
+        connection.execute(queries.as_sql(_securing()))
 
 
 def list_unindexed(url: str) -> Sequence[str]:

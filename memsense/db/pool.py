@@ -144,11 +144,12 @@ class Pool:
         tenant: str | None = None,
         role: str | None = None,
         lookups: bool = False,
+        seal_key: str | None = None,
         prepares: bool | None = None,
     ) -> None:
         self.timeout = timeout
         self._is_lent = False
-        self._session = Session(tenant=tenant, role=role, lookups=lookups)
+        self._session = Session(tenant=tenant, role=role, lookups=lookups, seal_key=seal_key)
         address = read_address(url)
         connect_timeout = conninfo_to_dict(address).get("connect_timeout")
 
@@ -334,12 +335,14 @@ def open_pool(
     tenant: str | None = None,
     role: str | None = None,
     lookups: bool = False,
+    seal_key: str | None = None,
     prepares: bool | None = None,
 ) -> Pool:
     """Return a pool of autocommit connections for one tenant's rows; the caller closes it.
 
     Without a `role`, statements run as the user of the address; `find_standing` says which role a
-    user may take, and whether its statements need `lookups`. `prepares` says whether statements are
+    user may take, and whether its statements need `lookups`. `seal_key` signs the tenant where
+    tenants are sealed. `prepares` says whether statements are
     prepared on the server; None finds out whether a pooler in between allows it.
     """
     return Pool(
@@ -351,6 +354,7 @@ def open_pool(
         tenant=tenant,
         role=role,
         lookups=lookups,
+        seal_key=seal_key,
         prepares=prepares,
     )
 

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_one, fetch_values
+from memsense.db.seals import pad_key
 from memsense.db.session import GENERIC, TenantConnection, begun
 from memsense.errors import ConfigurationError
 
 FILE = "session.sql"
+
+APP = "memsense_app"
 
 REMEDY = "run 'memsense init --roles', or connect as memsense_app"
 
@@ -28,10 +31,13 @@ class Standing:
 
     `role` is memsense_app if the user may take it; None if there is no such role, or the user is
     that role. `lookups`: under the policies only functions reach the indexes (`sql/lookups.sql`).
+    `is_sealed`: the policies ask for a signed token. `name` is the connecting user's.
     """
 
     role: str | None
     lookups: bool
+    is_sealed: bool
+    name: str
 
 
 def find_standing(connection: Connection) -> Standing:
@@ -72,6 +78,27 @@ def list_unguarded(connection: Connection, role: str | None) -> Sequence[str]:
 def list_leaky(connection: Connection) -> Sequence[str]:
     """Return the functions whose indexes can't serve a search under policies."""
     return fetch_values(connection, "list_leaky", file=FILE)
+
+
+def check_seal(standing: Standing, seal_key: str | None) -> None:
+    """Raise ConfigurationError unless this process and the database agree on sealed tenants."""
+    if seal_key is not None:
+        pad_key(seal_key)
+    if standing.is_sealed and seal_key is None:
+        raise ConfigurationError(
+            "the tenants of this database are sealed: set MEMSENSE_SEAL_KEY to the key that"
+            " 'memsense db seal' was given"
+        )
+    if seal_key is not None and not standing.is_sealed:
+        raise ConfigurationError(
+            "MEMSENSE_SEAL_KEY is set, but the tenants of this database are not sealed: run"
+            " 'memsense db seal' as the owner"
+        )
+    if standing.is_sealed and standing.name != APP:
+        raise ConfigurationError(
+            f"tenants are sealed, but {standing.name} could take other rights than memsense_app's"
+            " (RESET ROLE): connect as memsense_app"
+        )
 
 
 def require_policies(connection: Connection, role: str | None) -> None:

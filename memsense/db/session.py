@@ -18,6 +18,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from memsense.db import queries
+from memsense.db.seals import sign_tenant
 from memsense.errors import RecallTimeoutError
 
 FILE = "session.sql"
@@ -39,6 +40,13 @@ class Session:
     tenant_id: int | None = None
     role: str | None = None
     lookups: bool = False
+    seal_key: str | None = None
+
+    def token(self) -> str | None:
+        """Return the token that names the tenant where tenants are sealed."""
+        if self.seal_key is None:
+            return None
+        return sign_tenant(self.seal_key, self.tenant or "", self.tenant_id)
 
     def announcement(self, *, plans: str | None, seconds: float) -> dict[str, Any]:
         """Return the parameters of the statement `announce`."""
@@ -46,6 +54,7 @@ class Session:
             "tenant": self.tenant or "",
             "tenant_id": "" if self.tenant_id is None else str(self.tenant_id),
             "role": self.role,
+            "token": self.token(),
             "plan_cache_mode": plans,
             "timeout": f"{1000 * seconds:.0f}ms" if seconds else None,
         }

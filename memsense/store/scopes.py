@@ -14,6 +14,8 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
+from memsense.db.seals import sign_tenant
+from memsense.db.session import TenantConnection
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memsense.types import ChunkDraft, EmbeddingModel
 from memsense.write.expiry import NO_TTL, TtlRules
@@ -141,26 +143,37 @@ def claim_namespace(connection: Connection, *, tenant: str, name: str, language:
 
 def claim_tenant(connection: Connection, name: str) -> int:
     """Return the tenant's number, created if new; the rest of the transaction sees its rows."""
+    _announce_tenant(connection, name, None)
     execute(connection, "ensure_tenant", {"name": name})
     tenant_id = name_tenant(connection, name)
     assert tenant_id is not None
     return tenant_id
 
 
-def name_tenant(connection: Connection, name: str) -> int | None:
+def name_tenant(connection: Connection, name: str, seal_key: str | None = None) -> int | None:
     """Let the rest of the transaction see a tenant's rows; return its number, None if there is
     none.
+
+    Where tenants are sealed, a caller's own connection needs the `seal_key`.
     """
     # By its name first: under row-level security not even its number can be read before.
-    _announce_tenant(connection, name, None)
+    _announce_tenant(connection, name, None, seal_key)
     tenant_id = find_tenant(connection, name)
     if tenant_id is not None:
-        _announce_tenant(connection, name, tenant_id)
+        _announce_tenant(connection, name, tenant_id, seal_key)
     return tenant_id
 
 
-def _announce_tenant(connection: Connection, name: str, tenant_id: int | None) -> None:
-    values = {"tenant": name, "tenant_id": "" if tenant_id is None else str(tenant_id)}
+def _announce_tenant(
+    connection: Connection, name: str, tenant_id: int | None, seal_key: str | None = None
+) -> None:
+    if seal_key is None and isinstance(connection, TenantConnection):
+        seal_key = connection.session.seal_key
+    values = {
+        "tenant": name,
+        "tenant_id": "" if tenant_id is None else str(tenant_id),
+        "token": seal_key and sign_tenant(seal_key, name, tenant_id),
+    }
     fetch_all(connection, "name_tenant", values, "session.sql")
 
 

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 
+# pyright: reportPrivateUsage=false
 import psycopg
 import pytest
 from embedders import HashingEmbedder, Vectors

@@ -324,7 +324,7 @@ def test_equal_session_names_of_two_users_are_distinguished(memory: MemSense) ->
     ],
 )
 def test_erasing_something_missing_raises_not_found_and_leaves_no_receipt(
-    memory: MemSense, conn: psycopg.Connection[Any], nothing: dict[str, str]
+    memory: MemSense, conn: psycopg.Connection[Any], nothing: dict[str, Any]
 ) -> None:
     with pytest.raises(NotFoundError, match="nothing"):
         memory.erase(**nothing)

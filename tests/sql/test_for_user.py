@@ -189,7 +189,8 @@ def test_a_user_erases_and_exports_only_their_own_memory(
     ada: UserMemory, tmp_path: Path, module_database_url: str
 ) -> None:
     before = contents(module_database_url)
-    for named in ({"session_id": "bobs"}, {"message_id": "none"}):
+    others: tuple[dict[str, Any], ...] = ({"session_id": "bobs"}, {"message_id": "none"})
+    for named in others:
         with pytest.raises(NotFoundError, match="nothing of"):
             ada.erase(**named)
     with pytest.raises(InvalidInputError, match="alone"):
