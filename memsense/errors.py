@@ -80,6 +80,10 @@ class SchemaError(DatabaseError):
     """The memsense schema is missing, behind or ahead of this version of memsense."""
 
 
+class TenantSuspendedError(DatabaseError):
+    """An operator has suspended the tenant: its rows stay, and calls for it are refused."""
+
+
 class ErasureError(DatabaseError):
     """An erasure would have left data behind, so nothing was erased."""
 

@@ -11,7 +11,8 @@ SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.cr
     k.expires_at, k.revoked_at, k.last_used_at
 FROM memsense.access_keys AS k
 JOIN memsense.tenants AS t USING (tenant_id)
-WHERE k.tenant_id = %(tenant_id)s AND t.tenant_id = %(tenant_id)s AND k.key_id = %(key_id)s;
+WHERE k.tenant_id = %(tenant_id)s AND t.tenant_id = %(tenant_id)s AND k.key_id = %(key_id)s
+  AND t.suspended_at IS NULL;
 
 -- name: list_access_keys
 SELECT t.name AS tenant, k.key_id, k.key_hash, k.name, k.scopes, k.user_id, k.created_by, k.created_at,

@@ -3,6 +3,9 @@
 -- name: find_tenant
 SELECT tenant_id FROM memsense.tenants WHERE name = %(name)s;
 
+-- name: find_tenant_state
+SELECT tenant_id, suspended_at FROM memsense.tenants WHERE name = %(name)s;
+
 -- name: ensure_tenant
 INSERT INTO memsense.tenants (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING;
 

@@ -68,6 +68,7 @@ COMMANDS = {
     "model": ("memsense.cli.model:app", "Change the embedding model while searches go on."),
     "profile": ("memsense.cli.profile:app", "List, show, store and delete recall profiles."),
     "project": ("memsense.cli.project:app", "List projects, and pool sessions."),
+    "tenant": ("memsense.cli.tenant:app", "List, suspend, drop, back up and move tenants."),
     "serve": ("memsense.cli.serve:serve", "Serve memory over HTTP: API, page, health, metrics."),
     "key": ("memsense.cli.serve:key", "Create, list and revoke access keys of the HTTP server."),
     "ttl": ("memsense.cli.ttl:app", "Set how long memories are kept; sweep expired ones."),

@@ -11,7 +11,7 @@ from memsense.errors import ConfigurationError
 
 FILE = "citus.sql"
 
-EVERYWHERE = ("tenants", "models")
+EVERYWHERE = ("tenants", "models", "seals")
 """Small tables that every node has whole, since all tenants share them."""
 
 FIRST = "namespaces"

@@ -70,8 +70,8 @@ def read_state(connection: psycopg.Connection[Any]) -> SchemaState:
     return SchemaState(row[0] if row else None, head_revision())
 
 
-def require_current(connection: psycopg.Connection[Any]) -> None:
-    """Raise SchemaError, naming the remedy, unless the database is at this version's revision."""
+def require_current(connection: psycopg.Connection[Any]) -> SchemaState:
+    """Return the schema's state; raise SchemaError, naming the remedy, unless it is current."""
     state = read_state(connection)
     if state.current is None:
         raise SchemaError("the database has no memsense schema; run 'memsense init'")
@@ -81,6 +81,7 @@ def require_current(connection: psycopg.Connection[Any]) -> None:
             f"the schema is at {state.current}, this memsense needs {state.head};"
             " run 'memsense db upgrade'"
         )
+    return state
 
 
 def _refuse_newer(state: SchemaState) -> None:

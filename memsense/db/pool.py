@@ -31,10 +31,15 @@ from memsense.db.failures import (
     telling_losses,
 )
 from memsense.db.pooler import is_pooled, keeps_apart
-from memsense.db.rows import find_value
+from memsense.db.rows import find_one
 from memsense.db.session import Session, TenantConnection, begun
 from memsense.deadline import check_deadline, remaining
-from memsense.errors import ConnectionFailedError, DatabaseError, OutcomeUnknownError
+from memsense.errors import (
+    ConnectionFailedError,
+    DatabaseError,
+    OutcomeUnknownError,
+    TenantSuspendedError,
+)
 from memsense.forking import renew_in_child
 
 T = TypeVar("T")
@@ -54,6 +59,7 @@ _PROBE_SECONDS = 2
 _MOST_CONFLICTS = 20
 _MOST_LOSSES = 2
 _MOST_REFUSALS = 1
+_TENANT_SECONDS = 30.0
 _LONGEST_PAUSE = 0.5
 _OUTCOME_LOOKS = 50
 _OUTCOME_PAUSE = 0.1
@@ -226,15 +232,33 @@ class Pool:
         connection.session = self._session
         try:
             with telling_losses(connection), connection, held_by_call(connection):
-                session = self._session
-                if session.tenant is not None and session.tenant_id is None:
-                    # Asked until the tenant is stored: before its first write it has no number.
-                    values = {"name": session.tenant}
-                    session.tenant_id = find_value(connection, "find_tenant", values)
+                self._look_up_tenant(connection)
                 yield connection
         finally:
             connection.idle_since = time.monotonic()
             pool.putconn(connection)
+
+    def _look_up_tenant(self, connection: TenantConnection) -> None:
+        """Learn the number of the session's tenant; raise TenantSuspendedError.
+
+        It is looked up until it is stored, since before its first write it has no number, and then
+        now and again, since it may be suspended meanwhile.
+        """
+        session, now = self._session, time.monotonic()
+        if session.tenant is None:
+            return
+        is_known = session.tenant_id is not None
+        if is_known and now < session.looked_up_at + _TENANT_SECONDS and not session.is_suspended:
+            return
+        row = find_one(connection, "find_tenant_state", {"name": session.tenant})
+        session.looked_up_at = now
+        session.tenant_id, suspended_at = row or (None, None)
+        session.is_suspended = suspended_at is not None
+        if session.is_suspended:
+            raise TenantSuspendedError(
+                f"tenant {session.tenant!r} has been suspended since {suspended_at:%Y-%m-%d %H:%M}"
+                " UTC; an operator can resume it: memsense tenant resume"
+            )
 
     def _take(self, pool: ConnectionPool[TenantConnection]) -> TenantConnection:
         check_deadline()

@@ -41,6 +41,8 @@ class Session:
     role: str | None = None
     lookups: bool = False
     seal_key: str | None = None
+    looked_up_at: float = 0.0
+    is_suspended: bool = False
 
     def token(self) -> str | None:
         """Return the token that names the tenant where tenants are sealed."""

@@ -44,6 +44,7 @@ STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.ConfigurationError, 422),
     (errors.CallTimeoutError, 504),
     (errors.RecallTimeoutError, 504),
+    (errors.TenantSuspendedError, 403),
     (errors.ConnectionFailedError, 503),
     (errors.StatementTimeoutError, 503),
     (errors.TransactionConflictError, 503),

@@ -1,0 +1,78 @@
+-- Tenants as an operator sees them: listed, measured, suspended, dropped, copied. Run by the tables' owner or a
+-- superuser; each statement but the list names one tenant.
+-- Parameters:
+--   name        the tenant's name
+--   tenant_id   its number
+
+-- name: list_tenants
+-- Every tenant with what it holds, by name. Chunks as the statistics count them.
+SELECT
+    t.tenant_id, t.name, t.recorded_at AS created_at, t.suspended_at,
+    (SELECT count(*) FROM memsense.namespaces AS n WHERE n.tenant_id = t.tenant_id) AS namespaces,
+    (SELECT count(*) FROM memsense.scopes AS s WHERE s.tenant_id = t.tenant_id) AS users,
+    (SELECT coalesce(sum(c.chunk_count), 0)::bigint FROM memsense.scope_statistics AS c WHERE c.tenant_id = t.tenant_id) AS chunks
+FROM memsense.tenants AS t
+WHERE %(name)s::text IS NULL OR t.name = %(name)s
+ORDER BY t.name;
+
+-- name: set_suspended
+UPDATE memsense.tenants SET suspended_at = %(suspended_at)s::timestamptz WHERE name = %(name)s;
+
+-- name: list_tenant_tables
+-- The tables that hold a tenant's rows, without partitions.
+SELECT c.relname::text
+FROM pg_class AS c
+JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+ORDER BY c.relname;
+
+-- name: list_tenant_references
+SELECT DISTINCT child.relname::text, parent.relname::text
+FROM pg_constraint AS k
+JOIN pg_class AS child ON child.oid = k.conrelid
+JOIN pg_class AS parent ON parent.oid = k.confrelid
+WHERE k.contype = 'f' AND child.relnamespace = 'memsense'::regnamespace AND child.oid <> parent.oid
+  AND NOT child.relispartition AND NOT parent.relispartition
+ORDER BY 1, 2;
+
+-- name: list_columns
+-- The columns of a table that a copy holds; generated ones are worked out again.
+SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attidentity <> '' AS is_identity
+FROM pg_attribute AS a
+WHERE a.attrelid = format('memsense.%%I', %(table)s::text)::regclass AND a.attnum > 0 AND NOT a.attisdropped
+  AND a.attgenerated = ''
+ORDER BY a.attnum;
+
+-- name: measure_table
+SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)::bigint
+FROM memsense.{table} AS t
+WHERE t.tenant_id = %(tenant_id)s;
+
+-- name: delete_rows
+DELETE FROM memsense.{table} WHERE tenant_id = %(tenant_id)s;
+
+-- name: copy_out
+COPY (SELECT {columns} FROM memsense.{table} WHERE tenant_id = {tenant_id}) TO STDOUT;
+
+-- name: make_incoming
+-- As text where a column's type isn't known to a copy of another version.
+CREATE TEMPORARY TABLE incoming ({columns}) ON COMMIT DROP;
+
+-- name: copy_in
+COPY incoming FROM STDIN;
+
+-- name: insert_incoming
+INSERT INTO memsense.{table} ({columns}) SELECT {values} FROM incoming;
+
+-- name: drop_incoming
+DROP TABLE incoming;
+
+-- name: advance_identity
+-- The next number that the table gives lies behind all that were brought in.
+SELECT setval(
+    pg_get_serial_sequence(format('memsense.%%I', %(table)s::text), %(column)s),
+    greatest((SELECT max({column}) FROM memsense.{table} WHERE tenant_id = %(tenant_id)s), nextval(
+        pg_get_serial_sequence(format('memsense.%%I', %(table)s::text), %(column)s))));
+
+-- name: list_used_models
+SELECT m.model_id, m.name, m.dimension FROM memsense.models AS m ORDER BY m.model_id;
