@@ -315,10 +315,10 @@ def _open_archive(path: Path) -> Generator[tuple[ZipFile, dict[str, Any]]]:
     """Open an archive with its manifest; raise InvalidInputError for any other file."""
     try:
         with ZipFile(path) as archive:
-            manifest = json.loads(archive.read(MANIFEST))
-            if not isinstance(manifest, dict) or manifest.get("memsense_tenant") != FORMAT:
+            manifest = cast("dict[str, Any]", json.loads(archive.read(MANIFEST)))
+            if manifest.get("memsense_tenant") != FORMAT:
                 raise InvalidInputError(f"{path} is no archive of a tenant, or of a later version")
-            yield archive, cast("dict[str, Any]", manifest)
+            yield archive, manifest
     except (BadZipFile, KeyError, ValueError, OSError) as error:
         raise InvalidInputError(
             f"{path} can't be read as an archive of a tenant: {error}"

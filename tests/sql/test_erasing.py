@@ -189,8 +189,10 @@ def test_an_erased_memory_is_stored_again_when_it_is_added_again(
         memory.erase(**erased)
         assert find_words(conn, SECRET[0]) == set()
         first = tell_secret(memory, session_id="t")
-        whole: dict[str, Any] = {"user_id": "ada"}
-        memory.erase(**({**erased, "session_id": "t"} if "session_id" in erased else whole))
+        other: dict[str, Any] = {"user_id": "ada"}
+        if "session_id" in erased:
+            other = {**erased, "session_id": "t"}
+        memory.erase(**other)
         again = tell_secret(memory, session_id="t")
         assert again.chunk_id != first.chunk_id
         memory.erase(user_id="ada")

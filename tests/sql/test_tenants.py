@@ -7,6 +7,7 @@ from zipfile import ZipFile
 import psycopg
 import pytest
 from embedders import HashingEmbedder
+from psycopg import sql
 from test_row_security import fill
 
 from memsense import MemSense, acting_as
@@ -97,8 +98,8 @@ def test_dropping_leaves_nothing_of_a_tenant_and_everything_of_another(two: str)
     with psycopg.connect(two) as conn:
         for table in rows:
             found = conn.execute(
-                psycopg.sql.SQL("SELECT count(*) FROM memsense.{} WHERE tenant_id = %s").format(
-                    psycopg.sql.Identifier(table)
+                sql.SQL("SELECT count(*) FROM memsense.{} WHERE tenant_id = %s").format(
+                    sql.Identifier(table)
                 ),
                 [tenant.tenant_id],
             ).fetchone()
