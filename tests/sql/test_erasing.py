@@ -43,6 +43,7 @@ NO_TEXT = {
     # What a namespace is called, and set to: names that an operator gave.
     "tenants": {"name"},
     "models": {"name"},
+    "seals": {"inner_key", "outer_key"},
     "namespace_models": {"state", "embedder"},
     "namespaces": {"name", "language"},
     "settings": {"name", "value", "changed_by"},
