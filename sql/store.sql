@@ -16,6 +16,9 @@ ON CONFLICT (name, dimension) DO NOTHING;
 -- name: find_model
 SELECT model_id FROM memsense.models WHERE name = %(name)s AND dimension = %(dimension)s;
 
+-- name: list_namespaces
+SELECT name FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s ORDER BY name;
+
 -- name: ensure_namespace
 -- A namespace with settings or projects gets its model at its first write.
 INSERT INTO memsense.namespaces (tenant_id, name, language, model_id)

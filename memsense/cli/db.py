@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from memsense.cli.app import new_app
+from memsense.cli.backup import back_up, restore
 from memsense.cli.exits import FAILED, interrupts_left_to_child
 from memsense.cli.options import Output
 from memsense.cli.output import print_data
@@ -104,6 +105,10 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
       memsense db upgrade
     """
     init(ctx, output=output)
+
+
+app.command("backup")(back_up)
+app.command("restore")(restore)
 
 
 @app.command("seal")

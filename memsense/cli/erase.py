@@ -21,6 +21,10 @@ def erase(
     ctx: typer.Context,
     *,
     selection: Selection,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--all-namespaces", help="Erase the user in every namespace of the tenant."),
+    ] = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> None:
@@ -28,6 +32,7 @@ def erase(
 
     \b
       memsense erase --user ada --by "data protection"
+      memsense erase --user ada --all-namespaces
       memsense erase --user ada --session s01-20250203 --yes --json
 
     Recorded searches and the history are erased, too. Backups and the database's write-ahead log
@@ -38,6 +43,16 @@ def erase(
     if not parts:
         raise typer.BadParameter("say what to erase: --user, --session or --message")
     with target_of(ctx).open() as memory:
+        if everywhere:
+            if parts != [f"user {selection.get('user_id')!r}"]:
+                raise typer.BadParameter("--all-namespaces takes --user, and no part of a memory")
+            _confirm(f"Erase {parts[0]} in every namespace for good?", yes=yes)
+            receipts = memory.erasures.everywhere(selection["user_id"], by=selection.get("by"))
+            if output != "table":
+                print_data(output, [receipt.as_dict() for receipt in receipts])
+            else:
+                _print_receipts(receipts)
+            return
         _confirm(f"Erase {' of '.join(parts)} for good?", yes=yes)
         receipt = memory.erase(**selection)
     if output != "table":

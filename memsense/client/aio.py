@@ -544,6 +544,25 @@ class AsyncErasuresResource(Facade):
         """
         return await self._threads.run(self._sync.list, limit=limit, about=about)
 
+    @knows_arguments
+    async def everywhere(self, user_id: "str", *, by: "str | None" = None) -> "Sequence[Receipt]":
+        """Erase a user's memory in every namespace of the tenant, for good.
+
+        Each namespace is one transaction with a receipt of its own, stored there. After an error,
+        call it again: it goes on with what is left.
+
+        Args:
+            user_id: Whose memory to erase: an id of your own.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipts, one for each namespace that held something of the user.
+
+        Raises:
+            NotFoundError: If no namespace holds anything of the user.
+        """
+        return await self._threads.run(self._sync.everywhere, user_id, by=by)
+
 
 class AsyncHistoriesResource(Facade):
     """HistoriesResource for asyncio, each method awaited."""

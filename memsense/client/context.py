@@ -111,6 +111,21 @@ class Context:
         other.embedders = self.embedders.apart()
         return other
 
+    def for_namespace(self, namespace: str) -> "Context":
+        """Return another namespace's context over the same connections and models.
+
+        It shares no cached state with this one, and must be closed before it.
+        """
+        other = Context(
+            self.pool.for_tenant(self.settings.tenant),
+            settings=self.settings.model_copy(update={"namespace": namespace}),
+            tagger=self._given_tagger,
+            extractor=self._given_extractor,
+            make_worker=self._make_worker,
+        )
+        other.embedders = self.embedders.apart()
+        return other
+
     def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
         """Return whether secrets of logs, or of calls, are replaced: the call's choice, or the
         setting's.

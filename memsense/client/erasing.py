@@ -15,7 +15,7 @@ from memsense.declaration import takes
 from memsense.errors import DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id
 from memsense.inputs import about as text
-from memsense.parameters import PageSize
+from memsense.parameters import Actor, PageSize
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -24,7 +24,7 @@ logger = logging.getLogger("memsense.erasing")
 
 
 class ErasuresResource:
-    """Reader of the receipts of what was erased."""
+    """Reader of the receipts of what was erased, and eraser of a user in every namespace."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -60,6 +60,45 @@ class ErasuresResource:
         )
         # A receipt stores no id, only a salted scrypt hash of it: the database can't filter by id.
         return [receipt for receipt in receipts if about is None or receipt.is_about(about)]
+
+    @takes
+    def everywhere(
+        self,
+        user_id: Annotated[Id, text("Whose memory to erase: an id of your own.")],
+        *,
+        by: Actor | None = None,
+    ) -> "Sequence[Receipt]":
+        """Erase a user's memory in every namespace of the tenant, for good.
+
+        Each namespace is one transaction with a receipt of its own, stored there. After an error,
+        call it again: it goes on with what is left.
+
+        Args:
+            user_id: Whose memory to erase: an id of your own.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Returns:
+            The receipts, one for each namespace that held something of the user.
+
+        Raises:
+            NotFoundError: If no namespace holds anything of the user.
+        """
+        context = self._context
+        tenant = context.settings.tenant
+        names = run_read(context.pool, lambda it: store.list_namespaces(it, tenant))
+        receipts: list[Receipt] = []
+        for name in names:
+            other = context.for_namespace(name)
+            try:
+                receipts.append(Erasing(other).erase(user_id, None, None, by))
+            except NotFoundError:
+                continue  # nothing of the user there
+            finally:
+                other.close()
+        context.forget_user(user_id)
+        if not receipts:
+            raise NotFoundError(f"tenant {tenant!r} has nothing of user {user_id!r}; check the id")
+        return receipts
 
 
 class Erasing:

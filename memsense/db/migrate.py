@@ -126,17 +126,31 @@ def _securing() -> str:
     )
 
 
+def create_roles(url: str) -> None:
+    """Create the roles in a database without the schema, so that a restore can name them.
+
+    Raises SchemaError if the user may not create roles.
+    """
+    with connect(url) as connection, _creating_roles(), connection.transaction():
+        connection.execute(queries.as_sql(_security("create_roles")))
+
+
 def make_roles(url: str) -> None:
     """Create the roles `memsense_owner`, which then owns the schema, and `memsense_app`.
 
     If the user is no superuser, `memsense_index` too, through which GIN indexes serve under the
     policies. May be run again. Raises SchemaError if the user may not create roles.
     """
-    with connect(url) as connection, database_errors():
+    with connect(url) as connection, _creating_roles(), connection.transaction():
+        connection.execute(queries.as_sql(_security("create_roles")))
+        connection.execute(queries.as_sql(_securing()))
+
+
+@contextmanager
+def _creating_roles() -> Generator[None]:
+    with database_errors():
         try:
-            with connection.transaction():
-                connection.execute(queries.as_sql(_security("create_roles")))
-                connection.execute(queries.as_sql(_securing()))
+            yield
         except pg.InsufficientPrivilege as error:
             raise SchemaError(
                 f"the roles can't be made: {error.diag.message_primary}; run"

@@ -130,6 +130,14 @@ def fetch_namespace(connection: Connection, tenant_id: int, name: str) -> Namesp
     return namespace
 
 
+def list_namespaces(connection: Connection, tenant: str) -> list[str]:
+    """Return the names of a tenant's namespaces."""
+    tenant_id = find_tenant(connection, tenant)
+    if tenant_id is None:
+        return []
+    return fetch_values(connection, "list_namespaces", {"tenant_id": tenant_id})
+
+
 def claim_namespace(connection: Connection, *, tenant: str, name: str, language: str) -> Namespace:
     """Return the namespace, created without a model if it is new, so that settings can precede
     writes.

@@ -393,3 +393,24 @@ def test_every_column_that_may_hold_a_text_goes_with_its_row_or_holds_nothing_of
         if table not in of_scopes | WITH_ROWS
     }
     assert {table: names for table, names in undecided.items() if names} == {}
+
+
+def test_a_user_is_erased_in_every_namespace_with_a_receipt_in_each(
+    open_memory: OpenMemory,
+) -> None:
+    memories = {name: open_memory(namespace=name) for name in ("home", "work", "empty")}
+    for name in ("home", "work"):
+        for user_id in ("ada", "ben"):
+            said = [{"role": "user", "content": f"{user_id} says {SECRET[0]} at {name}."}]
+            memories[name].add(said, user_id=user_id, session_id="s")
+    memories["empty"].settings.set(lexical=1.5)
+    receipts = memories["empty"].erasures.everywhere("ada", by="data protection")
+    assert len(receipts) == 2
+    for name in ("home", "work"):
+        assert [it.user_id for it in memories[name].stats()] == ["ben"]
+        [receipt] = memories[name].erasures.list(about="ada")
+        assert receipt in receipts
+        assert receipt.erased_by == "data protection"
+    assert memories["empty"].erasures.list() == []
+    with pytest.raises(NotFoundError, match="nothing of user 'ada'"):
+        memories["home"].erasures.everywhere("ada")

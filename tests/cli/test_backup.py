@@ -1,0 +1,60 @@
+"""`memsense db backup` and `db restore` find the programs that fit the server, and lose nothing."""
+
+import stat
+from pathlib import Path
+
+import psycopg
+import pytest
+from command import run
+from embedders import HashingEmbedder
+
+from memsense import MemSense
+from memsense.db import dumping
+from memsense.errors import DatabaseError
+
+SAID = [{"role": "user", "content": "I drink green tea in Lisbon."}]
+
+
+def test_a_backup_restored_elsewhere_gives_the_same_answers(
+    database_url: str, empty_database_url: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(database_url) as conn:
+        major = conn.info.server_version // 10_000
+    try:
+        dumping.find_tool("pg_restore", major)
+    except DatabaseError as error:
+        pytest.skip(str(error))
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.add(SAID, user_id="ada", session_id="monday")
+        before = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
+    file = tmp_path / "memories.dump"
+    done = run(database_url, "db", "backup", file)
+    assert done.returncode == 0, done.stderr
+    assert f"{major}" in done.stdout
+    assert run(database_url, "db", "backup", file).returncode == 1  # it is never overwritten
+    refused = run(database_url, "db", "restore", file)
+    assert (refused.returncode, "schema already" in refused.stderr) == (1, True)
+    done = run(empty_database_url, "db", "restore", file)
+    assert done.returncode == 0, done.stderr
+    with MemSense.open(empty_database_url, embedder=HashingEmbedder()) as memory:
+        found = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
+        assert found == before
+        memory.add(SAID, user_id="ben", session_id="tuesday")
+
+
+def test_the_program_of_the_servers_version_is_found_else_the_next_newer_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for major in (15, 17, 18):
+        program = tmp_path / str(major) / "pg_dump"
+        program.parent.mkdir()
+        program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {major}.2 (Debian)'\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    folders = [str(tmp_path / name) for name in ("18", "15", "17")]
+    monkeypatch.setenv("PATH", ":".join(folders) + ":/bin:/usr/bin")
+    monkeypatch.setattr(dumping, "_DEBIAN", str(tmp_path / "none"))
+    monkeypatch.setattr(dumping, "_WHEEL", "no_such_package")
+    for server, chosen in ((15, 15), (16, 17), (17, 17), (18, 18)):
+        assert dumping.find_tool("pg_dump", server).path == tmp_path / str(chosen) / "pg_dump"
+    with pytest.raises(DatabaseError, match=r"19 or newer.*\(15\).*\(18\).*postgresql-client-19"):
+        dumping.find_tool("pg_dump", 19)
