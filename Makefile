@@ -58,6 +58,25 @@ test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, nothing f
 test-rest: setup-dev  ## run a short form of the other tests: processes, MCP, agents, browser, faults
 	$(PYTEST) tests/acceptance tests/npm tests/browser tests/faults
 
+SERVER_SUITES ?= tests/sql tests/server tests/migrations
+# One after the other: the roles are those of all databases. Other suites look at the store with statements of their own that name no tenant, which Citus refuses.
+CITUS_SUITES ?= tests/cluster
+STATEMENTS := build/statements
+test-servers: setup-dev  ## run the SQL and server suites on other servers: MEMSENSE_TEST_CITUS_URL, _PG15_URL, _PG16_URL, _PG18_URL
+	@for name in PG15 PG16 PG18; do \
+	  url=$$(printenv MEMSENSE_TEST_$${name}_URL) || { echo "$$name: skipped, MEMSENSE_TEST_$${name}_URL is not set"; continue; }; \
+	  echo "== $$name"; \
+	  env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_TEST_DATABASE_URL=$$url $(PYTEST) $(SERVER_SUITES) || exit 1; \
+	done
+	@test -n "$$MEMSENSE_TEST_CITUS_URL" || { echo "Citus: skipped, MEMSENSE_TEST_CITUS_URL is not set"; exit 0; }; \
+	  echo "== Citus"; rm -rf $(STATEMENTS); export MEMSENSE_TEST_STATEMENTS=$(abspath $(STATEMENTS)); \
+	  $(BIN)/pytest $(CITUS_SUITES); result=$$?; \
+	  PYTHONPATH=tests $(BIN)/python -m statements $(STATEMENTS); exit $$result
+
+test-servers-short: setup-dev  ## run a few tests on the servers that test-servers names: two minutes
+	@test -z "$$MEMSENSE_TEST_PG15_URL" || env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_TEST_DATABASE_URL=$$MEMSENSE_TEST_PG15_URL $(PYTEST) tests/sql/test_settling.py
+	@test -z "$$MEMSENSE_TEST_CITUS_URL" || $(BIN)/pytest tests/cluster
+
 FAULT_SECONDS ?= 120
 FAULT_KILLS ?= 100
 FAULT_SEED ?= $(shell date +%s)

@@ -24,8 +24,8 @@ ORDER BY k.created_at, k.key_id;
 
 -- name: revoke_access_key
 UPDATE memsense.access_keys
-SET revoked_at = coalesce(revoked_at, now())
-WHERE tenant_id = %(tenant_id)s AND key_id = %(key_id)s;
+SET revoked_at = now()
+WHERE tenant_id = %(tenant_id)s AND key_id = %(key_id)s AND revoked_at IS NULL;
 
 -- name: note_use
 -- At most once a minute, so that a use of the key writes nothing else.

@@ -8,10 +8,42 @@ SELECT installed_version, default_version FROM pg_available_extensions WHERE nam
 -- name: create_citus
 CREATE EXTENSION citus;
 
--- name: let_local_references_go
--- Without this setting, making a reference table fails at the partitions of memsense.embeddings ("child
--- table is missing constraint").
-SET citus.enable_local_reference_table_foreign_keys = off;
+-- name: find_group
+-- 0 on the coordinator, more on a worker node.
+SELECT groupid FROM pg_dist_local_group;
+
+-- name: knows_nodes
+-- Whether the database has Citus: without it, the other statements find no such tables.
+SELECT to_regclass('pg_dist_local_group') IS NOT NULL;
+
+-- name: is_spread
+SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('memsense.namespaces'));
+
+-- name: create_roles
+-- Each node for itself: Citus would pass the coordinator's new role on to workers that are creating it, too.
+SELECT run_command_on_all_nodes(format($command$
+    DO $do$
+    BEGIN
+        SET LOCAL citus.enable_create_role_propagation = off;
+        SET LOCAL citus.enable_alter_role_propagation = off;
+        CREATE ROLE %1$I LOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        SET LOCAL citus.enable_alter_role_propagation = off;
+        ALTER ROLE %1$I LOGIN;
+    END $do$ $command$, name))
+FROM unnest(ARRAY['memsense_owner', 'memsense_app']) AS name;
+
+-- name: prepare_session
+-- With references of local tables, making a reference table fails at the partitions of memsense.embeddings
+-- ("child table is missing constraint"). In sequence, because a transaction that has changed a table that
+-- every node has may not open several connections to one node.
+SET LOCAL citus.enable_local_reference_table_foreign_keys = off;
+SET LOCAL citus.multi_shard_modify_mode = 'sequential';
+
+-- name: set_on_every_node
+-- What session.sql says to the coordinator does not reach the workers, which run the searches.
+SELECT run_command_on_all_nodes(format('ALTER DATABASE %I SET %s', current_database(), setting))
+FROM unnest(ARRAY['jit = off', 'max_parallel_workers_per_gather = 0', 'hnsw.iterative_scan = relaxed_order']) AS setting;
 
 -- name: list_local_tables
 -- The tables that are not distributed yet, without partitions, which are distributed with their table.

@@ -52,16 +52,19 @@ WHERE s.indexed
 ORDER BY s.scope_id;
 
 -- name: list_large_unindexed
--- Only for namespaces with a model: without one there are no vectors.
-SELECT s.user_id, m.dimension, sum(t.chunk_count)::bigint AS chunks
+-- Only for namespaces with a model: without one there are no vectors. Summed before anything is joined: Citus
+-- sums no column of a join in HAVING.
+SELECT s.user_id, m.dimension, t.chunks
 FROM memsense.scopes AS s
 JOIN memsense.namespaces AS n ON n.tenant_id = s.tenant_id AND n.namespace_id = s.namespace_id
 JOIN memsense.models AS m ON m.model_id = n.model_id
-JOIN memsense.scope_statistics AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
-WHERE NOT s.indexed
-GROUP BY s.tenant_id, s.scope_id, s.user_id, m.dimension
-HAVING sum(t.chunk_count) >= %(threshold)s
-ORDER BY chunks DESC;
+JOIN (
+    SELECT tenant_id, scope_id, sum(chunk_count)::bigint AS chunks
+    FROM memsense.scope_statistics
+    GROUP BY tenant_id, scope_id
+) AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
+WHERE NOT s.indexed AND t.chunks >= %(threshold)s
+ORDER BY t.chunks DESC;
 
 -- name: list_old_kind
 -- Memories whose HNSW indexes an earlier version built; those take every vector in at once.
@@ -187,13 +190,18 @@ FULL JOIN wrong_counts USING (tenant_id, scope_id)
 JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 ORDER BY tenant_id, scope_id;
 
+-- name: list_configurations
+-- The server's text-search configurations, which other statements take as a parameter: on Citus, none joins
+-- the catalogue with distributed tables.
+SELECT cfgname::text FROM pg_ts_config;
+
 -- name: list_namespaces
 SELECT
     t.name AS tenant, n.tenant_id, n.namespace_id, n.name AS namespace, n.language, m.name AS model, m.dimension,
     EXISTS (SELECT FROM memsense.namespace_models AS k
             WHERE k.tenant_id = n.tenant_id AND k.namespace_id = n.namespace_id AND k.model_id = n.model_id
               AND k.embedder <> '{}') AS opens_itself,
-    EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language) AS has_configuration
+    n.language = ANY (%(configurations)s::text[]) AS has_configuration
 FROM memsense.namespaces AS n
 JOIN memsense.tenants AS t ON t.tenant_id = n.tenant_id
 LEFT JOIN memsense.models AS m ON m.model_id = n.model_id
@@ -235,7 +243,7 @@ JOIN memsense.scope_statistics AS k ON k.tenant_id = s.tenant_id AND k.scope_id 
 JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.status = 'active'
 JOIN memsense.embeddings_full AS e
   ON e.tenant_id = c.tenant_id AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id AND e.model_id = n.model_id
-WHERE EXISTS (SELECT FROM pg_ts_config AS f WHERE f.cfgname = n.language)
+WHERE n.language = ANY (%(configurations)s::text[])
 ORDER BY k.chunk_count DESC, s.tenant_id, s.scope_id, (c.user_text = ''), c.chunk_id
 LIMIT 1;
 

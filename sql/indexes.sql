@@ -33,14 +33,12 @@ WHERE n.nspname = 'memsense' AND c.relname LIKE 'embeddings\_%%\_scope\_' || %(s
 ORDER BY c.relname;
 
 -- name: list_scopes_with_indexes
--- The scopes of a namespace that have any HNSW index, complete or not.
-SELECT DISTINCT s.scope_id
-FROM memsense.namespaces AS n
-JOIN memsense.scopes AS s ON s.tenant_id = n.tenant_id AND s.namespace_id = n.namespace_id
-JOIN pg_class AS c ON c.relname LIKE 'embeddings\_%%\_scope\_' || s.scope_id
-JOIN pg_namespace AS p ON p.oid = c.relnamespace AND p.nspname = 'memsense'
-WHERE n.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
-ORDER BY s.scope_id;
+-- The scopes of all namespaces that have any HNSW index, complete or not, by the indexes' names: on Citus, no
+-- statement joins the catalogue with distributed tables.
+SELECT DISTINCT substring(c.relname FROM '_scope_([0-9]+)$')::integer
+FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'i'
+  AND c.relname ~ '^embeddings_.*_scope_[0-9]+$';
 
 -- name: create_scope_index
 -- ef_construction 200 takes three times as long to build as 64, once, and finds more at every search.
@@ -84,8 +82,9 @@ ORDER BY c.relname;
 ALTER INDEX memsense.{index} SET (ef_construction = 64);
 
 -- name: wait_briefly
--- Waits for the index's lock only for a moment: behind a long transaction, all others would wait too.
-SELECT set_config('lock_timeout', '1s', true);
+-- Waits for the index's lock only for a moment: behind a long transaction, all others would wait too. SET,
+-- not set_config(), which does not reach the workers of Citus.
+SET LOCAL lock_timeout = '1s';
 
 -- name: drop_scope_index
 DROP INDEX CONCURRENTLY IF EXISTS memsense.{index};

@@ -45,28 +45,28 @@ WHERE jobs.dead_at IS NOT NULL;
 DELETE FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
--- name: claim_jobs
--- Leases due jobs to one worker. A job whose lease has expired was lost with its worker, which counts as an
--- attempt. Jobs that have failed before are leased one at a time: one of them may be what ends workers.
+-- name: select_due_jobs
+-- Due jobs, locked until they are leased, each with the lease that has expired on it. Jobs that have failed
+-- before are leased one at a time: one of them may be what ends workers.
+SELECT job_id, leased_until, lease_owner
+FROM memsense.jobs
+WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND kind = %(kind)s
+  AND dead_at IS NULL AND run_at <= now() AND (leased_until IS NULL OR leased_until < now())
+  AND (attempts > 0 OR leased_until IS NOT NULL) = %(has_failed)s
+ORDER BY run_at, job_id
+LIMIT %(limit)s
+FOR UPDATE SKIP LOCKED;
+
+-- name: count_lost_attempt
+-- A job whose lease has expired was lost with its worker, which counts as an attempt.
 UPDATE memsense.jobs
-SET leased_until = now() + make_interval(secs => %(lease_seconds)s),
-    lease_owner = %(owner)s,
-    attempts = attempts + (leased_until IS NOT NULL)::integer,
-    last_error = CASE WHEN leased_until IS NULL THEN last_error ELSE lease_owner || ' ended without a word' END,
-    errors = CASE
-        WHEN leased_until IS NULL THEN errors
-        ELSE errors || jsonb_build_object('at', leased_until, 'error', lease_owner || ' ended without a word')
-    END
-WHERE tenant_id = %(tenant_id)s
-  AND job_id = ANY (ARRAY(
-      SELECT job_id
-      FROM memsense.jobs
-      WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND kind = %(kind)s
-        AND dead_at IS NULL AND run_at <= now() AND (leased_until IS NULL OR leased_until < now())
-        AND (attempts > 0 OR leased_until IS NOT NULL) = %(has_failed)s
-      ORDER BY run_at, job_id
-      LIMIT %(limit)s
-      FOR UPDATE SKIP LOCKED))
+SET attempts = attempts + 1, last_error = %(error)s, errors = errors || %(entry)s::jsonb
+WHERE tenant_id = %(tenant_id)s AND job_id = %(job_id)s;
+
+-- name: lease_jobs
+UPDATE memsense.jobs
+SET leased_until = now() + make_interval(secs => %(lease_seconds)s), lease_owner = %(owner)s
+WHERE tenant_id = %(tenant_id)s AND job_id = ANY (%(job_ids)s::bigint[])
 RETURNING job_id, kind, scope_id, chunk_id, model_id, attempts;
 
 -- name: renew_leases
@@ -86,17 +86,19 @@ DELETE FROM memsense.jobs
 WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = ANY (%(job_ids)s::bigint[]);
 
 -- name: fail_job
--- Counts an attempt: the job waits, or is dead after the last one.
+-- Counts an attempt and ends the lease; no row if another worker has the job now.
 UPDATE memsense.jobs
 SET attempts = attempts + 1,
     leased_until = NULL,
     lease_owner = NULL,
     run_at = now() + make_interval(secs => %(delay_seconds)s),
-    dead_at = CASE WHEN attempts + 1 >= %(most_attempts)s THEN now() END,
     last_error = %(error)s,
     errors = errors || jsonb_build_object('at', now(), 'error', %(error)s::text)
 WHERE tenant_id = %(tenant_id)s AND lease_owner = %(owner)s AND job_id = %(job_id)s
-RETURNING attempts, dead_at IS NOT NULL AS is_dead;
+RETURNING attempts;
+
+-- name: bury_failed_job
+UPDATE memsense.jobs SET dead_at = now() WHERE tenant_id = %(tenant_id)s AND job_id = %(job_id)s;
 
 -- name: bury_jobs
 -- Jobs that have used up their attempts without reporting an error.

@@ -76,23 +76,28 @@ WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND w.te
       WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = c.scope_id AND e.chunk_id = c.chunk_id
         AND e.model_id = %(model_id)s AND e.route = w.route);
 
+-- name: list_indexed_memories
+SELECT scope_id
+FROM memsense.scopes
+WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND indexed;
+
 -- name: count_unindexed
--- How many of the namespace's indexed memories lack a complete HNSW index of a model's vectors.
+-- How many of some memories lack a complete HNSW index of a model's vectors. The catalogue alone is read: on
+-- Citus, no statement joins it with distributed tables.
 SELECT count(*)
-FROM memsense.scopes AS s
-WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s AND s.indexed
-  AND EXISTS (
-      SELECT
-      FROM unnest(%(tables)s::text[]) AS t (name)
-      WHERE NOT EXISTS (
-          SELECT
-          FROM pg_class AS i
-          JOIN pg_index AS x ON x.indexrelid = i.oid
-          WHERE i.relnamespace = 'memsense'::regnamespace AND x.indisvalid AND x.indisready
-            -- what an earlier version built serves as well
-            AND i.relname IN (
-                t.name || '_settled_model_' || %(model_id)s::integer || '_scope_' || s.scope_id,
-                t.name || '_model_' || %(model_id)s::integer || '_scope_' || s.scope_id)));
+FROM unnest(%(scope_ids)s::integer[]) AS s (scope_id)
+WHERE EXISTS (
+    SELECT
+    FROM unnest(%(tables)s::text[]) AS t (name)
+    WHERE NOT EXISTS (
+        SELECT
+        FROM pg_class AS i
+        JOIN pg_index AS x ON x.indexrelid = i.oid
+        WHERE i.relnamespace = 'memsense'::regnamespace AND x.indisvalid AND x.indisready
+          -- what an earlier version built serves as well
+          AND i.relname IN (
+              t.name || '_settled_model_' || %(model_id)s::integer || '_scope_' || s.scope_id,
+              t.name || '_model_' || %(model_id)s::integer || '_scope_' || s.scope_id)));
 
 -- name: list_memories
 SELECT scope_id

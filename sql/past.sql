@@ -4,15 +4,18 @@
 -- Parameters: as_of, the moment.
 
 -- name: keep_past
--- Stores chunks as they are, before they change.
+-- Stores chunks as they are, before they change. Each tenant_id is compared twice: Citus looks for the
+-- tenant's number to find the shard, and for the chunk's to see that no row of another shard belongs to it.
 INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, vectors, tokens)
 SELECT
     c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c),
     CASE WHEN %(with_vectors)s THEN (
         SELECT coalesce(jsonb_agg(to_jsonb(e)), '[]') FROM memsense.embeddings AS e
-        WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id) END,
+        WHERE e.tenant_id = %(tenant_id)s AND e.tenant_id = c.tenant_id AND e.scope_id = %(scope_id)s
+          AND e.chunk_id = c.chunk_id) END,
     (SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM memsense.token_vectors AS t
-     WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = %(scope_id)s AND t.chunk_id = c.chunk_id)
+     WHERE t.tenant_id = %(tenant_id)s AND t.tenant_id = c.tenant_id AND t.scope_id = %(scope_id)s
+       AND t.chunk_id = c.chunk_id)
 FROM memsense.chunks AS c
 WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s)
 ORDER BY c.chunk_id;
@@ -29,13 +32,12 @@ JOIN memsense.chunks AS c
 WHERE c.status <> 'active'
 ORDER BY c.chunk_id;
 
--- name: scrub_past
--- The text of erased chunks in the past of the session's other chunks: what turns repeat of their
--- neighbours, and session chunks.
-UPDATE memsense.past_chunks AS p
-SET tokens = '[]',
-    vectors = CASE WHEN p.chunk ->> 'granularity' = 'session' THEN '[]' ELSE p.vectors END,
-    chunk = p.chunk || CASE
+-- name: fetch_scrubbed_past
+-- The past of a session's chunks without the text of erased ones, which turns repeat of their neighbours, and
+-- session chunks hold. Read apart from write_scrubbed_past: Citus runs no UPDATE that makes JSON of columns.
+SELECT
+    p.chunk_id, p.past_id, p.chunk ->> 'granularity' = 'session' AS is_session,
+    p.chunk || CASE
         WHEN p.chunk ->> 'granularity' = 'session'
         THEN '{"status": "deleted", "session_text": "", "message_ids": [], "tsv": null}'
         ELSE jsonb_build_object(
@@ -43,8 +45,19 @@ SET tokens = '[]',
             'tsv', ts_filter((p.chunk ->> 'tsv')::tsvector, '{a,b,c}')
                 || array_to_tsvector(ARRAY(
                     SELECT lexeme FROM unnest((p.chunk ->> 'tsv')::tsvector) WHERE positions IS NULL)))
-    END
+    END AS chunk
+FROM memsense.past_chunks AS p
 WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s AND p.chunk ->> 'session_id' = %(session_id)s;
+
+-- name: write_scrubbed_past
+UPDATE memsense.past_chunks AS p
+SET tokens = '[]',
+    vectors = CASE WHEN given.is_session THEN '[]' ELSE p.vectors END,
+    chunk = given.chunk
+FROM unnest(%(chunk_ids)s::bigint[], %(past_ids)s::bigint[], %(are_sessions)s::boolean[], %(chunks)s::jsonb[])
+    AS given (chunk_id, past_id, is_session, chunk)
+WHERE p.tenant_id = %(tenant_id)s AND p.scope_id = %(scope_id)s
+  AND p.chunk_id = given.chunk_id AND p.past_id = given.past_id;
 
 -- name: fetch_kept_since
 -- Since when the namespace has kept its past; no row if it does not.

@@ -211,7 +211,9 @@ LIMIT %(route_limit)s
 -- A partial index serves a query only where its predicate and its width stand in the text as
 -- literals. Each route sets its own breadth before its scan starts, for this statement alone.
 -- Fresh vectors, which the index does not have yet, are compared one by one, and looked at in their
--- order: filters, which cost more than a comparison, are asked of the nearest alone.
+-- order: filters, which cost more than a comparison, are asked of the nearest alone. The index is read in
+-- the order of its distance alone, as before PostgreSQL 17 no index serves a longer order; in_order breaks
+-- ties.
 (SELECT {chunk} AS chunk_id{and_granularity}, embedding::halfvec({dimension}) <#> %(query_vector)s::halfvec({dimension}) AS distance
  FROM memsense.{table}
  WHERE tenant_id = %(tenant_id)s
@@ -220,7 +222,7 @@ LIMIT %(route_limit)s
    AND NOT fresh
    AND (SELECT set_config('hnsw.ef_search', {ef_search}, true)) IS NOT NULL
    AND {takes_part}
- ORDER BY distance, {chunk}
+ ORDER BY distance
  LIMIT %(route_limit)s)
 UNION ALL
 (SELECT {chunk} AS chunk_id{and_granularity}, distance

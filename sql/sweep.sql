@@ -42,14 +42,15 @@ ORDER BY scope_id
 FOR NO KEY UPDATE;
 
 -- name: date_stored
--- Exchanges, and session chunks of sessions without exchanges; with a tag, only those that have it.
+-- Exchanges, and session chunks of sessions without exchanges; with a tag, only those that have it. Added in
+-- UTC, which is IMMUTABLE: Citus runs no UPDATE that calls a STABLE function with a column.
 UPDATE memsense.chunks AS c
-SET expires_at = c.recorded_at + make_interval(secs => %(seconds)s)
+SET expires_at = (c.recorded_at AT TIME ZONE 'UTC' + make_interval(secs => %(seconds)s)) AT TIME ZONE 'UTC'
 FROM memsense.scopes AS s
 WHERE s.tenant_id = %(tenant_id)s AND s.namespace_id = %(namespace_id)s
   AND c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id
   AND (%(tag)s::text IS NULL OR c.tags @> ARRAY[%(tag)s::text])
-  AND (c.expires_at IS NULL OR c.expires_at > c.recorded_at + make_interval(secs => %(seconds)s))
+  AND (c.expires_at IS NULL OR c.expires_at > (c.recorded_at AT TIME ZONE 'UTC' + make_interval(secs => %(seconds)s)) AT TIME ZONE 'UTC')
   AND (c.granularity = 'turn' OR NOT EXISTS (
       SELECT FROM memsense.chunks AS t
       WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.session_id = c.session_id

@@ -18,7 +18,8 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(s
 INSERT INTO memsense.superseded_chunks (tenant_id, scope_id, chunk_id, version, content)
 SELECT c.tenant_id, c.scope_id, c.chunk_id,
     1 + (SELECT count(*) FROM memsense.superseded_chunks AS x
-         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = %(scope_id)s AND x.chunk_id = c.chunk_id),
+         WHERE x.tenant_id = %(tenant_id)s AND x.tenant_id = c.tenant_id AND x.scope_id = %(scope_id)s
+           AND x.chunk_id = c.chunk_id),
     jsonb_build_object(
         'user_text', substr(c.user_text, c.opening_length + 1), 'assistant_text', c.assistant_text,
         'personal_info', c.personal_info, 'preferences', c.preferences, 'events', c.events,
@@ -30,7 +31,7 @@ WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id =
       SELECT
       FROM memsense.scopes AS s
       JOIN memsense.settings AS k ON k.tenant_id = s.tenant_id AND k.namespace_id = s.namespace_id
-      WHERE s.tenant_id = %(tenant_id)s AND k.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
+      WHERE s.tenant_id = %(tenant_id)s AND s.tenant_id = c.tenant_id AND s.scope_id = %(scope_id)s
         AND k.name = 'history' AND k.value = '"on"');
 
 -- name: list_superseded

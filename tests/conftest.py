@@ -9,20 +9,22 @@ import os
 import subprocess
 import sys
 import tempfile
-import uuid
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from filelock import FileLock
 from hypothesis import settings
-from psycopg import sql
 
 from memsense.db.embedded import EmbeddedServer
-from memsense.db.migrate import make_roles, upgrade
+
+sys.path.append(str(Path(__file__).parent))  # the modules beside this one
+
+from servers import TestServer, with_database
+from statements import Recorder
 
 IMAGE = "pgvector/pgvector:pg18"
 RUN_DIR = "MEMSENSE_TEST_RUN_DIR"
@@ -66,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give all workers of one run one directory; fix the seeds unless `--all` was passed."""
     if not hasattr(config, "workerinput"):
         config.stash[RUN_DIRECTORY] = RunDirectory()
+    if folder := os.environ.get("MEMSENSE_TEST_STATEMENTS"):
+        Recorder(Path(folder)).watch()
     # No deadlines: on a busy machine they measure the machine.
     settings.register_profile("fixed", derandomize=True, deadline=None)
     settings.register_profile("random", deadline=None, print_blob=True)
@@ -113,27 +117,12 @@ def container_url(run_dir: Path) -> str:
     return (run_dir / "container_url").read_text()
 
 
-def with_database(url: str, name: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
-
-
 def without_fsync(url: str) -> str:
     """Return the URL again after a faster setting: the run's data need not survive a power cut."""
     with psycopg.connect(url, autocommit=True) as conn:
         conn.execute("ALTER SYSTEM SET fsync = off")
         conn.execute("SELECT pg_reload_conf()")
     return url
-
-
-@contextmanager
-def new_database(server_url: str, template: str) -> Generator[str]:
-    """Yield the URL of a new copy of the template database, and drop it at the end."""
-    name = f"memsense_test_{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server_url, autocommit=True) as conn:
-        names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
-        conn.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names))
-        yield with_database(server_url, name)
-        conn.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**names))
 
 
 @pytest.fixture(scope="module")
@@ -146,59 +135,77 @@ def cluster_dir() -> Generator[Path]:
 
 
 @pytest.fixture(scope="session")
-def server_url() -> Generator[str]:
-    """Yield the URL of the database from which others are created. Don't write into it."""
+def server() -> Generator[TestServer]:
+    """Yield the server that the run uses, which may be a cluster."""
     run_dir = Path(os.environ[RUN_DIR])
-    if url := os.environ.get("MEMSENSE_TEST_DATABASE_URL"):
-        yield url
-    elif docker_answers():
-        yield without_fsync(container_url(run_dir))
-    else:
-        with EmbeddedServer(run_dir / "postgres") as server:
-            yield without_fsync(with_database(server.url, "postgres"))
+    with ExitStack() as stack:
+        if url := os.environ.get("MEMSENSE_TEST_CITUS_URL"):
+            server = TestServer.of_cluster(url)
+        elif url := os.environ.get("MEMSENSE_TEST_DATABASE_URL"):
+            server = TestServer(url)
+        elif docker_answers():
+            server = TestServer(without_fsync(container_url(run_dir)))
+        else:
+            embedded = stack.enter_context(EmbeddedServer(run_dir / "postgres"))
+            server = TestServer(without_fsync(with_database(embedded.url, "postgres")))
+        stack.callback(server.close)
+        yield server
 
 
 @pytest.fixture(scope="session")
-def empty_template(server_url: str) -> str:  # noqa: ARG001 (started first)
-    """Return the template of empty databases and the locale of memsense in it."""
+def server_url(server: TestServer) -> str:
+    """Return the URL of the database from which others are created. Don't write into it."""
+    return server.url
+
+
+@pytest.fixture(scope="session")
+def empty_template(server: TestServer) -> Generator[str]:
+    """Yield the template of empty databases and the locale of memsense in it."""
+    if server.is_cluster:
+        with server.new_cluster_database() as url:
+            name = urlsplit(url).path.removeprefix("/")
+            server.close_to_connections(name)
+            yield name
+        return
     embedded = (Path(os.environ[RUN_DIR]) / "postgres").exists()
-    return "memsense" if embedded else "template1"
+    yield "memsense" if embedded else "template1"
 
 
 @pytest.fixture(scope="session")
-def template_database(server_url: str, empty_template: str) -> Generator[str]:
+def template_database(server: TestServer, empty_template: str) -> Generator[str]:
     """Yield the name of a migrated database without connections."""
-    with new_database(server_url, empty_template) as url:
-        upgrade(url)
-        make_roles(url)
-        yield urlsplit(url).path.removeprefix("/")
+    with server.migrated_database(empty_template) as url:
+        name = urlsplit(url).path.removeprefix("/")
+        if server.is_cluster:
+            server.close_to_connections(name)
+        yield name
 
 
 @pytest.fixture
-def empty_database_url(server_url: str, empty_template: str) -> Generator[str]:
+def empty_database_url(server: TestServer, empty_template: str) -> Generator[str]:
     """Yield the URL of an empty database, without memsense, for one test."""
-    with new_database(server_url, empty_template) as url:
+    with server.new_database(empty_template) as url:
         yield url
 
 
 @pytest.fixture
-def database_url(server_url: str, template_database: str) -> Generator[str]:
+def database_url(server: TestServer, template_database: str) -> Generator[str]:
     """Yield the URL of a migrated database for one test, which may commit."""
-    with new_database(server_url, template_database) as url:
+    with server.new_database(template_database) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
-def module_database_url(server_url: str, template_database: str) -> Generator[str]:
+def module_database_url(server: TestServer, template_database: str) -> Generator[str]:
     """Yield the URL of a migrated database for the tests of one module."""
-    with new_database(server_url, template_database) as url:
+    with server.new_database(template_database) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def shared_database_url(server_url: str, template_database: str) -> Generator[str]:
+def shared_database_url(server: TestServer, template_database: str) -> Generator[str]:
     """Yield the URL of a migrated database that stays empty: its tests roll back."""
-    with new_database(server_url, template_database) as url:
+    with server.new_database(template_database) as url:
         yield url
 
 

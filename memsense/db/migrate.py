@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors as pg
 from psycopg.conninfo import conninfo_to_dict
 
-from memsense.db import check_server, connect, database_errors, queries
+from memsense.db import check_server, citus, connect, database_errors, queries
 from memsense.db.address import read_address
 from memsense.db.seals import pad_key
 from memsense.db.security import find_standing, list_leaky
@@ -65,6 +65,7 @@ def read_state(connection: psycopg.Connection[Any]) -> SchemaState:
     with database_errors():
         table = connection.execute("SELECT to_regclass('memsense.alembic_version')").fetchone()
         if table == (None,):
+            citus.refuse_worker(connection)
             return SchemaState(None, head_revision())
         row = connection.execute("SELECT version_num FROM memsense.alembic_version").fetchone()
     return SchemaState(row[0] if row else None, head_revision())
@@ -141,9 +142,11 @@ def make_roles(url: str) -> None:
     If the user is no superuser, `memsense_index` too, through which GIN indexes serve under the
     policies. May be run again. Raises SchemaError if the user may not create roles.
     """
-    with connect(url) as connection, _creating_roles(), connection.transaction():
-        connection.execute(queries.as_sql(_security("create_roles")))
-        connection.execute(queries.as_sql(_securing()))
+    with connect(url) as connection, _creating_roles():
+        citus.create_roles(connection)
+        with connection.transaction():
+            connection.execute(queries.as_sql(_security("create_roles")))
+            connection.execute(queries.as_sql(_securing()))
 
 
 @contextmanager
@@ -252,8 +255,13 @@ def _migrating() -> Generator[None]:
 
 
 def run_file(bind: Any, path: Path) -> None:
-    """Run a revision's SQL file as it is, over Alembic's connection."""
-    run_text(bind, path.read_text(encoding="utf-8"))
+    """Run a revision's SQL file over Alembic's connection; on Citus, distribute its new tables."""
+    text = path.read_text(encoding="utf-8")
+    driver: psycopg.Connection[Any] = bind.connection.driver_connection
+    if citus.is_spread(driver):
+        citus.run_spread(driver, text)
+    else:
+        run_text(bind, text)
 
 
 def run_text(bind: Any, text: str) -> None:

@@ -314,6 +314,7 @@ def _failures(pool: ConnectionPool[TenantConnection]) -> int:
 def _configure(connection: TenantConnection, *, detects_pooler: bool) -> None:
     use_standard_settings(connection)
     has_vectors, has_citus, process, search_path, limit = _ask(connection, "fetch_extensions")
+    connection.has_citus = has_citus
     connection.search_path = search_path
     connection.has_transaction_timeout = limit not in {None, "0"}
     # A pooler that mixes up its clients' prepared statements must get none.

@@ -63,9 +63,12 @@ class Session:
 
 
 class TenantConnection(psycopg.Connection[TupleRow]):
-    """A connection of a pool, with its session and the time of its last use."""
+    """A connection of a pool, with its session, the time of its last use, and whether the database
+    has Citus.
+    """
 
     session: Session = Session()
+    has_citus: bool = False
     idle_since: float = 0.0
     search_path: str | None = None
     """What to search instead of the database's search_path, which lacks the schema of pgvector."""
@@ -149,6 +152,8 @@ def announce(
     `plans` is the planner mode: `GENERIC` for a search, None for the server's own choice. With
     `seconds`, no statement may take longer.
     """
+    if isinstance(connection, TenantConnection) and connection.has_citus:
+        plans = None  # with generic plans, Citus doesn't know which shard a statement is for
     statement = queries.numbered_query("announce", FILE)
     values = session.announcement(plans=plans, seconds=seconds)
     is_own = isinstance(connection, TenantConnection)

@@ -142,4 +142,6 @@ def _examine_recall(
     with as_searching(connection, scope["tenant_id"], standing):
         plan = fetch_value(connection, explain, query_values(request))
         indexed = are_words_indexed(connection) if standing.lookups else None
-    yield from examine_plan(plan, ROUTES, are_words_indexed=indexed)
+    yield from examine_plan(
+        plan, ROUTES, are_words_indexed=indexed, has_vector_indexes=scope["indexed"]
+    )

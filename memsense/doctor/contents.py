@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from memsense.db.connection import Connection
-from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value
+from memsense.db.rows import Named, fetch_all, fetch_one, fetch_value, fetch_values
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.text.scripts import segment_scripts
 
@@ -113,9 +113,20 @@ def examine_drift(connection: Connection) -> Iterator[Finding]:
         )
 
 
+def list_configurations(connection: Connection) -> list[str]:
+    """Return the names of the server's text-search configurations."""
+    return fetch_values(connection, "list_configurations", file=FILE)
+
+
+def list_namespaces(connection: Connection) -> list[Named]:
+    """Return the namespaces of all tenants, with their models and languages."""
+    values = {"configurations": list_configurations(connection)}
+    return fetch_all(connection, "list_namespaces", values, FILE, of=Named)
+
+
 def examine_languages(connection: Connection) -> Iterator[Finding]:
     """Examine text-search configurations: missing ones, and texts that were indexed with others."""
-    for namespace in fetch_all(connection, "list_namespaces", file=FILE, of=Named):
+    for namespace in list_namespaces(connection):
         place = f"{namespace['tenant']}/{namespace['namespace']}"
         if not namespace["has_configuration"]:
             yield Finding(
@@ -147,7 +158,7 @@ def examine_languages(connection: Connection) -> Iterator[Finding]:
 
 def examine_models(connection: Connection, expected: Expected) -> Iterator[Finding]:
     """Examine vectors: those of another model, or another dimension, than the namespace's."""
-    for namespace in fetch_all(connection, "list_namespaces", file=FILE, of=Named):
+    for namespace in list_namespaces(connection):
         here = (namespace["tenant"], namespace["namespace"]) == (
             expected.tenant,
             expected.namespace,

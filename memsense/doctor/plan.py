@@ -6,6 +6,7 @@ from typing import Any
 
 from memsense.db.connection import Connection
 from memsense.db.rows import Named, fetch_value, find_one
+from memsense.doctor.contents import list_configurations
 from memsense.doctor.findings import FILE, Finding
 from memsense.search.recall.optional import OPTIONAL_ROUTES
 
@@ -14,6 +15,9 @@ SLOW_MS = 250
 
 WASTED_ROWS = 10_000
 """Rows of other memories that a route may read in vain before it is a warning."""
+
+COMPARED_ROWS = 10_000
+"""Vectors of an indexed memory that a route may compare one by one before it is a warning."""
 
 LOOKUPS = frozenset({"find_postings", "find_ranked"})
 """The functions that look up a question's words when tables are not read directly."""
@@ -27,7 +31,8 @@ def find_largest_scope(connection: Connection) -> dict[str, Any] | None:
     """Return the largest memory, with a text and a vector to try recall with; None if there is
     none.
     """
-    return find_one(connection, "find_largest_scope", file=FILE, of=Named)
+    values = {"configurations": list_configurations(connection)}
+    return find_one(connection, "find_largest_scope", values, FILE, of=Named)
 
 
 def are_words_indexed(connection: Connection) -> bool:
@@ -36,12 +41,17 @@ def are_words_indexed(connection: Connection) -> bool:
 
 
 def examine_plan(
-    plan: Any, routes: Sequence[str], *, are_words_indexed: bool | None = None
+    plan: Any,
+    routes: Sequence[str],
+    *,
+    are_words_indexed: bool | None = None,
+    has_vector_indexes: bool = False,
 ) -> Iterator[Finding]:
     """Describe each route's plan, from EXPLAIN (ANALYZE, FORMAT JSON) of the recall query.
 
     `are_words_indexed`: whether the functions that look words up used their index; None if the
-    query has no such function.
+    query has no such function. `has_vector_indexes`: whether the memory has HNSW indexes, which its
+    vector routes should then use.
     """
     top = json.loads(plan) if isinstance(plan, str) else plan
     nodes = list(_walk(top[0]["Plan"]))
@@ -53,7 +63,7 @@ def examine_plan(
     for route in routes:
         root = _find_root(nodes, route)
         if root is not None:
-            yield _describe_route(route, root, are_words_indexed)
+            yield _describe_route(route, root, are_words_indexed, has_vector_indexes)
         # An optional route that the question doesn't call for is not in the statement.
         elif route not in OPTIONAL_ROUTES:
             yield _not_run(route)
@@ -63,11 +73,16 @@ def _walk(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
     for child in node.get("Plans", ()):
         yield from _walk(child)
+    # On Citus, the plan of the worker that ran the query, below the coordinator's.
+    for task in node.get("Distributed Query", {}).get("Job", {}).get("Tasks", ()):
+        for [remote] in task.get("Remote Plan", ()):
+            yield from _walk(remote["Plan"])
 
 
 def _find_root(nodes: Sequence[Mapping[str, Any]], route: str) -> Mapping[str, Any] | None:
-    # Words are matched in a step of their own, which the route of that name only ranks.
-    names = {"CTE matched"} if route == "lexical" else set[str]()
+    # Words are matched in a step of their own, which the route of that name only ranks. A route is
+    # a subquery, or a CTE if it is read more than once.
+    names = {"CTE matched"} if route == "lexical" else {f"CTE {route}"}
     for node in nodes:
         is_route = node.get("Subplan Name") in names or node.get("Alias") == route
         if is_route and any(_is_source(child) for child in _walk(node)):
@@ -88,7 +103,12 @@ def _not_run(route: str) -> Finding:
     return Finding(check="plan", severity="info", text=f"{route}: not run")
 
 
-def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool | None) -> Finding:
+def _describe_route(
+    route: str,
+    root: Mapping[str, Any],
+    are_words_indexed: bool | None,
+    has_vector_indexes: bool,
+) -> Finding:
     source = next(node for node in _walk(root) if _is_source(node))
     name = source.get("Relation Name") or source.get("Function Name")
     if name is None or source.get("Actual Loops") == 0:
@@ -107,6 +127,14 @@ def _describe_route(route: str, root: Mapping[str, Any], are_words_indexed: bool
             severity="warning",
             text=f"{text}: its index does not serve",
             remedy="run 'ANALYZE'; if that does not help, see the findings on security",
+        )
+    is_compared = name.startswith("embeddings_") and "_settled_model_" not in (index or "")
+    if has_vector_indexes and is_compared and rows + wasted > COMPARED_ROWS:
+        return Finding(
+            check="plan",
+            severity="warning",
+            text=f"{text}: its HNSW index does not serve",
+            remedy="run 'ANALYZE'; if that does not help, run 'memsense db optimise'",
         )
     if index is None and wasted > WASTED_ROWS:
         return Finding(

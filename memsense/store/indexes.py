@@ -113,8 +113,7 @@ def optimise(
     """
     changes: list[IndexChange] = []
     with _locked(connection):
-        key = {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
-        have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", key, FILE))
+        have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", file=FILE))
         for scope in list_scopes(connection, namespace):
             if only not in {None, scope.scope_id}:
                 continue

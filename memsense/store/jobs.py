@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from psycopg.types.json import Json
+
 from memsense.db.connection import Connection
-from memsense.db.rows import execute, fetch_all, fetch_one, fetch_value, fetch_values, find_one
+from memsense.db.rows import execute, fetch_all, fetch_one, fetch_value, fetch_values, find_value
 from memsense.store.scopes import Namespace, Scope
 from memsense.types import EmbeddingModel
 
@@ -174,9 +176,18 @@ def claim_jobs(
     # of its batch along.
     for has_failed, most in ((False, limit), (True, 1)):
         values = {**lease.key(), "kind": kind, "limit": most, "has_failed": has_failed}
-        jobs = fetch_all(connection, "claim_jobs", values, FILE, of=LeasedJob)
-        if jobs:  # sorted here, because RETURNING has no order
-            return sorted(jobs, key=lambda job: job.job_id)
+        due = fetch_all(connection, "select_due_jobs", values, FILE)
+        for job_id, leased_until, owner in due:
+            if leased_until is not None:
+                error = f"{owner} ended without a word"
+                # Composed here: Citus runs no UPDATE that makes JSON of columns.
+                entry = Json({"at": leased_until.isoformat(), "error": error})
+                lost = {**lease.key(), "job_id": job_id, "error": error, "entry": entry}
+                execute(connection, "count_lost_attempt", lost, FILE)
+        if due:
+            leased = _jobs(lease, [job_id for job_id, *_ in due])
+            jobs = fetch_all(connection, "lease_jobs", leased, FILE, of=LeasedJob)
+            return sorted(jobs, key=lambda job: job.job_id)  # RETURNING has no order
     return ()
 
 
@@ -217,11 +228,13 @@ def fail_job(
         "job_id": job_id,
         "error": error,
         "delay_seconds": delay,
-        "most_attempts": most,
     }
-    row = find_one(connection, "fail_job", values, FILE)
-    # No row: the lease has expired and another worker has the job now.
-    return bool(row and row[1])
+    attempts = find_value(connection, "fail_job", values, FILE)
+    # None: the lease has expired and another worker has the job now.
+    is_dead = attempts is not None and attempts >= most
+    if is_dead:
+        execute(connection, "bury_failed_job", values, FILE)
+    return is_dead
 
 
 def _jobs(lease: Lease, job_ids: Sequence[int]) -> dict[str, Any]:

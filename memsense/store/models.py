@@ -119,7 +119,12 @@ def count_vectors(connection: Connection, namespace: Namespace, model: Embedding
 
 def count_unindexed(connection: Connection, namespace: Namespace, model: EmbeddingModel) -> int:
     """Return how many indexed memories lack an HNSW index of the model's vectors."""
-    values = {**_of(namespace, model), "tables": list(INDEXED_TABLES)}
+    scope_ids = fetch_values(connection, "list_indexed_memories", _key(namespace), FILE)
+    values = {
+        "scope_ids": scope_ids,
+        "model_id": model.model_id,
+        "tables": list(INDEXED_TABLES),
+    }
     return fetch_value(connection, "count_unindexed", values, FILE)
 
 

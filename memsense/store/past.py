@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
-from memsense.db.rows import execute, find_one, find_value
+from memsense.db.rows import execute, fetch_all, find_one, find_value
 from memsense.store.scopes import KnownScope, Namespace, Scope, read_known
 from memsense.types import ChunkDraft
 
@@ -48,7 +50,19 @@ def keep_retired(connection: Connection, scope: Scope, drafts: Sequence[ChunkDra
 
 def scrub_past(connection: Connection, scope: Scope, session_id: str) -> None:
     """Remove from the past of a session's other chunks the text that is being erased."""
-    execute(connection, "scrub_past", {**_key(scope), "session_id": session_id}, FILE)
+    rows = fetch_all(
+        connection, "fetch_scrubbed_past", {**_key(scope), "session_id": session_id}, FILE
+    )
+    if rows:
+        chunk_ids, past_ids, are_sessions, chunks = zip(*rows, strict=True)
+        values = {
+            **_key(scope),
+            "chunk_ids": list(chunk_ids),
+            "past_ids": list(past_ids),
+            "are_sessions": list(are_sessions),
+            "chunks": [Jsonb(chunk) for chunk in chunks],
+        }
+        execute(connection, "write_scrubbed_past", values, FILE)
 
 
 def _key(scope: Scope) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def volatile(server_url: str) -> set[str]:
 
 def test_the_statements_are_found() -> None:
     assert len(STATEMENTS) > 150
-    assert "jobs.sql: claim_jobs" in LOCKING
+    assert "jobs.sql: select_due_jobs" in LOCKING
     assert len(WRITING) > 50
 
 

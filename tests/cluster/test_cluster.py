@@ -1,0 +1,130 @@
+"""What a Citus cluster refuses, or does otherwise than one server."""
+
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from embedders import HashingEmbedder
+from servers import SHARDS, TestServer, with_database
+
+from memsense import MemSense
+from memsense.db import citus
+from memsense.db.migrate import head_revision, make_roles, schema_state, upgrade
+from memsense.errors import ConfigurationError
+
+FEW_SHARDS = f"?options=-c%20citus.shard_count%3D{SHARDS}"
+
+LOCAL = """
+SELECT c.relname FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p')
+  AND NOT EXISTS (SELECT FROM pg_dist_partition AS d WHERE d.logicalrelid = c.oid)
+"""
+
+REFERENCES = """
+SELECT format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) FROM pg_constraint
+WHERE connamespace = 'memsense'::regnamespace AND contype = 'f' AND conparentid = 0 ORDER BY 1
+"""
+
+SAID = [
+    {"role": "user", "content": "I moved to Lisbon."},
+    {"role": "assistant", "content": "Which district?"},
+]
+
+
+@pytest.mark.parametrize("revision", ["0001", "0019"])
+def test_a_schema_that_is_spread_already_is_upgraded_and_its_new_tables_are_spread(
+    unspread_url: str, database_url: str, revision: str
+) -> None:
+    upgrade(unspread_url, revision)
+    citus.spread(unspread_url + FEW_SHARDS)
+    upgrade(unspread_url)
+    upgrade(unspread_url)
+    assert schema_state(unspread_url).current == head_revision()
+    with psycopg.connect(unspread_url) as old, psycopg.connect(database_url) as new:
+        assert old.execute(LOCAL).fetchall() == [("alembic_version",)]
+        assert old.execute(REFERENCES).fetchall() == new.execute(REFERENCES).fetchall()
+    with MemSense.open(unspread_url, embedder=HashingEmbedder()) as memory:
+        [chunk] = memory.add(SAID, user_id="ada", session_id="s")
+        assert [hit.chunk_id for hit in memory.search("Lisbon", user_id="ada")] == [chunk.chunk_id]
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["roles first", "spread first"])
+def test_tables_of_the_role_that_owns_them_can_be_moved(
+    server: TestServer, unspread_url: str, *, is_first: bool
+) -> None:
+    upgrade(unspread_url)
+    if is_first:
+        make_roles(unspread_url)
+    citus.spread(unspread_url + FEW_SHARDS)
+    make_roles(unspread_url)
+    with MemSense.open(unspread_url, embedder=HashingEmbedder()) as memory:
+        [chunk] = memory.add(SAID, user_id="ada", session_id="s")
+    name = urlsplit(unspread_url).path.removeprefix("/")
+    for node in server.nodes:
+        with psycopg.connect(with_database(node, name)) as connection:
+            roles = "SELECT rolname FROM pg_roles WHERE rolname LIKE 'memsense\\_%' AND rolcanlogin"
+            assert {"memsense_app", "memsense_owner"} <= {r for (r,) in connection.execute(roles)}
+    with psycopg.connect(unspread_url, autocommit=True) as connection:
+        moves = connection.execute(
+            "SELECT s.shardid, s.nodename, s.nodeport, n.nodename, n.nodeport"
+            " FROM citus_shards AS s JOIN pg_dist_node AS n ON n.groupid > 0"
+            " WHERE s.table_name = 'memsense.namespaces'::regclass AND n.nodeport <> s.nodeport"
+        ).fetchall()
+        assert len(moves) == SHARDS
+        for move in moves:
+            connection.execute(
+                "SELECT citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')", move
+            )
+    with MemSense.open(unspread_url, embedder=HashingEmbedder()) as memory:
+        assert [hit.chunk_id for hit in memory.search("Lisbon", user_id="ada")] == [chunk.chunk_id]
+
+
+def test_a_worker_node_is_refused_by_name(server: TestServer, database_url: str) -> None:
+    name = urlsplit(database_url).path.removeprefix("/")
+    worker = with_database(server.workers[0], name)
+    port = urlsplit(worker).port
+    with pytest.raises(ConfigurationError, match=f":{port} is a worker node.*coordinator"):
+        upgrade(worker)
+    with pytest.raises(ConfigurationError, match=f":{port} is a worker node.*coordinator"):
+        MemSense.open(worker, embedder=HashingEmbedder())
+
+
+def test_a_search_of_one_user_runs_on_one_shard(database_url: str) -> None:
+    name = urlsplit(database_url).path.removeprefix("/")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET citus.enable_stat_counters = on")  # pyright: ignore[reportArgumentType, reportCallIssue]
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.add(SAID, user_id="ada", session_id="s")
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            counters = (
+                "SELECT query_execution_single_shard, query_execution_multi_shard"
+                " FROM citus_stat_counters WHERE name = current_database()"
+            )
+            before = connection.execute(counters).fetchone()
+            assert before is not None
+            memory.search("Lisbon", user_id="ada")
+            memory.add(SAID, user_id="bo", session_id="s")
+            after = connection.execute(counters).fetchone()
+            assert after is not None
+    assert after[1] == before[1]
+    assert after[0] > before[0]
+
+
+def test_changes_that_citus_once_refused_are_made(database_url: str) -> None:
+    """An UPDATE may call no STABLE function in CASE, nor one with a column."""
+    with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
+        memory.settings.set(history="on")
+        [chunk] = memory.add(SAID, user_id="ada", session_id="s")
+        memory.add(SAID, user_id="ada", session_id="t", embed="later")
+        assert memory.jobs.run().done == 1
+        memory.update(chunk.chunk_id, content={"user": "I moved to Porto."})
+        memory.archive(chunk.chunk_id)
+        memory.restore(chunk.chunk_id)
+        assert memory.ttl.set("30d", existing=True)
+        key = memory.access_keys.create(["read"])
+        memory.access_keys.revoke(key.key.key_id)
+        memory.access_keys.revoke(key.key.key_id)
+        assert memory.models.status()
+        memory.forget(chunk.chunk_id)
+        memory.erase(session_id="s", user_id="ada")
+        assert [hit.session_id for hit in memory.search("Lisbon", user_id="ada")] == ["t"]
