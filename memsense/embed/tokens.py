@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, TypeAlias, cast, overload
 
 import numpy as np
@@ -68,6 +68,11 @@ class Vocabulary(Sequence[str]):
     def __getitem__(self, index: slice) -> Sequence[str]: ...
     def __getitem__(self, index: int | slice) -> str | Sequence[str]:
         return self._pieces[index]
+
+    @cached_property
+    def are_numbers(self) -> NDArray[np.bool_]:
+        """For each piece whether it consists of digits, (pieces,) bool."""
+        return np.array([piece.removeprefix("##").isdigit() for piece in self._pieces], dtype=bool)
 
     def mask(self, words: frozenset[str]) -> NDArray[np.bool_]:
         """Return for each piece whether it is one of the words, (pieces,) bool."""

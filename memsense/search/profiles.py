@@ -124,30 +124,9 @@ class Profile:
         current_pool: Number of best candidates that may rise.
         current_reach: Maximum difference of the scores of two statements about one fact.
         current_margin: Distance by which the wanted statement stands above the other.
-        current_threshold: Evidence that two statements must exceed to be about one fact.
-        current_climb: Further evidence needed for each unit of score that a statement would rise.
-        current_link_threshold: Evidence from which a memory is called superseded.
-        current_link_depth: Number of best candidates that may be called superseded.
-        current_link_words: Maximum number of words of two statements for that.
-        current_change: Evidence of words of change in the newer statement, such as "no longer".
-        current_hint: Evidence of words that often stand in a change, such as "now".
-        current_addition: Evidence against it of words of addition, such as "also".
-        current_subject: Least sum of the cosine and of the share of common words of two statements
-            about one fact.
-        current_rare: What a word that only few candidates have adds to that sum, if the newer
-            statement has words of change.
-        current_rare_count: Maximum number of these candidates.
-        current_length: Evidence against it of each hundred words by which the newer statement, if
-            it is of another session, is longer than `current_short`.
-        current_short: Number of words of a short statement.
-        current_cosine: Weight of the cosine of the two exchanges.
-        current_words: Weight of the share of words that both statements have.
-        current_question: Weight of the part of the question that both meet.
-        current_numbers: Evidence of numbers in both, none of them the same.
-        current_unmet: Weight of the part of the question that only the older one meets.
-        current_unmet_unsaid: The same where the newer one has no words of change.
-        current_slack: Difference of similarities that does not count as unmet.
-        current_relevance: Weight of the score in the choice of the statement that rises.
+        current_threshold: Logit of the chance that one statement replaces the other, above which
+            it rises.
+        current_link_threshold: The same logit, above which a memory is called superseded.
         asker_known: Whether a question about the user ("she", the user's name) is searched for as
             the user would ask it ("I").
         reranker_weight: Weight of an optional reranker's score.
@@ -214,35 +193,16 @@ class Profile:
     tokens_around_weight: float = 0.0
     tokens_session_weight: float = 0.0
     tokens_whole_weight: float = 0.0
-    tokens_depth: int = 64
+    tokens_depth: int = 48
     asks_weight: float = 0.0
     when_time_weight: float = 0.0
     current_weight: float = 0.0
-    current_depth: int = 3
-    current_pool: int = 25
+    current_depth: int = 2
+    current_pool: int = 15
     current_reach: float = 0.9
     current_margin: float = 0.01
-    current_threshold: float = 3.5
-    current_climb: float = 1.0
-    current_link_threshold: float = 4.0
-    current_link_depth: int = 5
-    current_link_words: int = 50
-    current_change: float = 1.5
-    current_hint: float = 0.5
-    current_addition: float = 2.5
-    current_subject: float = 0.5
-    current_rare: float = 0.3
-    current_rare_count: int = 2
-    current_length: float = 30.0
-    current_short: int = 30
-    current_cosine: float = 2.6
-    current_words: float = 8.0
-    current_question: float = 5.0
-    current_numbers: float = 0.5
-    current_unmet: float = 2.0
-    current_unmet_unsaid: float = 12.0
-    current_slack: float = 0.1
-    current_relevance: float = 1.0
+    current_threshold: float = -0.5
+    current_link_threshold: float = 0.0
     asker_known: bool = False
     reranker_weight: float = 1.0
     reranker_depth: int = 20
@@ -416,27 +376,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("current_pool", 2, 1000),
     ("current_reach", 0, 10),
     ("current_margin", 0, 1),
-    ("current_threshold", 0, 100),
-    ("current_climb", 0, 100),
-    ("current_link_threshold", 0, 100),
-    ("current_link_depth", 1, 1000),
-    ("current_link_words", 1, 100_000),
-    ("current_change", 0, 100),
-    ("current_hint", 0, 100),
-    ("current_addition", 0, 100),
-    ("current_subject", 0, 2),
-    ("current_rare", 0, 2),
-    ("current_rare_count", 1, 1000),
-    ("current_length", 0, 100),
-    ("current_short", 1, 100_000),
-    ("current_cosine", 0, 100),
-    ("current_words", 0, 100),
-    ("current_question", 0, 100),
-    ("current_numbers", 0, 100),
-    ("current_unmet", 0, 100),
-    ("current_unmet_unsaid", 0, 100),
-    ("current_slack", 0, 2),
-    ("current_relevance", 0, 100),
+    ("current_threshold", -20, 20),
+    ("current_link_threshold", -20, 20),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
     ("phrase_boost", 0, 5),

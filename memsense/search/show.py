@@ -134,7 +134,7 @@ def find_supersession(search: Search, row: int, *, older: bool) -> Supersession 
         return None
     if older:
         links = [item for item in current.successions.values() if item.newer == row]
-        link = max(links, key=lambda item: item.evidence, default=None)
+        link = max(links, key=lambda item: item.strength, default=None)
     else:
         link = current.successions.get(row)
     if link is None:

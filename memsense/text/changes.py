@@ -43,6 +43,13 @@ ADDITIONS = (
 )
 """Words of a fact that stands beside an earlier one."""
 
+STORIES = (
+    "when i lived|when i was|when i worked|when we lived|when we were|back when|years ago|"
+    "as a child|as a kid|in my twenties|as a student|at university|back then|in those days|"
+    "remember when|reminded me|old photos|grew up"
+)
+"""Words of a story from before: what it tells is no news."""
+
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHORTEST_STEM = 3
@@ -76,6 +83,7 @@ _CHANGES = _index_phrases(CHANGES)
 _ADJUSTMENTS = _index_phrases(ADJUSTMENTS)
 _HINTS = _index_phrases(HINTS)
 _ADDITIONS = _index_phrases(ADDITIONS)
+_STORIES = _index_phrases(STORIES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +98,9 @@ class Statement:
         is_adjusted: Whether it has words of an adjustment, such as "extended".
         is_hinted: Whether it has a word that often stands in a change.
         is_addition: Whether it adds a fact to earlier ones.
+        is_story: Whether it tells of earlier times.
+        is_question: Whether it ends as a question does.
         plain: All its words.
-        length: Number of its words, repeated ones too.
     """
 
     words: frozenset[str]
@@ -101,8 +110,9 @@ class Statement:
     is_adjusted: bool
     is_hinted: bool
     is_addition: bool
+    is_story: bool
+    is_question: bool
     plain: frozenset[str]
-    length: int
 
 
 # The same memories are candidates of many questions.
@@ -124,8 +134,9 @@ def read_statement(text: str) -> Statement:
         is_adjusted=bool(_find_phrase(words, _ADJUSTMENTS)),
         is_hinted=bool(_find_phrase(words, _HINTS)),
         is_addition=bool(_find_phrase(words, _ADDITIONS)),
+        is_story=bool(_find_phrase(words, _STORIES)),
+        is_question=text.rstrip().endswith("?"),
         plain=frozenset([word.removesuffix("'s") for word in words]),
-        length=len(words),
     )
 
 

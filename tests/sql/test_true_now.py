@@ -105,6 +105,31 @@ def test_facts_beside_each_other_have_no_link(memory: MemSense, chunks: dict[str
     assert hits[chunks["dog"]].supersedes is None
 
 
+def test_the_sentence_that_matters_decides_in_a_long_message(memory: MemSense) -> None:
+    chatter = "The team met twice this week, and the room was cold. We drew boxes on the wall."
+    said = {
+        "old": f"{chatter} The dashboard's test coverage is 61 percent. Please write a plan.",
+        "new": f"{chatter} The dashboard's test coverage has improved to 74 percent. What is next?",
+    }
+    ids: dict[str, int] = {}
+    for year, (name, text) in enumerate(said.items(), 2024):
+        [stored] = memory.add(exchange(text, "A plan.", year), user_id="ada", session_id=name)
+        ids[name] = stored.chunk_id
+    assert next(iter(ask(memory, "What is the dashboard's test coverage?"))) == ids["new"]
+
+
+def test_parts_of_one_long_exchange_do_not_replace_each_other(memory: MemSense) -> None:
+    text = "I moved to Bergen now, and I no longer rent. " * 120
+    added = memory.add(exchange(text, "Congratulations.", 2025), user_id="ada", session_id="long")
+    assert len(added) > 1
+    hits = memory.search(
+        "Where do I live?", user_id="ada", top_k=5, overrides={"one_per_exchange": False}
+    )
+    assert len(hits) > 1
+    assert all(hit.superseded_by is None and hit.supersedes is None for hit in hits)
+    assert "current" not in {term.name for hit in hits for term in hit.explain.terms}
+
+
 def test_forgetting_the_newer_statement_undoes_the_link(
     memory: MemSense, chunks: dict[str, int]
 ) -> None:

@@ -30,6 +30,14 @@ def test_a_statement_has_words_numbers_and_owners() -> None:
     assert ("mother", "birthday") in statement.owned
     assert statement.is_addition
     assert not statement.change
+    assert not statement.is_story
+    assert not statement.is_question
+
+
+def test_a_story_from_before_and_a_question_are_no_news() -> None:
+    assert read_statement("When I lived in Oslo, the fjord froze over.").is_story
+    assert read_statement("Should I move to Oslo?").is_question
+    assert not read_statement("Should I move? I have decided, I will.").is_question
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,17 @@
 """The term `current`: of two statements about one fact, the one that the question's tense asks for.
 
 A question in the present tense wants the latest statement, one about "before" or "at first" the
-earlier one. Two candidates speak of the same fact if what they say is alike and both answer the
-question; words of change in the newer one ("moved", "no longer") are evidence, words of addition
-("also", "another") are evidence against it. The wanted statement is lifted just above the other, so
-that nothing is hidden, and candidates about other things keep their scores.
+earlier one. Whether the newer of two candidates replaces what the older one says is judged by a
+logistic regression over what both say. The wanted statement is lifted just above the other, so that
+nothing is hidden, and candidates about other things keep their scores.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from math import log
-from typing import Any
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,62 +23,237 @@ from memsense.text.changes import Statement, read_statement
 
 Values = NDArray[np.float64]
 
+RARE: Final = 2
+"""Number of the best candidates that may have a word which ties two of them together."""
+
+
+class Evidence(NamedTuple):
+    """Evidence that the newer of two statements replaces the older one, or the weight of each.
+
+    The words of a side are those of its sentences nearest to the question, so that a long message
+    is judged by the sentence that matters.
+    """
+
+    bias: float
+    early: float
+    """The question asks for the earlier statement."""
+
+    climb: float
+    """Score that an earlier statement lacks to the later one."""
+
+    cosine: float
+    """Cosine of the whole exchanges."""
+
+    usual: float
+    """Mean cosine of the best candidates: long messages of one project are all alike."""
+
+    change: float
+    """The newer message has words of a change, such as "no longer"."""
+
+    adjusted: float
+    """Its sentence has words of an adjustment, such as "extended"."""
+
+    hint: float
+    """Its sentence has a word that often stands in a change, such as "now"."""
+
+    numbers: float
+    """Each sentence has a number that the other one lacks."""
+
+    rare: float
+    """Both messages have a word that almost no other candidate has, such as a name."""
+
+    first: float
+    """No other candidate of the wanted time stands between them."""
+
+    between: float
+    """Tenth of the number of candidates that stand between them."""
+
+    addition: float
+    """The newer sentence has words of addition, such as "also"."""
+
+    story: float
+    """It tells of earlier times."""
+
+    asks: float
+    """It asks instead of saying something."""
+
+    owner: float
+    """The newer message speaks of somebody else's thing: "my neighbour's dog"."""
+
+    named: float
+    """Only the older one names whom the question names."""
+
+
+# Fitted by `python -m benchmarks.fit_current` on one half of tests/data/changed_facts.jsonl and on
+# BEAM 1-10; docs/retrieval.md, "What is true now", has the figures.
+WEIGHTS: Final = Evidence(
+    bias=-5.47, early=1.01, climb=-1.53, cosine=7.69, usual=-8.05, change=1.24, adjusted=0.78,
+    hint=1.05, numbers=0.83, rare=2.49, first=1.12, between=-1.25, addition=-1.35, story=-1.93,
+    asks=-0.56, owner=-1.92, named=-1.25,
+)  # fmt: skip
+
+
+class Messages(Protocol):
+    """What the user says in each of m candidates, as far as its tokens tell."""
+
+    def has_text(self, place: int) -> bool:
+        """Return whether the user says anything."""
+        ...
+
+    def read_text(self, place: int) -> str:
+        """Return all that the user says."""
+        ...
+
+    def read_sentence(self, place: int) -> str:
+        """Return the sentence that is nearest to the question, and those beside it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succession:
-    """Two candidates, by their rows: the newer one changes what the older one says.
+    """Two candidates, by their rows: the newer one replaces what the older one says.
 
-    `reason` are the newer one's words of change, "" if it has none. `evidence` is how far the
-    evidence is above the profile's threshold.
+    `reason` are the newer one's words of change. `strength` is the logit of the regression.
     """
 
     older: int
     newer: int
     reason: str
-    evidence: float
+    strength: float
+
+
+class _Saying(NamedTuple):
+    """What the user says in a candidate: all of it, and the sentence nearest to the question."""
+
+    whole: Statement
+    near: Statement
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Current:
     """The best candidates of a question, compared with each other.
 
-    `near` (m, words) are the similarities of the question's tokens to the candidates of `rows`
-    (m,), `shares` (words,) their weights; `has_text` (m,) says whether the user says anything, and
-    `read_text` returns what. `scores` (n,) are the scores of all candidates by the other terms.
+    `messages` are those of the candidates of `rows` (m,). `scores` (n,) are the scores of all
+    candidates by the other terms.
     """
 
     candidates: Candidates
     profile: Profile
     question: Question
     rows: Sequence[int]
-    near: NDArray[np.float32]
-    shares: Values
-    has_text: Sequence[bool]
-    read_text: Callable[[int], str]
+    messages: Messages
     scores: Values
-    _statements: dict[int, Statement] = field(default_factory=dict[int, Statement], repr=False)
-    _evidences: dict[tuple[int, int], float] = field(
-        default_factory=dict[tuple[int, int], float], repr=False
-    )
+    _sayings: dict[int, _Saying] = field(default_factory=dict[int, _Saying], repr=False)
 
     @cached_property
-    def _pool(self) -> list[int]:
-        """Return the places of the best candidates that say something at a known time."""
-        places = [
-            place
-            for place, row in enumerate(self.rows)
-            if self.has_text[place] and self.candidates.times[row] is not None
-        ]
-        places.sort(key=lambda place: (-self.scores[self.rows[place]], self.rows[place]))
-        return places[: self.profile.current_pool]
+    def pool(self) -> Sequence[int]:
+        """Return the places of the best candidates that say something at a known time.
 
-    def _statement(self, place: int) -> Statement:
-        if place not in self._statements:
-            self._statements[place] = read_statement(self.read_text(place))
-        return self._statements[place]
+        A long exchange has the place of its best part: its parts do not replace each other.
+        """
+        numbers, scores = self.candidates.exchange_numbers, self.scores
+        places: dict[int, int] = {}
+        for place in sorted(
+            range(len(self.rows)), key=lambda place: (-scores[self.rows[place]], self.rows[place])
+        ):
+            row = self.rows[place]
+            if self.candidates.times[row] is not None and self.messages.has_text(place):
+                places.setdefault(int(numbers[row]), place)
+            if len(places) == self.profile.current_pool:
+                break
+        return list(places.values())
 
     @cached_property
-    def _question_statement(self) -> Statement:
+    def judged(self) -> Mapping[tuple[int, int], Evidence]:
+        """Return the evidence for each pair that could change places.
+
+        A key has the index in `pool` of a candidate that stands above another one, and that of the
+        other, which the question's tense prefers.
+        """
+        is_now = self.question.tense == "now"
+        pairs: dict[tuple[int, int], Evidence] = {}
+        if not self.question.tense:
+            return pairs
+        for above, high in enumerate(self.pool[: self.profile.current_depth]):
+            preferred = 0
+            for below, low in enumerate(self.pool[above + 1 :], above + 1):
+                older, newer = (high, low) if is_now else (low, high)
+                if self._is_before(older, newer):
+                    pairs[above, below] = self._weigh(
+                        older, newer, between=below - above - 1, is_first=not preferred
+                    )
+                    preferred += 1
+        return pairs
+
+    def lifts(self) -> dict[int, tuple[float, int]]:
+        """Return by how much each lifted candidate rises, and the row that it rises above."""
+        profile, rows = self.profile, [self.rows[place] for place in self.pool]
+        scores: list[float] = [self.scores.item(row) for row in rows]
+        # The best match of each candidate rises above it, and no other one.
+        best: dict[int, tuple[float, int]] = {}
+        for (above, below), evidence in self.judged.items():
+            strength = rate(evidence)
+            is_near = scores[above] - scores[below] <= profile.current_reach
+            if is_near and strength > profile.current_threshold:
+                best[above] = max(best.get(above, (strength, below)), (strength, below))
+        lifts: dict[int, tuple[float, int]] = {}
+        for above, (_, below) in best.items():
+            lift = scores[above] + profile.current_margin - scores[below]
+            if lift > lifts.get(rows[below], (0.0, 0))[0]:
+                lifts[rows[below]] = lift, rows[above]
+        return lifts
+
+    @cached_property
+    def successions(self) -> Mapping[int, Succession]:
+        """Return for each row what superseded it, if that is plain enough to be said.
+
+        Precision comes before recall: the newer statement has words of change, and each of both is
+        the other's best match.
+        """
+        links: list[Succession] = []
+        for pair, evidence in self.judged.items():
+            above, below = (self.pool[index] for index in pair)
+            older, newer = (above, below) if self._is_before(above, below) else (below, above)
+            reason = self._say(newer).whole.change
+            strength = rate(evidence)
+            if reason and strength > self.profile.current_link_threshold:
+                links.append(
+                    Succession(
+                        older=self.rows[older],
+                        newer=self.rows[newer],
+                        reason=reason,
+                        strength=strength,
+                    )
+                )
+        chosen: dict[int, Succession] = {}
+        taken: set[int] = set()
+        for link in sorted(links, key=lambda link: -link.strength):
+            if link.older not in chosen and link.newer not in taken:
+                chosen[link.older] = link
+                taken.add(link.newer)
+        return chosen
+
+    def describe(self, row: int, other: int) -> str:
+        """Return why a candidate is lifted above another one."""
+        newer = row if self.question.tense == "now" else other
+        at: Any = self.candidates.times[newer]
+        change = self._say(self.rows.index(newer)).whole.change
+        chunk_id = self.candidates.chunk_ids.item(other)
+        words = f" (“{change}”)" if change else ""
+        if self.question.tense == "now":
+            return f"newer than chunk {chunk_id} about the same{words}"
+        return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
+
+    def _say(self, place: int) -> _Saying:
+        if place not in self._sayings:
+            self._sayings[place] = _Saying(
+                whole=read_statement(self.messages.read_text(place)),
+                near=read_statement(self.messages.read_sentence(place)),
+            )
+        return self._sayings[place]
+
+    @cached_property
+    def _asked(self) -> Statement:
         return read_statement(self.question.search_text)
 
     @cached_property
@@ -94,17 +267,14 @@ class Current:
     @cached_property
     def _counts(self) -> Counter[str]:
         """Return the number of the best candidates that have each word."""
-        statements = [self._statement(place) for place in self._pool]
-        return Counter([word for statement in statements for word in statement.words])
+        return Counter([word for place in self.pool for word in self._say(place).whole.words])
 
     @cached_property
-    def _rarity(self) -> Mapping[str, float]:
-        """Return the idf of each word among the best candidates."""
-        total = len(self._pool) + 1
-        return {word: log(total / (count + 0.5)) for word, count in self._counts.items()}
-
-    def _weigh(self, words: Iterable[str]) -> float:
-        return sum([self._rarity[word] for word in words])
+    def _usual_cosine(self) -> float:
+        """Return the mean cosine of two of the best candidates."""
+        vectors = self.candidates.embeddings[[self.rows[place] for place in self.pool]]
+        count, total = len(vectors), vectors.sum(axis=0)
+        return float(total @ total - count) / max(count * (count - 1), 1)
 
     def _moment(self, place: int) -> tuple[datetime | None, int, int]:
         row = self.rows[place]
@@ -121,140 +291,48 @@ class Current:
             return is_one and first[1:] < second[1:]
         return first[0] < second[0]
 
-    def _evidence(self, older: int, newer: int) -> float:
-        """Return the evidence that the newer of two statements changes what the older one says."""
-        # Lifts and links ask for the same pairs.
-        pair = older, newer
-        if pair not in self._evidences:
-            self._evidences[pair] = self._weigh_evidence(older, newer)
-        return self._evidences[pair]
-
-    def _weigh_evidence(self, older: int, newer: int) -> float:
-        profile, question = self.profile, self.question
-        one, other = self._statement(older), self._statement(newer)
-        is_now = question.tense != "early"
-        has_change = bool(other.change) or other.is_adjusted
-        # Of another owner: "my neighbour's dog" is no news of "my dog".
-        for owner, word in other.owned:
-            if (
-                word in self._question_statement.words
-                and owner not in self._question_statement.plain | one.plain
-            ):
-                return -np.inf
-        # A question that names Hugo is not answered by what is now true of Anton.
-        if (
-            is_now
-            and not has_change
-            and any(name in one.plain and name not in other.plain for name in self._named)
-        ):
-            return -np.inf
-        fewer = min(self._weigh(one.words), self._weigh(other.words))
-        shared = self._weigh(one.words & other.words) / fewer if fewer else 0.0
-        vectors = self.candidates.embeddings
-        cosine = float(vectors[self.rows[older]] @ vectors[self.rows[newer]])
-        # A word that almost nothing else here has, such as a name, ties the two together.
-        rare = any(
-            self._counts[word] <= profile.current_rare_count for word in one.words & other.words
-        )
-        ties = profile.current_rare if rare and has_change else 0.0
-        if cosine + shared + ties < profile.current_subject:
-            return -np.inf
-        both = float(np.minimum(self.near[older], self.near[newer]) @ self.shares)
-        evidence = (
-            profile.current_cosine * cosine
-            + profile.current_words * shared
-            + profile.current_question * both
-            + profile.current_change * has_change
-            + profile.current_hint * other.is_hinted
-            - profile.current_addition * other.is_addition
-        )
-        sessions = self.candidates.session_ids
-        if sessions[self.rows[older]] != sessions[self.rows[newer]]:
-            # Long messages of different sessions have much in common without being about one fact.
-            evidence -= profile.current_length * max(other.length - profile.current_short, 0) / 100
-        if is_now:
-            gap = self.near[older] - self.near[newer] - profile.current_slack
-            unmet = float(np.maximum(gap, 0.0) @ self.shares)
-            weight = profile.current_unmet if has_change else profile.current_unmet_unsaid
-            evidence -= weight * unmet
-        if one.numbers and other.numbers and not one.numbers & other.numbers:
-            evidence += profile.current_numbers
-        return evidence
-
-    def lifts(self) -> dict[int, tuple[float, int]]:
-        """Return by how much each lifted candidate rises, and the row that it rises above."""
-        profile, tense = self.profile, self.question.tense
-        if not tense:
-            return {}
-        lifts: dict[int, tuple[float, int]] = {}
-        for above in self._pool[: profile.current_depth]:
-            top = self.scores.item(self.rows[above])
-            best: tuple[float, int] | None = None
-            for below in self._pool:
-                older, newer = (above, below) if tense == "now" else (below, above)
-                score = self.scores.item(self.rows[below])
-                if above == below or not self._is_before(older, newer):
-                    continue
-                if abs(top - score) > profile.current_reach:
-                    continue
-                evidence = self._evidence(older, newer)
-                # The further a statement would rise, the more must speak for it.
-                climb = profile.current_climb * max(top - score, 0.0)
-                if evidence > profile.current_threshold + climb:
-                    strength = evidence + profile.current_relevance * score
-                    best = max(best, (strength, below)) if best else (strength, below)
-            if best is not None:
-                row = self.rows[best[1]]
-                lift = top + profile.current_margin - self.scores.item(row)
-                if lift > lifts.get(row, (0.0, 0))[0]:
-                    lifts[row] = lift, self.rows[above]
-        return lifts
-
-    @cached_property
-    def successions(self) -> Mapping[int, Succession]:
-        """Return for each row what superseded it, if that is plain enough to be said.
-
-        Precision comes before recall: the question asks for what is true now or was true first,
-        both statements are short, the newer one has words of change, both have words in common,
-        and each is the other's best match. Long messages mention many things, so that one more
-        thing in common says little.
-        """
-        longest = self.profile.current_link_words
-        if not self.question.tense:
-            return {}
-        places = [place for place in self._pool if self._statement(place).length <= longest]
-        best: dict[int, Succession] = {}
-        for newer in places:
-            for older in (
-                places[: self.profile.current_link_depth] if self._statement(newer).change else ()
-            ):
-                if older == newer or not self._is_before(older, newer):
-                    continue
-                if not self._statement(older).words & self._statement(newer).words:
-                    continue
-                evidence = self._evidence(older, newer) - self.profile.current_link_threshold
-                link = Succession(
-                    older=self.rows[older],
-                    newer=self.rows[newer],
-                    reason=self._statement(newer).change,
-                    evidence=evidence,
+    def _weigh(self, older: int, newer: int, *, between: int, is_first: bool) -> Evidence:
+        """Return the evidence that the newer of two statements replaces the older one."""
+        one, other, asked = self._say(older), self._say(newer), self._asked
+        is_early = self.question.tense == "early"
+        vectors, rows = self.candidates.embeddings, self.rows
+        scores = self.scores.item(rows[newer]) - self.scores.item(rows[older])
+        return Evidence(
+            bias=1.0,
+            early=float(is_early),
+            climb=scores if is_early else 0.0,
+            cosine=float(vectors[rows[older]] @ vectors[rows[newer]]),
+            usual=self._usual_cosine,
+            change=float(bool(other.whole.change)),
+            adjusted=float(other.near.is_adjusted),
+            hint=float(other.near.is_hinted),
+            numbers=float(
+                bool(one.near.numbers - other.near.numbers)
+                and bool(other.near.numbers - one.near.numbers)
+            ),
+            rare=float(
+                any(self._counts[word] <= RARE for word in one.whole.words & other.whole.words)
+            ),
+            first=float(is_first),
+            between=between / 10,
+            addition=float(other.near.is_addition),
+            story=float(other.near.is_story),
+            asks=float(other.near.is_question),
+            owner=float(
+                any(
+                    word in asked.words and owner not in asked.plain | one.whole.plain
+                    for owner, word in other.whole.owned
                 )
-                rivals = [best[row] for row in (link.older, ~link.newer) if row in best]
-                if evidence > 0 and all(evidence > rival.evidence for rival in rivals):
-                    for rival in rivals:
-                        best.pop(rival.older, None)
-                        best.pop(~rival.newer, None)
-                    # A candidate has one link as the older one, and one as the newer one (~row).
-                    best[link.older] = best[~link.newer] = link
-        return {row: link for row, link in best.items() if row >= 0}
+            ),
+            named=float(
+                any(
+                    name in one.whole.plain and name not in other.whole.plain
+                    for name in self._named
+                )
+            ),
+        )
 
-    def describe(self, row: int, other: int) -> str:
-        """Return why a candidate is lifted above another one."""
-        newer = row if self.question.tense == "now" else other
-        at: Any = self.candidates.times[newer]
-        change = self._statement(self.rows.index(newer)).change
-        chunk_id = self.candidates.chunk_ids.item(other)
-        words = f" (“{change}”)" if change else ""
-        if self.question.tense == "now":
-            return f"newer than chunk {chunk_id} about the same{words}"
-        return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
+
+def rate(evidence: Evidence) -> float:
+    """Return the logit of the chance that the newer statement replaces the older one."""
+    return sum([weight * value for weight, value in zip(WEIGHTS, evidence, strict=True)])

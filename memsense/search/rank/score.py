@@ -44,6 +44,10 @@ _SIGNS = 2 * _BITS.astype(np.float32) - 1
 
 QUESTION_MARKS = frozenset("?")
 SENTENCE_ENDS = frozenset("?!.")
+CLAUSE_ENDS = frozenset("?!.,;:")
+SHORTEST_CLAUSE = 5
+"""Tokens of the shortest part of a message that is judged by itself."""
+
 TIME_WORDS = frozenset(
     "yesterday today tomorrow tonight ago last next recently soon day days night morning afternoon "
     "evening week weeks weekend month months year years summer winter spring autumn monday tuesday "
@@ -54,6 +58,7 @@ TIME_WORDS = frozenset(
 _EXPECTED = "not compared: what its other terms let expect"
 _NO_NEIGHBOUR = "none of its neighbours is a candidate: the mean of all"
 _WHEN = re.compile(r"\bwhen\b", re.IGNORECASE)
+_IN_NUMBER = re.compile(r"(?<=\d) ([.,:]) (?=\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,10 +170,7 @@ def score_terms(
                 profile=profile,
                 question=question,
                 rows=compared.rows.tolist(),
-                near=compared.nearest,
-                shares=compared.shares,
-                has_text=(compared.tokens.user_counts > 0).tolist(),
-                read_text=compared.read_user_text,
+                messages=compared,
                 scores=profile.rrf_weight * candidates.rrf_scores + totals,
             )
             rising = _current_signal(current, profile, len(candidates))
@@ -472,12 +474,17 @@ class Comparison:
     tokens: CandidateTokens
 
     @cached_property
+    def _near(self) -> NDArray[np.float32]:
+        """Return the similarity of each candidate's token and question token, (t, words)."""
+        return _compare(self.question, self.tokens)
+
+    @cached_property
     def _nearest_by_side(self) -> NDArray[np.float32]:
         """Return the similarity of each question token's nearest token on each side.
 
         (m, 2, words) float32: the user's side, then the assistant's; -inf on a side without tokens.
         """
-        near, tokens = _compare(self.question, self.tokens), self.tokens
+        near, tokens = self._near, self.tokens
         first, split, user_counts = (
             tokens.starts,
             tokens.starts + tokens.user_counts,
@@ -537,19 +544,54 @@ class Comparison:
             assistant=None if np.isnan(assistant) else assistant,
         )
 
-    def read_user_text(self, place: int) -> str:
+    def has_text(self, place: int) -> bool:
+        """Return whether the user says anything in a candidate.
+
+        Args:
+            place: Index of the candidate among those that have tokens.
+        """
+        return self.tokens.user_counts.item(place) > 0
+
+    def read_text(self, place: int) -> str:
         """Return what the user's side of a candidate says, in the vocabulary's spelling.
 
         Args:
             place: Index of the candidate among those that have tokens.
         """
+        start = self.tokens.starts.item(place)
+        return self._spell(start, start + self.tokens.user_counts.item(place))
+
+    def read_sentence(self, place: int) -> str:
+        """Return the clause of the user's side nearest to the question, and those beside it.
+
+        Args:
+            place: Index of the candidate among those that have tokens; the user says something.
+        """
         tokens, vocabulary = self.tokens, self.question.vocabulary
-        start = tokens.starts.item(place)
-        pieces = tokens.pieces[start : start + tokens.user_counts.item(place)]
-        numbers: list[int] = pieces.tolist()
-        text = " ".join([vocabulary[number] for number in numbers])
-        # Pieces of a word, and the parts around an apostrophe, belong together.
-        return text.replace(" ##", "").replace(" ' ", "'")
+        first = tokens.starts.item(place)
+        last = first + tokens.user_counts.item(place)
+        pieces = tokens.pieces[first:last]
+        is_end = vocabulary.mask(CLAUSE_ENDS)[pieces]
+        # The mark within a number, as in "1,200" or "0.6.2", ends nothing.
+        is_digit = vocabulary.are_numbers[pieces]
+        is_end[1:-1] &= ~(is_digit[:-2] & is_digit[2:])
+        starts = [0]
+        for index in np.flatnonzero(is_end).tolist():
+            if index + 1 - starts[-1] >= SHORTEST_CLAUSE and index + 1 < len(pieces):
+                starts.append(index + 1)
+        nearest = np.maximum.reduceat(self._near[first:last], starts, axis=0)
+        best = int((nearest.astype(np.float64) @ self.shares).argmax())
+        start = first + starts[max(best - 1, 0)]
+        end = first + [*starts, len(pieces)][min(best + 2, len(starts))]
+        return self._spell(start, end)
+
+    def _spell(self, start: int, end: int) -> str:
+        """Return the text of some tokens."""
+        numbers: list[int] = self.tokens.pieces[start:end].tolist()
+        text = " ".join([self.question.vocabulary[number] for number in numbers])
+        # Pieces of a word, parts around an apostrophe and parts of a number belong together.
+        text = text.replace(" ##", "").replace(" ' ", "'")
+        return _IN_NUMBER.sub(r"\1", text)
 
     def by_speaker(self, sides: NDArray[np.int64]) -> tuple[Values, Values]:
         """Return the same of a speaker's side, (m,), and of the side beside it, (m,).
