@@ -134,10 +134,8 @@ def judge(pool: Pool, questions: Sequence[Asked]) -> Iterator[Judged]:
     )
     messages = {chunk_id: frozenset(message_ids) for chunk_id, message_ids in found}
     for asked in questions:
-        place = run_read(
-            pool,
-            partial(lambda it, name: fetch_namespace(it, tenant_id, name), name=asked.namespace),
-        )
+        read_namespace = partial(fetch_namespace, tenant_id=tenant_id, name=asked.namespace)
+        place = run_read(pool, read_namespace)
         plan = SearchPlan(
             request=SearchRequest(query=asked.question, user_id=asked.user_id, top_k=20),
             tenant_id=tenant_id,
@@ -226,7 +224,7 @@ def is_right(item: Judged, weights: Values, threshold: float) -> bool | None:
         ranks.setdefault(item.sides[index], rank)
     last = len(scores) + 1
     old, new = ranks.get("old", last), ranks.get("new", last)
-    if item.asked.wanted == {"gold"}:
+    if "gold" in item.asked.wanted:
         return None
     if len(item.asked.wanted) > 1:
         return max(old, new) <= 8
@@ -263,17 +261,18 @@ def main() -> None:
     if options.folds:
         cases = sorted({item.asked.case for item in items})
         np.random.default_rng(0).shuffle(cases)
-        fold = {case: number % options.folds for number, case in enumerate(cases)}
-        fitted = [
+        fold: dict[str, int] = {case: number % options.folds for number, case in enumerate(cases)}
+        fitted: list[Values] = [
             fit([item for item in items if fold[item.asked.case] != number], options.penalty)
             for number in range(options.folds)
         ]
         for threshold in THRESHOLDS:
+
+            def predict(item: Judged, at: float = threshold) -> bool | None:
+                return is_right(item, fitted[fold[item.asked.case]], at)
+
             print(f"left out of the fit, threshold {threshold:g}")
-            print_groups(
-                items,
-                lambda item, at=threshold: is_right(item, fitted[fold[item.asked.case]], at),
-            )
+            print_groups(items, predict)
     print("shipped weights")
     print_groups(items, lambda item: is_right(item, np.array(WEIGHTS), BALANCED.current_threshold))
     weights = fit(items, options.penalty)

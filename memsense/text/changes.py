@@ -48,7 +48,7 @@ STORIES = (
     "as a child|as a kid|in my twenties|as a student|at university|back then|in those days|"
     "remember when|reminded me|old photos|grew up"
 )
-"""Words of a story from before: what it tells is no news."""
+"""Words of a story from before, which is no news."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")

@@ -78,7 +78,7 @@ class Evidence(NamedTuple):
     """It asks instead of saying something."""
 
     owner: float
-    """The newer message speaks of somebody else's thing: "my neighbour's dog"."""
+    """The newer message speaks of another person's thing: "my neighbour's dog"."""
 
     named: float
     """Only the older one names whom the question names."""
@@ -94,7 +94,7 @@ WEIGHTS: Final = Evidence(
 
 
 class Messages(Protocol):
-    """What the user says in each of m candidates, as far as its tokens tell."""
+    """Reader of the user's words in m candidates, made from their tokens."""
 
     def has_text(self, place: int) -> bool:
         """Return whether the user says anything."""
@@ -122,8 +122,8 @@ class Succession:
     strength: float
 
 
-class _Saying(NamedTuple):
-    """What the user says in a candidate: all of it, and the sentence nearest to the question."""
+class _Statements(NamedTuple):
+    """Statements of the user in a candidate: all of them, and those of the nearest sentence."""
 
     whole: Statement
     near: Statement
@@ -143,7 +143,7 @@ class Current:
     rows: Sequence[int]
     messages: Messages
     scores: Values
-    _sayings: dict[int, _Saying] = field(default_factory=dict[int, _Saying], repr=False)
+    _statements: dict[int, _Statements] = field(default_factory=dict[int, _Statements], repr=False)
 
     @cached_property
     def pool(self) -> Sequence[int]:
@@ -214,7 +214,7 @@ class Current:
         for pair, evidence in self.judged.items():
             above, below = (self.pool[index] for index in pair)
             older, newer = (above, below) if self._is_before(above, below) else (below, above)
-            reason = self._say(newer).whole.change
+            reason = self._read(newer).whole.change
             strength = rate(evidence)
             if reason and strength > self.profile.current_link_threshold:
                 links.append(
@@ -226,34 +226,34 @@ class Current:
                     )
                 )
         chosen: dict[int, Succession] = {}
-        taken: set[int] = set()
+        replacements: set[int] = set()
         for link in sorted(links, key=lambda link: -link.strength):
-            if link.older not in chosen and link.newer not in taken:
+            if link.older not in chosen and link.newer not in replacements:
                 chosen[link.older] = link
-                taken.add(link.newer)
+                replacements.add(link.newer)
         return chosen
 
     def describe(self, row: int, other: int) -> str:
         """Return why a candidate is lifted above another one."""
         newer = row if self.question.tense == "now" else other
         at: Any = self.candidates.times[newer]
-        change = self._say(self.rows.index(newer)).whole.change
+        change = self._read(self.rows.index(newer)).whole.change
         chunk_id = self.candidates.chunk_ids.item(other)
         words = f" (“{change}”)" if change else ""
         if self.question.tense == "now":
             return f"newer than chunk {chunk_id} about the same{words}"
         return f"chunk {chunk_id} about the same is newer: {at:%Y-%m-%d}{words}"
 
-    def _say(self, place: int) -> _Saying:
-        if place not in self._sayings:
-            self._sayings[place] = _Saying(
+    def _read(self, place: int) -> _Statements:
+        if place not in self._statements:
+            self._statements[place] = _Statements(
                 whole=read_statement(self.messages.read_text(place)),
                 near=read_statement(self.messages.read_sentence(place)),
             )
-        return self._sayings[place]
+        return self._statements[place]
 
     @cached_property
-    def _asked(self) -> Statement:
+    def _question_words(self) -> Statement:
         return read_statement(self.question.search_text)
 
     @cached_property
@@ -267,7 +267,7 @@ class Current:
     @cached_property
     def _counts(self) -> Counter[str]:
         """Return the number of the best candidates that have each word."""
-        return Counter([word for place in self.pool for word in self._say(place).whole.words])
+        return Counter([word for place in self.pool for word in self._read(place).whole.words])
 
     @cached_property
     def _usual_cosine(self) -> float:
@@ -293,7 +293,7 @@ class Current:
 
     def _weigh(self, older: int, newer: int, *, between: int, is_first: bool) -> Evidence:
         """Return the evidence that the newer of two statements replaces the older one."""
-        one, other, asked = self._say(older), self._say(newer), self._asked
+        one, other, question = self._read(older), self._read(newer), self._question_words
         is_early = self.question.tense == "early"
         vectors, rows = self.candidates.embeddings, self.rows
         scores = self.scores.item(rows[newer]) - self.scores.item(rows[older])
@@ -320,7 +320,7 @@ class Current:
             asks=float(other.near.is_question),
             owner=float(
                 any(
-                    word in asked.words and owner not in asked.plain | one.whole.plain
+                    word in question.words and owner not in question.plain | one.whole.plain
                     for owner, word in other.whole.owned
                 )
             ),
