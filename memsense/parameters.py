@@ -55,21 +55,34 @@ Actor = Annotated[
 ]
 
 
-def _read_trace_id(value: object) -> UUID:
-    if isinstance(value, UUID):
-        return value
-    try:
-        if isinstance(value, str):
-            return UUID(value)
-    except ValueError:
-        pass  # refused below, as any other value that is no id
-    raise wrong_value("must be the id of a trace", value)
+def _uuid_of(noun: str) -> Check:
+    """Return a check of the ids of recorded things; an error calls one `noun`."""
+
+    def read(value: object) -> UUID:
+        if isinstance(value, UUID):
+            return value
+        try:
+            if isinstance(value, str):
+                return UUID(value)
+        except ValueError:
+            pass  # refused below, as any other value that is no id
+        raise wrong_value(f"must be the id of {noun}", value)
+
+    return Check(read, {"type": "string", "format": "uuid"})
 
 
 TraceId = Annotated[
-    UUID | str,
-    Check(_read_trace_id, {"type": "string", "format": "uuid"}),
-    about("Id of a recorded search, as its result has it."),
+    UUID | str, _uuid_of("a trace"), about("Id of a recorded search, as its result has it.")
+]
+ErasureId = Annotated[
+    UUID | str, _uuid_of("an erasure"), about("Id of an erasure, as its receipt has it.")
+]
+EraseKey = Annotated[
+    Name,
+    about(
+        "Idempotency key: a call repeated under its key returns the receipt of the first, as long"
+        " as the receipt is stored."
+    ),
 ]
 
 # What is known of a memory -----------------------------------------------------------------------

@@ -216,11 +216,13 @@ VERBS: dict[str, dict[str, Declared]] = {
         "message_id": (str, None, "Erase only the exchange that holds this message."),
         "by": (str, None, "Who does it, for the receipt or history; default: the operating system's user."),
         "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
+        "key": (str, None, "Idempotency key: a call repeated under its key returns the receipt of the first, as long as the receipt is stored."),
     },
     "delete": {
         "chunk_id": (int, ..., "The memory's chunk id, as searches and lists show it."),
         "by": (str, None, "Who does it, for the receipt or history; default: the operating system's user."),
         "timeout": (float, None, "Seconds that the whole call may take: embedding, SQL and retries; default: any."),
+        "key": (str, None, "Idempotency key: a call repeated under its key returns the receipt of the first, as long as the receipt is stored."),
     },
     "traces.replay": {
         "trace_id": (str, ..., "Id of a recorded search, as its result has it."),

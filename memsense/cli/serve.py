@@ -18,9 +18,12 @@ from memsense.errors import ConfigurationError
 from memsense.server.options import (
     DEFAULT_BURST,
     DEFAULT_HOST,
+    DEFAULT_PATIENCE,
     DEFAULT_PORT,
+    DEFAULT_QUEUE,
     DEFAULT_RATE,
     LARGEST_BODY,
+    LARGEST_IMPORT,
     ServerOptions,
 )
 from memsense.store.access import SCOPES
@@ -53,9 +56,31 @@ def serve(
     burst: Annotated[
         int, typer.Option(metavar="N", help="Requests that each key may send at once.")
     ] = DEFAULT_BURST,
+    slots: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Requests that run at once, shared fairly by the keys; 0: fit."
+        ),
+    ] = 0,
+    queue: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Requests that may wait for each key.")
+    ] = DEFAULT_QUEUE,
+    patience: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a request may wait for its turn.")
+    ] = DEFAULT_PATIENCE,
     largest_body: Annotated[
         int, typer.Option(metavar="BYTES", help="Largest body of a request, in bytes.")
     ] = LARGEST_BODY,
+    largest_import: Annotated[
+        int, typer.Option(metavar="BYTES", help="Largest export that /v1/imports takes.")
+    ] = LARGEST_IMPORT,
+    cors: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="Web site whose pages may call /v1, such as https://app.example; repeatable.",
+        ),
+    ] = None,
 ) -> None:
     """Serve memory over HTTP: the API under /v1, the page under /ui, /health and /metrics; with
     memsense[mcp], the MCP server at /mcp?user=NAME.
@@ -75,7 +100,12 @@ def serve(
         needs_key=require_keys,
         rate=rate,
         burst=burst,
+        slots=slots,
+        queue=queue,
+        patience=patience,
         largest_body=largest_body,
+        largest_import=largest_import,
+        origins=tuple(cors or ()),
     )
     # The server is an extra (memsense[server]); `key` works without it.
     run = import_module("memsense.server.run")

@@ -563,6 +563,18 @@ class AsyncErasuresResource(Facade):
         """
         return await self._threads.run(self._sync.everywhere, user_id, by=by)
 
+    @knows_arguments
+    async def get(self, erasure_id: "UUID | str") -> "Receipt":
+        """Return the receipt of an erasure.
+
+        Args:
+            erasure_id: Id of an erasure, as its receipt has it.
+
+        Raises:
+            NotFoundError: If the namespace has no such receipt.
+        """
+        return await self._threads.run(self._sync.get, erasure_id)
+
 
 class AsyncHistoriesResource(Facade):
     """HistoriesResource for asyncio, each method awaited."""
@@ -1992,6 +2004,7 @@ class AsyncUserMemory(Facade):
         message_id: "str | None" = None,
         by: "str | None" = None,
         timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -2006,20 +2019,33 @@ class AsyncUserMemory(Facade):
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If there is nothing to erase.
+            ConflictError: If the key belongs to another erasure.
         """
         return await self._threads.run(
-            self._sync.erase, session_id=session_id, message_id=message_id, by=by, timeout=timeout
+            self._sync.erase,
+            session_id=session_id,
+            message_id=message_id,
+            by=by,
+            timeout=timeout,
+            key=key,
         )
 
     @knows_arguments
     async def delete(
-        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        by: "str | None" = None,
+        timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
@@ -2030,14 +2056,17 @@ class AsyncUserMemory(Facade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            ConflictError: If the key belongs to another erasure.
         """
-        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout)
+        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout, key=key)
 
     @knows_arguments
     async def update(
@@ -3223,6 +3252,7 @@ class AsyncMemory(OpenFacade):
         message_id: "str | None" = None,
         by: "str | None" = None,
         timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -3238,12 +3268,15 @@ class AsyncMemory(OpenFacade):
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If there is nothing to erase.
+            ConflictError: If the key belongs to another erasure.
         """
         return await self._threads.run(
             self._sync.erase,
@@ -3252,11 +3285,17 @@ class AsyncMemory(OpenFacade):
             message_id=message_id,
             by=by,
             timeout=timeout,
+            key=key,
         )
 
     @knows_arguments
     async def delete(
-        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        by: "str | None" = None,
+        timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
@@ -3267,14 +3306,17 @@ class AsyncMemory(OpenFacade):
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            ConflictError: If the key belongs to another erasure.
         """
-        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout)
+        return await self._threads.run(self._sync.delete, chunk_id, by=by, timeout=timeout, key=key)
 
     @knows_arguments
     async def update(

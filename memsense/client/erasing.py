@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Annotated
-from uuid import uuid4
+from dataclasses import dataclass
+from typing import Annotated, cast
+from uuid import UUID, uuid4, uuid5
 
 from memsense import store
 from memsense.actor import user_name
@@ -12,10 +13,10 @@ from memsense.client.spans import traced
 from memsense.db import run_autocommit, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import takes
-from memsense.errors import DatabaseError, InvalidInputError, NotFoundError
+from memsense.errors import ConflictError, DatabaseError, InvalidInputError, NotFoundError
 from memsense.inputs import Id
 from memsense.inputs import about as text
-from memsense.parameters import Actor, PageSize
+from memsense.parameters import Actor, ErasureId, PageSize
 from memsense.store import erasing
 from memsense.store.erasing import Receipt, Target
 from memsense.store.indexes import drop_indexes
@@ -100,6 +101,26 @@ class ErasuresResource:
             raise NotFoundError(f"tenant {tenant!r} has nothing of user {user_id!r}; check the id")
         return receipts
 
+    @takes
+    def get(self, erasure_id: ErasureId) -> Receipt:
+        """Return the receipt of an erasure.
+
+        Args:
+            erasure_id: Id of an erasure, as its receipt has it.
+
+        Raises:
+            NotFoundError: If the namespace has no such receipt.
+        """
+        id_ = cast("UUID", erasure_id)  # `takes` has turned a text into a UUID
+        namespace = self._context.look_up_namespace()
+        if namespace is not None:
+            receipt = run_read(
+                self._context.pool, lambda it: erasing.find_receipt(it, namespace, id_)
+            )
+            if receipt is not None and receipt.namespace == namespace.name:
+                return receipt
+        raise NotFoundError(f"no erasure {id_} in this namespace")
+
 
 class Erasing:
     """Writer that erases users, sessions, messages and chunks within one context."""
@@ -108,7 +129,12 @@ class Erasing:
         self._context = context
 
     def erase(
-        self, user_id: str | None, session_id: str | None, message_id: str | None, by: str | None
+        self,
+        user_id: str | None,
+        session_id: str | None,
+        message_id: str | None,
+        by: str | None = None,
+        key: str | None = None,
     ) -> Receipt:
         """Erase a user, a session or a message; without `user_id`, look up whose it is."""
         if user_id is None and session_id is None and message_id is None:
@@ -118,9 +144,12 @@ class Erasing:
             owner_id = user_id or _find_user(connection, namespace, session_id, message_id)
             return Target(user_id=owner_id, session_id=session_id, message_id=message_id)
 
-        return self._erase(find, by)
+        subjects = {"message": message_id, "session": session_id, "user": user_id}
+        kind, name = next((kind, name) for kind, name in subjects.items() if name is not None)
+        names = [name] if user_id is None else [user_id, name]
+        return self._erase(find, by, _Repeat(key=key, kind=kind, names=names))
 
-    def delete(self, chunk_id: int, by: str | None) -> Receipt:
+    def delete(self, chunk_id: int, by: str | None, key: str | None) -> Receipt:
         """Erase a chunk, and the other chunks that hold the same text."""
 
         def find(connection: Connection, namespace: store.Namespace) -> Target:
@@ -129,14 +158,17 @@ class Erasing:
                 raise no_chunk(chunk_id)
             return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
 
-        return self._erase(find, by)
+        return self._erase(find, by, _Repeat(key=key, kind="chunk", names=[str(chunk_id)]))
 
     @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
-        self, find: Callable[[Connection, store.Namespace], Target], by: str | None
+        self,
+        find: Callable[[Connection, store.Namespace], Target],
+        by: str | None,
+        repeat: "_Repeat",
     ) -> Receipt:
         """Find and erase the target in one transaction, and return the receipt."""
-        context, erasure_id = self._context, uuid4()
+        context, new_id = self._context, uuid4()
         # Traces hold questions and texts. One that is still queued must be written first, so that
         # it is erased too instead of being stored afterwards.
         context.recorder.flush()
@@ -145,8 +177,11 @@ class Erasing:
 
         def work(connection: Connection) -> Receipt:
             namespace = context.require_namespace(connection)
-            # The transaction is run again after a lost connection: it may have been committed.
+            erasure_id = repeat.erasure_id(namespace) or new_id
+            # A retry under the same key; or the transaction is run again after a lost connection,
+            # and may have been committed.
             if receipt := erasing.find_receipt(connection, namespace, erasure_id):
+                repeat.check(receipt)
                 return receipt
             target = find(connection, namespace)
             scope = store.find_scope(
@@ -177,6 +212,36 @@ class Erasing:
             run_autocommit(self._context.pool, lambda it: drop_indexes(it, namespace, scope_id))
         except DatabaseError as error:
             logger.warning("indexes of an erased memory could not be dropped: %s", error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Repeat:
+    """Mark by which an erasure that is run again is recognised: its key, and what it is about.
+
+    The key becomes the receipt's id: so one erasure is done once for as long as its receipt is
+    stored, and no row remembers what the request named.
+    """
+
+    key: str | None
+    kind: str
+    names: Sequence[str]
+
+    def erasure_id(self, namespace: store.Namespace) -> UUID | None:
+        """Return the id of the erasure in a namespace, None without a key."""
+        if self.key is None:
+            return None
+        return uuid5(_KEYS, f"{namespace.tenant_id}/{namespace.namespace_id}/{self.key}")
+
+    def check(self, receipt: Receipt) -> None:
+        """Raise ConflictError if the receipt is about something else."""
+        if receipt.kind != self.kind or not all(map(receipt.is_about, self.names)):
+            raise ConflictError(
+                f"the key {self.key!r} belongs to another erasure; give each a key of its own"
+            )
+
+
+_KEYS = UUID("5b0c7a52-3f0e-4d55-9d0e-6b8d0a4c1f21")
+"""Namespace of the ids that are made from keys."""
 
 
 def _find_user(

@@ -174,7 +174,7 @@ class HistoriesResource:
         else:
             self._change(session, take)
             with suppress(NotFoundError):
-                Erasing(self._context).erase(user_id, session_id, last.key, None)
+                Erasing(self._context).erase(user_id, session_id, last.key)
         return last.value["value"]
 
     @takes
@@ -189,7 +189,7 @@ class HistoriesResource:
         session = _Session(collection, user_id, session_id)
         self._change(session, lambda it, place: items.clear_items(it, place, session.path))
         with suppress(NotFoundError):
-            Erasing(self._context).erase(user_id, session_id, None, None)
+            Erasing(self._context).erase(user_id, session_id, None)
 
     def _read(self, session: "_Session", limit: int | None) -> list[Item]:
         def work(connection: Connection) -> list[Item]:

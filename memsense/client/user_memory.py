@@ -1035,6 +1035,7 @@ class UserMemory(UserView):
         message_id: "str | None" = None,
         by: "str | None" = None,
         timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -1049,24 +1050,33 @@ class UserMemory(UserView):
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If there is nothing to erase.
+            ConflictError: If the key belongs to another erasure.
         """
         return self._memory.erase(
             session_id=session_id,
             message_id=message_id,
             by=by,
             timeout=timeout,
+            key=key,
             user_id=self.user_id,
         )
 
     @knows_arguments
     def delete(
-        self, chunk_id: "int", *, by: "str | None" = None, timeout: "float | None" = None
+        self,
+        chunk_id: "int",
+        *,
+        by: "str | None" = None,
+        timeout: "float | None" = None,
+        key: "str | None" = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
@@ -1077,14 +1087,17 @@ class UserMemory(UserView):
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            ConflictError: If the key belongs to another erasure.
         """
-        return self._memory.delete(self._own(chunk_id), by=by, timeout=timeout)
+        return self._memory.delete(self._own(chunk_id), by=by, timeout=timeout, key=key)
 
     @knows_arguments
     def update(

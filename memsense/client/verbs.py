@@ -47,6 +47,7 @@ from memsense.parameters import (
     AsOf,
     Confidence,
     Cursor,
+    EraseKey,
     EventTime,
     Exclusions,
     ExpiresAt,
@@ -1159,6 +1160,7 @@ class Memory:
         | None = None,
         by: Actor | None = None,
         timeout: Timeout | None = None,
+        key: EraseKey | None = None,
     ) -> "Receipt":
         """Erase for good: a user's whole memory in this namespace, a session or a message.
 
@@ -1174,18 +1176,26 @@ class Memory:
             message_id: Erase only the exchange that holds this message.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If there is nothing to erase.
+            ConflictError: If the key belongs to another erasure.
         """
-        return self._erasing.erase(user_id, session_id, message_id, by)
+        return self._erasing.erase(user_id, session_id, message_id, by, key)
 
     @takes
     def delete(
-        self, chunk_id: MemoryId, *, by: Actor | None = None, timeout: Timeout | None = None
+        self,
+        chunk_id: MemoryId,
+        *,
+        by: Actor | None = None,
+        timeout: Timeout | None = None,
+        key: EraseKey | None = None,
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
@@ -1196,14 +1206,17 @@ class Memory:
             chunk_id: The memory's chunk id, as searches and lists show it.
             by: Who does it, for the receipt or history; default: the operating system's user.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+            key: Idempotency key: a call repeated under its key returns the receipt of the first, as
+                long as the receipt is stored.
 
         Returns:
             The receipt, which the namespace keeps.
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            ConflictError: If the key belongs to another erasure.
         """
-        return self._erasing.delete(chunk_id, by)
+        return self._erasing.delete(chunk_id, by, key)
 
     @takes
     def update(

@@ -7,36 +7,69 @@ around them are written out here: pages, lists, and results that Python returns 
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, cast, get_args, get_type_hints
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from memsense.search.prompt import PromptLine
+from memsense.client.embedding_models import ModelStatus
+from memsense.client.profiles import KnownProfile
+from memsense.client.ttl import TtlRule
+from memsense.client.worker import JobsDone
+from memsense.graph import reading
+from memsense.graph.resource import EntityView
+from memsense.search.profiles import Profile
+from memsense.search.prompt import Prompt, PromptLine
+from memsense.search.settings import Setting
 from memsense.store import projects
+from memsense.store.access import AccessKey, NewKey
 from memsense.store.erasing import Receipt
-from memsense.store.jobs import Job
-from memsense.store.traces import Trace, TraceSummary
+from memsense.store.expiring import Swept
+from memsense.store.indexes import IndexChange
+from memsense.store.jobs import Job, JobCounts
+from memsense.store.reindexing import Reindexing
+from memsense.store.settings import RecordedChange
+from memsense.store.traces import Trace, TraceStatistics, TraceSummary
 from memsense.store.versions import Version
-from memsense.types import Chunk, Event, ScopeStatistics, SessionSummary
+from memsense.types import Added, Chunk, DayCount, Event, ScopeStatistics, SessionSummary
+
+NO_ARGUMENTS: Mapping[str, Any] = {}
+
+
+class Answer(BaseModel):
+    """An answer that is read from the attributes of a Python object.
+
+    `holds_memory` says whether it may hold what only the scope `read` opens; a key without that
+    scope gets `Written` in its place. An answer that says nothing is taken to hold memory.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    holds_memory: ClassVar[bool] = True
+
+    @classmethod
+    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the answer for a result of the Python API, as plain values.
+
+        Args:
+            value: The result.
+            arguments: Arguments of the request.
+        """
+        del arguments
+        return cls.model_validate(value).model_dump()
+
+
+class Written(BaseModel):
+    """The outcome of a write for a key without the scope `read`: which memories it concerns."""
+
+    chunk_ids: list[int]
+
+
+EXAMPLES: Mapping[str, Any] = {"chunk_id": 42, "user_id": "ada", "session_id": "monday"}
 
 NextCursor = Annotated[
     str | None, Field(description="Pass it as `cursor` to get the next page; null on the last one.")
 ]
-
-
-class Answer(BaseModel):
-    """An answer that is read from the attributes of a Python object."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    @classmethod
-    def of(cls, value: object) -> Self:
-        """Return the answer for an object of the Python API."""
-        return cls.model_validate(value)
-
-
-EXAMPLES: Mapping[str, Any] = {"chunk_id": 42, "user_id": "ada", "session_id": "monday"}
 
 
 def answer_of(dataclass: type, *names: str, **notes: Any) -> type[Answer]:
@@ -67,6 +100,44 @@ def _json_type(kind: Any) -> Any:
     return Mapping[str, Any] if "JsonValue" in str(kind) or "object" in str(kind) else kind
 
 
+class _List(Answer):
+    """Base of the answers that hold a list in one field, and of its pages the next cursor."""
+
+    @classmethod
+    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the list, and the cursor of the page behind it."""
+        [name] = cls.model_fields.keys() - {"next_cursor"}
+        [kind] = get_args(cls.model_fields[name].annotation)
+        item = cast("type[Answer]", kind)
+        content: dict[str, Any] = {name: [item.plain(each, arguments) for each in value]}
+        if "next_cursor" in cls.model_fields:
+            content["next_cursor"] = value.next_cursor
+        return content
+
+
+class _AsDict(Answer):
+    """Base of the answers whose Python objects give themselves as plain values."""
+
+    @classmethod
+    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return what the object's `as_dict` gives."""
+        del arguments
+        return value.as_dict()
+
+
+class _Number(Answer):
+    """Base of the answers that hold one number."""
+
+    holds_memory = False
+
+    @classmethod
+    def plain(cls, value: Any, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the number under the name of the only field."""
+        del arguments
+        [name] = cls.model_fields
+        return {name: value}
+
+
 # Memories ----------------------------------------------------------------------------------------
 
 
@@ -94,32 +165,47 @@ class Memory(
     ]
 
 
-class LeftOff(BaseModel):
+class MemoryList(_List):
+    """Memories, latest first."""
+
+    memories: list[Memory]
+
+
+class MemoriesById(_List):
+    """Memories with these ids; ids that do not exist are left out."""
+
+    memories: list[Memory]
+
+    @classmethod
+    def plain(
+        cls, value: Mapping[int, Chunk], arguments: Mapping[str, Any] = NO_ARGUMENTS
+    ) -> dict[str, Any]:
+        """Return the memories without the ids beside them, which each one holds."""
+        return super().plain(value.values(), arguments)
+
+
+class MemoryPage(_List):
+    """A page of memories."""
+
+    memories: list[Memory]
+    next_cursor: NextCursor
+
+
+class LeftOff(Answer):
     """End of the last session in a project."""
 
     text: str = Field(description="For a prompt; empty if nothing is known of the project.")
     chunk_ids: list[int] = Field(description="Memories in it.")
     tokens: int
 
-
-class Project(answer_of(projects.Project)):
-    """A project that memories are about, a pool of sessions, or both under one name."""
-
-
-class ProjectList(BaseModel):
-    """The projects by name, with what a search in each reaches."""
-
-    projects: list[Project]
+    @classmethod
+    def plain(cls, value: Prompt, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the text with its ids."""
+        del arguments
+        return {"text": str(value), "chunk_ids": list(value.chunk_ids), "tokens": value.tokens}
 
 
-class MemoryPage(BaseModel):
-    """A page of memories, latest first."""
-
-    memories: list[Memory]
-    next_cursor: NextCursor
-
-
-class AddedMemories(BaseModel):
+class AddedMemories(Answer):
     """Memories that were stored, or were stored already."""
 
     memories: list[Memory]
@@ -131,40 +217,78 @@ class AddedMemories(BaseModel):
         description="Secrets by kind, and private passages, that were not stored."
     )
 
+    @classmethod
+    def plain(cls, value: Added, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the memories and the remarks on them."""
+        return {
+            "memories": [Memory.plain(chunk, arguments) for chunk in value],
+            "notes": value.notes,
+            "deferred": value.deferred,
+            "redacted": value.redacted,
+        }
+
+
+class AddedSessions(_List):
+    """Memories that were stored of each session, in the request's order."""
+
+    sessions: list[AddedMemories]
+
 
 class Session(answer_of(SessionSummary)):
     """A session: its times, its number of exchanges, and its opening words."""
 
 
-class SessionPage(BaseModel):
+class SessionPage(_List):
     """A page of sessions, latest first."""
 
     sessions: list[Session]
     next_cursor: NextCursor
 
 
-class User(
-    answer_of(
-        ScopeStatistics,
-        *("user_id", "language", "model", "turns", "session_chunks", "sessions", "inactive"),
-        *("first_at", "last_at"),
-    )
-):
+class User(answer_of(ScopeStatistics)):
     """A user, with the size of the memory."""
 
 
-class UserPage(BaseModel):
+class UserList(_List):
+    """Users with the sizes of their memories."""
+
+    users: list[User]
+
+
+class UserPage(_List):
     """A page of users, by their ids."""
 
     users: list[User]
     next_cursor: NextCursor
 
 
+class Day(answer_of(DayCount)):
+    """The exchanges that were stored on a day."""
+
+
+class Days(_List):
+    """Days on which exchanges were stored, the latest first."""
+
+    days: list[Day]
+
+
+class Words(Answer):
+    """Words that a text search matches."""
+
+    words: list[str]
+
+    @classmethod
+    def plain(cls, value: set[str], arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the words in a fixed order."""
+        del arguments
+        return {"words": sorted(value)}
+
+
 class KeptVersion(answer_of(Version, content=Field(description="Its fields by name."))):
     """A memory's content before a change."""
 
 
-class Versions(BaseModel):
+class Versions(_List):
     """A memory's former contents, oldest first, as far as the setting `history` keeps them."""
 
     versions: list[KeptVersion]
@@ -174,27 +298,76 @@ class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):
     """An event in a memory's history."""
 
 
-class History(BaseModel):
+class History(_List):
     """A memory's history, oldest event first."""
 
     events: list[HistoryEntry]
 
 
-class Changed(BaseModel):
+class Changed(_Number):
     """The memories that changed: a session with its exchanges, a part with its other parts."""
 
     chunk_ids: list[int]
 
 
-class Scored(BaseModel):
+class Scored(Answer):
     """A memory's score after it was raised or lowered."""
 
     chunk_id: int
     memory_score: float
 
+    @classmethod
+    def plain(cls, value: float, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the score and whose it is."""
+        return {"chunk_id": arguments["chunk_id"], "memory_score": value}
 
-class ErasureReceipt(answer_of(Receipt)):
+
+class ErasureReceipt(_AsDict, answer_of(Receipt)):
     """Proof of an erasure: salted hashes and counts, without texts or ids."""
+
+    holds_memory = False
+
+
+class ErasureReceipts(_List):
+    """Receipts of erasures, the latest first."""
+
+    holds_memory = False
+
+    erasures: list[ErasureReceipt]
+
+
+# Projects and entities ---------------------------------------------------------------------------
+
+
+class Project(answer_of(projects.Project)):
+    """A project that memories are about, a pool of sessions, or both under one name."""
+
+
+class ProjectList(_List):
+    """The projects by name, with what a search in each reaches."""
+
+    projects: list[Project]
+
+
+class Entity(
+    answer_of(reading.Entity, "entity_id", "user_id", "name", "kind", "mentions", "chunks")
+):
+    """A name, a place or another thing that memories mention."""
+
+
+class EntityList(_List):
+    """Entities, the one with the most mentions first."""
+
+    entities: list[Entity]
+
+
+class EntityDetails(
+    answer_of(EntityView, "mentions", "neighbours", "edges"),
+):
+    """An entity with the memories that mention it most and its strongest neighbours."""
+
+    entity: Entity
+    chunks: list[Memory]
 
 
 # Searches ----------------------------------------------------------------------------------------
@@ -227,7 +400,7 @@ class ContextLine(answer_of(PromptLine)):
     """A quotation in a context."""
 
 
-class ContextAnswer(BaseModel):
+class ContextAnswer(Answer):
     """Context of a prompt."""
 
     text: str = Field(description="For the model; empty if nothing known concerns the prompt.")
@@ -241,6 +414,16 @@ class ContextAnswer(BaseModel):
     omitted: dict[int, str] | None = Field(
         None, description="With `explain`: why each other memory is not there, by chunk id."
     )
+
+    @classmethod
+    def plain(cls, value: Prompt, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the text, with its lines and reasons if the request asks for them."""
+        return {
+            "text": str(value),
+            "lines": None,
+            "omitted": None,
+            **value.as_dict(explain=bool(arguments.get("explain"))),
+        }
 
 
 class FoundMemory(
@@ -261,7 +444,7 @@ class FoundMemory(
     explain: Arithmetic
 
 
-class SearchAnswer(BaseModel):
+class SearchAnswer(_AsDict):
     """The hits, best first."""
 
     profile: str
@@ -272,7 +455,13 @@ class SearchAnswer(BaseModel):
     hits: list[FoundMemory]
 
 
-class Verdict(BaseModel):
+class SearchAnswers(_List):
+    """The answers to several questions, in the request's order."""
+
+    answers: list[SearchAnswer]
+
+
+class Verdict(_AsDict):
     """Reason why a memory is not among the hits, or its rank: the first step that lost it."""
 
     chunk_id: int
@@ -291,7 +480,7 @@ class TraceLine(
     """A recorded search."""
 
 
-class TracePage(BaseModel):
+class TracePage(_List):
     """A page of recorded searches, latest first."""
 
     traces: list[TraceLine]
@@ -310,7 +499,7 @@ class Candidate(BaseModel):
     dropped_by: str | None
 
 
-class RecordedSearch(BaseModel):
+class RecordedSearch(Answer):
     """A recorded search with all of its candidates."""
 
     trace_id: UUID
@@ -330,33 +519,26 @@ class RecordedSearch(BaseModel):
     candidates: list[Candidate]
 
     @classmethod
-    def of(cls, trace: Trace) -> Self:
-        """Return the answer for a trace."""
+    def plain(cls, value: Trace, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the trace with its candidates."""
+        del arguments
+        names = Candidate.model_fields.keys() - {"parts"}
         candidates = [
-            Candidate(
-                chunk_id=item.chunk_id,
-                granularity=item.granularity,
-                position=item.position,
-                final_score=item.final_score,
-                parts=item.parts(),
-                hit_rank=item.hit_rank,
-                dropped_by=item.dropped_by,
-            )
-            for item in trace.candidates
+            {**{name: getattr(item, name) for name in names}, "parts": item.parts()}
+            for item in value.candidates
         ]
-        values = {name: getattr(trace, name) for name in cls.model_fields if name != "candidates"}
-        return cls(**values, candidates=candidates)
+        values = {name: getattr(value, name) for name in cls.model_fields if name != "candidates"}
+        return {**values, "candidates": candidates}
 
 
-class ReplayAnswer(BaseModel):
+class ReplayAnswer(_AsDict):
     """The recorded list and the new one, and what moved."""
-
-    model_config = ConfigDict(extra="allow")
 
     trace_id: UUID
     question: str
     old_profile: str
     new_profile: str
+    changed: dict[str, list[Any]] = Field(description="Constants that differ: old and new value.")
     unchanged: bool
     overlap: float
     old: list[dict[str, Any]]
@@ -365,33 +547,257 @@ class ReplayAnswer(BaseModel):
     notes: list[str]
 
 
+class ComparisonAnswer(_AsDict):
+    """Recorded searches run again with other constants, the latest first."""
+
+    traces: int
+    unchanged: int = Field(description="Lists that came back exactly as recorded.")
+    same_first: int = Field(description="Lists that begin with the same hit as before.")
+    mean_overlap: float = Field(description="Mean share of recorded hits that are hits again.")
+    replays: list[ReplayAnswer]
+
+
+class SearchStatistics(answer_of(TraceStatistics)):
+    """Counts of the recorded searches, and percentiles of their duration in ms."""
+
+
+class Pruned(_Number):
+    """The number of recorded searches that were deleted."""
+
+    traces: int
+
+
+# Settings, profiles and rules --------------------------------------------------------------------
+
+
+class SettingInForce(answer_of(Setting)):
+    """A setting's value, and where it comes from."""
+
+
+class SettingsAnswer(_AsDict):
+    """Every setting as the next search uses it; `version` counts the changes."""
+
+    holds_memory = False
+
+    version: int
+    settings: list[SettingInForce]
+
+
+class SettingsChange(answer_of(RecordedChange)):
+    """A change of a setting or of a stored profile."""
+
+
+class SettingsHistory(_List):
+    """The latest changes, each with who made it."""
+
+    holds_memory = False
+
+    changes: list[SettingsChange]
+
+
+class ProfileAnswer(_AsDict):
+    """The constants of a profile; docs/retrieval.md explains each."""
+
+    model_config = ConfigDict(extra="allow")
+    holds_memory = False
+
+    name: str
+    weights: dict[str, float] = Field(description="Weights of the routes.")
+
+
+class ProfileLine(Answer):
+    """A profile that a search may name."""
+
+    holds_memory = False
+
+    profile: ProfileAnswer
+    origin: str = Field(examples=["shipped"])
+    created_by: str | None
+    created_at: datetime | None
+
+    @classmethod
+    def plain(
+        cls, value: KnownProfile, arguments: Mapping[str, Any] = NO_ARGUMENTS
+    ) -> dict[str, Any]:
+        """Return the profile with its constants."""
+        del arguments
+        profile: Profile = value.profile
+        return {
+            "profile": profile.as_dict(),
+            "origin": value.origin,
+            "created_by": value.created_by,
+            "created_at": value.created_at,
+        }
+
+
+class ProfileList(_List):
+    """The shipped profiles, then the namespace's own."""
+
+    holds_memory = False
+
+    profiles: list[ProfileLine]
+
+
+class Rule(answer_of(TtlRule)):
+    """Rule of how long memories are stored; without a tag, for all that have no other."""
+
+    holds_memory = False
+
+
+class Rules(_List):
+    """Rules by which memories expire, that of the namespace first."""
+
+    holds_memory = False
+
+    rules: list[Rule]
+
+
+class Dated(_Number):
+    """The number of stored chunks that a rule has dated."""
+
+    chunks: int
+
+
+class SweptMemories(answer_of(Swept)):
+    """Counts of the expired memories that were deleted."""
+
+    holds_memory = False
+
+
 # Operation ---------------------------------------------------------------------------------------
 
 
 class JobLine(
     answer_of(
         Job,
-        *("job_id", "kind", "status", "user_id", "session_id", "chunk_id", "attempts", "run_at"),
-        *("dead_at", "last_error"),
+        *("job_id", "kind", "status", "user_id", "session_id", "chunk_id", "model", "attempts"),
+        *("run_at", "dead_at", "last_error"),
     )
 ):
     """A background job."""
 
 
-class Jobs(BaseModel):
-    """Background jobs, next due first, and their numbers by status."""
+class Jobs(_List):
+    """Background jobs, next due first."""
 
-    waiting: int
-    running: int
-    dead: int
-    oldest_at: datetime | None
+    holds_memory = False
+
     jobs: list[JobLine]
 
 
-class JobIds(BaseModel):
+class JobNumbers(answer_of(JobCounts)):
+    """Numbers of background jobs by status."""
+
+    holds_memory = False
+
+
+class JobIds(_Number):
     """The jobs that were changed."""
 
     job_ids: list[int]
+
+
+class JobsRun(answer_of(JobsDone)):
+    """Counts of the jobs that were run."""
+
+    holds_memory = False
+
+
+class Key(
+    answer_of(
+        AccessKey,
+        *("key_id", "name", "scopes", "user_id", "created_by", "created_at", "expires_at"),
+        *("revoked_at", "last_used_at"),
+    )
+):
+    """An access key, without its secret."""
+
+    holds_memory = False
+
+
+class Keys(_List):
+    """The tenant's keys, the oldest first."""
+
+    holds_memory = False
+
+    access_keys: list[Key]
+
+
+class CreatedKey(Answer):
+    """A key at its creation: its text is shown now and never again."""
+
+    holds_memory = False
+
+    text: str = Field(description="What requests send: `Authorization: Bearer TEXT`.")
+    key: Key
+
+    @classmethod
+    def plain(cls, value: NewKey, arguments: Mapping[str, Any] = NO_ARGUMENTS) -> dict[str, Any]:
+        """Return the key with its text."""
+        return {"text": value.text, "key": Key.plain(value.key, arguments)}
+
+
+class ModelLine(answer_of(ModelStatus)):
+    """An embedding model that the namespace has vectors of."""
+
+    holds_memory = False
+
+
+class Models(_List):
+    """Embedding models, the one in use first."""
+
+    holds_memory = False
+
+    models: list[ModelLine]
+
+
+class ModelsCompared(_AsDict):
+    """Recorded searches under two models, newest first."""
+
+    one: str
+    other: str
+    traces: int
+    same_first: int
+    mean_overlap: float
+    replays: list[dict[str, Any]]
+
+
+class DroppedVectors(_Number):
+    """The number of vectors that were deleted."""
+
+    vectors: int
+
+
+class ChunkCount(_Number):
+    """The number of memories that were worked on."""
+
+    chunks: int
+
+
+class SessionCount(_Number):
+    """The number of sessions whose chunks were made."""
+
+    sessions: int
+
+
+class Change(answer_of(IndexChange)):
+    """An index that was built or dropped."""
+
+    holds_memory = False
+
+
+class IndexChanges(_List):
+    """Indexes that were built or dropped."""
+
+    holds_memory = False
+
+    changes: list[Change]
+
+
+class Rebuilt(answer_of(Reindexing)):
+    """A rebuilt text index."""
+
+    holds_memory = False
 
 
 class Health(BaseModel):

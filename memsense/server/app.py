@@ -1,37 +1,46 @@
 """Assembly of the server: routes, page, errors, guards and headers."""
 
-import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import memsense
 from memsense.client.tenants import Tenants
+from memsense.declaration import unknown_argument
 from memsense.errors import ConfigurationError
 from memsense.server.options import ServerOptions
 
 try:
     from fastapi import Depends, FastAPI, Request, Response
     from fastapi.openapi.utils import get_openapi
+    from starlette.middleware.cors import CORSMiddleware
+    from starlette.middleware.gzip import GZipMiddleware
     from starlette.routing import Route
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from memsense.server.guards import BodyLimit, check_host, check_origin, check_query
+    from memsense.server.gate import Gate
+    from memsense.server.guards import BodyLimit
     from memsense.server.page.routers import ROUTERS as PAGE_ROUTERS
     from memsense.server.page.visitors import (
+        COOKIE,
         HOME,
         PageSessions,
         SignInNeededError,
         redirect_to_sign_in,
         render_error,
     )
-    from memsense.server.problems import Problem, ProblemError, add_handlers, problem_response
-    from memsense.server.routes import memories, operating, searches
+    from memsense.server.problems import Problem, add_handlers, problem_response
+    from memsense.server.routes import health, memories, operating, searches, transfer
     from memsense.server.state import ServerState
 except ImportError as error:
     raise ConfigurationError(
         f"the server needs more packages ({error.name}): pip install 'memsense[server]'"
     ) from error
+
+SMALLEST_COMPRESSED = 1_000
+COMPRESSION = 4
+"""Bytes from which an answer is compressed, and zlib's level: higher ones save little."""
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
 
@@ -63,7 +72,10 @@ def create_app(
                 router = getattr(mounted, "router", None)
                 if router is not None:
                     await stack.enter_async_context(router.lifespan_context(mounted))
-            yield
+            try:
+                yield
+            finally:
+                state.transfers.close()
 
     app = FastAPI(
         title="memsense",
@@ -74,14 +86,21 @@ def create_app(
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.server = ServerState(tenants, options)
+    state = app.state.server = ServerState(tenants, options)
     app.state.page_sessions = PageSessions()
+    state.find_page_key = partial(_find_page_key, app)
     add_handlers(app, _error_response)
     app.add_exception_handler(
         SignInNeededError,
         redirect_to_sign_in,
     )
-    for router in (memories.router, searches.router, operating.router, operating.health_router):
+    for router in (
+        memories.router,
+        searches.router,
+        operating.router,
+        transfer.router,
+        health.router,
+    ):
         app.include_router(router, dependencies=[Depends(check_query)])
     for router in PAGE_ROUTERS:
         app.include_router(router)
@@ -89,32 +108,62 @@ def create_app(
         # A Route, not a Mount: a Mount would redirect /mcp to /mcp/.
         app.router.routes.append(Route(path, mounted))
     app.openapi = lambda: _openapi(app)
+    # The last one that is added is the first one that runs.
     app.add_middleware(BodyLimit, largest=options.largest_body)
-    app.middleware("http")(_guard_and_count)
+    app.add_middleware(_Compress, minimum_size=SMALLEST_COMPRESSED, compresslevel=COMPRESSION)
+    if options.origins:
+        app.add_middleware(
+            _Cors,
+            allow_origins=options.origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Range"],
+            expose_headers=["Location", "Retry-After", "Content-Range", "ETag"],
+            max_age=600,
+        )
+    app.add_middleware(Gate, state=state, respond=_error_response)
     return app
 
 
-async def _guard_and_count(request: Request, call_next: Callable[[Request], Any]) -> Response:
-    """Check each request before its route, count it, and set the headers of its answer."""
-    state: ServerState = request.app.state.server
-    started, status = time.perf_counter(), 500
-    try:
-        try:
-            check_host(request, state.options)
-            check_origin(request)
-        except ProblemError as error:
-            response = _error_response(request, error)
-        else:
-            response = await call_next(request)
-        status = response.status_code
-    finally:
-        # By the route's pattern: the paths themselves hold ids, and would be a counter each.
-        route = getattr(request.scope.get("route"), "path", "other")
-        state.metrics.count(request.method, route, status, time.perf_counter() - started)
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    # No proxy or browser may keep memories, unless a route says so of a static file.
-    response.headers.setdefault("Cache-Control", "no-store")
-    return response
+async def check_query(request: Request) -> None:
+    """Raise UnknownArgumentError for a query parameter that the route doesn't have."""
+    # A mistyped filter would otherwise be ignored, and the list be longer than it should be.
+    if not request.query_params:
+        return
+    route, method = request.scope["route"], request.method.lower()
+    operation = request.app.openapi()["paths"][route.path_format][method]
+    names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
+    if unknown := sorted(request.query_params.keys() - names):
+        raise unknown_argument(unknown[0], sorted(names))
+
+
+class _Compress(GZipMiddleware):
+    """Compression of the API's answers and of static files.
+
+    Never of a page: it holds the token of its forms beside what a request says, and the length of
+    a compressed text would tell of both. Never of the lines of an export, which parts are fetched
+    from.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Compress the answer, if it is one of these and the client reads it."""
+        path = scope.get("path", "")
+        is_compressed = path.startswith(("/v1/", "/ui/static/")) and not path.endswith("/lines")
+        run = super().__call__ if is_compressed else self.app
+        await run(scope, receive, send)
+
+
+class _Cors(CORSMiddleware):
+    """CORS of the API alone: other web sites never call the page."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a preflight, or add the headers for an allowed site."""
+        run = super().__call__ if scope.get("path", "").startswith("/v1/") else self.app
+        await run(scope, receive, send)
+
+
+def _find_page_key(app: FastAPI, request: Request) -> str | None:
+    session = app.state.page_sessions.find(request.cookies.get(COOKIE))
+    return session.key if session is not None else None
 
 
 def _error_response(request: Request, error: Exception) -> Response:

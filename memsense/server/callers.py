@@ -13,6 +13,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from memsense.actor import act_as, format_actor
 from memsense.client.aio import AsyncMemSense, AsyncUserMemory
+from memsense.client.memory import MemSense
+from memsense.client.user_memory import UserMemory
 from memsense.inputs import shorten
 from memsense.server.guards import format_retry_after
 from memsense.server.problems import ProblemError
@@ -31,13 +33,15 @@ bearer = HTTPBearer(
 class Caller:
     """The owner of a key, who acts for its tenant, or for one user of it, within its scopes.
 
-    `name` identifies the key in receipts of erasures.
+    `name` identifies the key in receipts of erasures. `blocking` is the memory for threads of the
+    server's own.
     """
 
     tenant: str
     name: str
     scopes: frozenset[KeyScope]
     memory: AsyncMemSense | AsyncUserMemory
+    blocking: MemSense | UserMemory
 
     @property
     def user_id(self) -> str | None:
@@ -107,25 +111,30 @@ async def find_caller(state: ServerState, key: str | None, address: str) -> Call
         tenant = state.tenants.settings.tenant
         _take_token(state, "local")
         act_as(format_actor("key", "none"))
-        memory = await state.memory(tenant)
-        return Caller(tenant=tenant, name="local", scopes=frozenset(SCOPES), memory=memory)
+        own = state.tenants.own
+        memory = AsyncMemSense.over(own, state.threads)
+        return Caller(
+            tenant=tenant, name="local", scopes=frozenset(SCOPES), memory=memory, blocking=own
+        )
     if key is None:
         raise ProblemError(401, NO_KEY, CHALLENGE)
-    access_key = await state.verify(key)
-    if access_key is None:
+    opened = await state.open(key)
+    if opened is None:
         # Counted after the check: a caller with a valid key is never delayed by the wrong keys
         # that others send from the same address, such as a proxy's.
         if seconds := state.wrong_keys.take(address):
             raise _too_many("too many wrong keys from this address", seconds)
         raise ProblemError(401, f"the key is wrong, expired or revoked; {NO_KEY}", CHALLENGE)
+    access_key, whole = opened
     _take_token(state, f"{access_key.tenant}/{access_key.key_id}")
     act_as(format_actor("key", access_key.key_id))
-    memory = await state.memory(access_key.tenant)
+    memory, user_id = AsyncMemSense.over(whole, state.threads), access_key.user_id
     return Caller(
         tenant=access_key.tenant,
         name=f"{access_key.name} ({access_key.key_id})",
         scopes=frozenset(access_key.scopes),
-        memory=memory if access_key.user_id is None else memory.for_user(access_key.user_id),
+        memory=memory if user_id is None else memory.for_user(user_id),
+        blocking=whole if user_id is None else whole.for_user(user_id),
     )
 
 

@@ -16,7 +16,9 @@ from memsense.inputs import describe_argument_fault
 logger = logging.getLogger("memsense.server")
 
 CONTENT_TYPE = "application/problem+json"
+INVALID = 422
 UNAVAILABLE = 503
+NOT_JSON = "the body is not JSON by its header: send 'Content-Type: application/json'"
 RETRY_SECONDS = "1"
 
 TITLES: Mapping[int, str] = {
@@ -28,6 +30,7 @@ TITLES: Mapping[int, str] = {
     409: "The Idempotency-Key was used for another request",
     413: "The request is too large",
     415: "The content type is not supported",
+    416: "The range is not in the file",
     422: "An argument is not valid",
     429: "Too many requests",
     500: "The server failed",
@@ -55,6 +58,13 @@ STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
 """The status of each class of errors; the first class that matches counts."""
 
 
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    argument: str = Field(examples=["top_k"])
+    detail: str = Field(examples=["top_k must be a whole number from 1 to 1,000,000, not 0"])
+
+
 class Problem(BaseModel):
     """An error, as RFC 9457 defines it."""
 
@@ -64,6 +74,9 @@ class Problem(BaseModel):
     detail: str = Field(
         description="what is wrong, and what to do",
         examples=["no chunk 42 in this namespace"],
+    )
+    errors: list[Fault] | None = Field(
+        default=None, description="with 422: each argument that is wrong, if there are several"
     )
 
 
@@ -84,11 +97,17 @@ class BodyTooLargeError(Exception):
         super().__init__(f"the body is larger than {largest:,} bytes")
 
 
-def respond(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def respond(
+    status: int,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
+    faults: Sequence["Fault"] = (),
+) -> JSONResponse:
     """Return the response for a problem."""
     title = TITLES.get(status, "The request failed")
+    problem = Problem(title=title, status=status, detail=detail, errors=[*faults] or None)
     return JSONResponse(
-        Problem(title=title, status=status, detail=detail).model_dump(),
+        problem.model_dump(exclude_none=True),
         status_code=status,
         headers=dict(headers or {}),
         media_type=CONTENT_TYPE,
@@ -97,7 +116,7 @@ def respond(status: int, detail: str, headers: Mapping[str, str] | None = None) 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problems of a route for OpenAPI: these, and those that every route has."""
-    every = sorted({400, 401, 403, 413, 422, 429, 500, 503, *statuses})
+    every = sorted({400, 401, 403, 413, 415, 422, 429, 500, 503, *statuses})
     return {
         status: {
             "description": TITLES[status],
@@ -125,7 +144,9 @@ def describe(error: Exception) -> tuple[int, str, dict[str, str]]:
     if isinstance(error, BodyTooLargeError):
         return 413, str(error), {}
     if isinstance(error, RequestValidationError):
-        return 422, describe_validation(error), {}
+        if isinstance(error.body, bytes):
+            return 415, NOT_JSON, {}
+        return INVALID, "; ".join(fault.detail for fault in list_faults(error)), {}
     if isinstance(error, HTTPException):
         return error.status_code, str(error.detail), dict(error.headers or {})
     # The text of an unknown error may hold a memory or an address: it goes into the log alone.
@@ -133,17 +154,23 @@ def describe(error: Exception) -> tuple[int, str, dict[str, str]]:
     return 500, "see the server's log for the reason", {}
 
 
-def describe_validation(error: RequestValidationError) -> str:
-    """Return the first fault of a request: the argument, what it must be, and its value."""
-    fault = error.errors()[0]
-    place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
-    return describe_argument_fault(fault, place)
+def list_faults(error: RequestValidationError) -> list[Fault]:
+    """Return every fault of a request: the argument, what it must be, and its value."""
+    faults: dict[str, Fault] = {}
+    for fault in error.errors():
+        place = ".".join(str(item) for item in fault["loc"][1:]) or str(fault["loc"][0])
+        # Of a union, pydantic names a fault for each member: the first says it.
+        name = place.partition(".")[0]
+        detail = describe_argument_fault(fault, place)
+        faults.setdefault(name, Fault(argument=name, detail=detail))
+    return [*faults.values()]
 
 
 def problem_response(error: Exception) -> Response:
     """Return the response to a program for an error."""
     status, detail, headers = describe(error)
-    return respond(status, detail, headers)
+    faults = list_faults(error) if isinstance(error, RequestValidationError) else []
+    return respond(status, detail, headers, faults if status == INVALID else ())
 
 
 def add_handlers(app: FastAPI, handler: Callable[[Request, Exception], Response]) -> None:

@@ -9,84 +9,118 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, LiteralString, Self, Union, cast, get_args, get_origin
 
-from fastapi import Depends, Header, Path, Query
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
+    ModelWrapValidatorHandler,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
     create_model,
     model_validator,
 )
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from memsense.client.access_keys import AccessKeysResource
 from memsense.client.cursors import read_cursor
 from memsense.client.jobs import JobsResource
+from memsense.client.profiles import ProfilesResource
+from memsense.client.projects import ProjectsResource
+from memsense.client.settings import SettingsResource
 from memsense.client.traces import TracesResource
+from memsense.client.ttl import TtlResource
 from memsense.client.verbs import Memory
-from memsense.declaration import Parameter, parameters_of, unknown_argument
+from memsense.declaration import Parameter, parameters_of, read_arguments, unknown_argument
 from memsense.errors import InvalidInputError
-from memsense.inputs import (
-    LARGEST_BIGINT,
-    LONGEST_ID,
-    VISIBLE,
-    Check,
-    ChunkId,
-    Id,
-    Name,
-    wrong_value,
-)
+from memsense.inputs import Check, ChunkId, Id, Name, wrong_value
+from memsense.search.profiles import ROUTES, TUNABLE, Profile
+from memsense.search.settings import CHOICES, SETTING_NAMES
 from memsense.server.problems import ProblemError
 
 LARGEST_MESSAGE_COUNT = 10_000
 LARGEST_LIST = 1_000
 """Items of a list in a request. Python has no such limit: there the caller pays for its lists."""
 
+LARGEST_PAGE = 200
+"""Items of a list in an answer."""
+
+SET_BY_SERVER = frozenset({"key", "by", "connection", "tokenizer"})
+"""Parameters that stand in a header, that the key says, or that only a program can pass."""
+
 
 class Body(BaseModel):
-    """A request's body, which refuses fields that it does not have."""
+    """A request's body, which refuses fields that it does not have.
+
+    `beside` names fields that the answer needs and the Python method does not have.
+    """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
-    @model_validator(mode="before")
+    beside: ClassVar[Sequence[str]] = ()
+
+    @model_validator(mode="wrap")
     @classmethod
-    def refuse_unknown_fields(cls, values: Any) -> Any:
-        """Raise UnknownArgumentError for a field that the body does not have."""
-        # Before pydantic would: so the error is the same as in Python, with the nearest name.
-        names = cast("Mapping[str, Any]", values) if isinstance(values, Mapping) else ()
-        for name in names:
-            if name not in cls.model_fields:
-                raise unknown_argument(name, cls.model_fields)
-        return cast("Any", values)
+    def name_unknown_fields(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Raise the error of Python for a field that the body lacks, with the nearest name."""
+        try:
+            return handler(values)
+        except ValidationError as error:
+            raise ValidationError.from_exception_data(
+                cls.__name__, [_with_nearest(fault, cls.model_fields) for fault in error.errors()]
+            ) from None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments for the Python method."""
         return {name: getattr(self, name) for name in type(self).model_fields}
 
 
+def _with_nearest(fault: ErrorDetails, names: Iterable[str]) -> InitErrorDetails:
+    """Return a fault of pydantic, with the nearest field's name if it is an unknown field."""
+    place, message = fault["loc"], fault["msg"]
+    if fault["type"] == "extra_forbidden" and len(place) == 1:
+        message = str(unknown_argument(str(place[0]), names)).partition(" ")[2]
+        kind = "value_error"
+    else:
+        kind = fault["type"]
+    # As a text of its own: the parameters of pydantic's own kinds can't all be given again.
+    error = PydanticCustomError(cast("LiteralString", kind), "{text}", {"text": message})
+    return InitErrorDetails(type=error, loc=place, input=fault["input"])
+
+
+def is_of_python_alone(parameter: Parameter) -> bool:
+    """Return whether requests can't have a parameter: a function, or what the server passes."""
+    is_function = not parameter.is_required and callable(parameter.default)
+    return parameter.name in SET_BY_SERVER or is_function
+
+
 def body_of(
-    method: Callable[..., Any], *, without: Iterable[str] = (), **types_of_json: Any
+    method: Callable[..., Any], *, without: Iterable[str] = (), base: type[Body] = Body
 ) -> type[Body]:
     """Return a body with the parameters of a method.
 
     Args:
         method: The Python method.
         without: Parameters that stand elsewhere in the request, or that HTTP does not have.
-        types_of_json: Types for parameters that are Python objects in the method.
+        base: Class of the body.
     """
     fields: dict[str, Any] = {}
     for name, parameter in parameters_of(method).items():
-        if name in without:
+        if name in without or is_of_python_alone(parameter):
             continue
-        kind = _as_json(types_of_json.get(name, parameter.type))
+        kind = _as_json(JSON_TYPES.get(name, parameter.type))
         default = ... if parameter.is_required else parameter.default
         if name == "user_id":
             # A key of one user names the user already.
             kind, default = kind | None, None
         fields[name] = (Annotated[kind, Field(description=parameter.text)], default)
-    return create_model(method.__name__, __base__=Body, **fields)
+    return create_model(method.__name__, __base__=base, **fields)
 
 
 def _as_json(kind: Any) -> Any:
@@ -150,7 +184,31 @@ class MessageIn(BaseModel):
 Messages = Annotated[list[MessageIn], Field(min_length=1, max_length=LARGEST_MESSAGE_COUNT)]
 
 
-class NewMemories(body_of(Memory.add, without=("key", "connection"), messages=Messages)):
+class Sides(Body):
+    """New texts of an exchange's sides; a side that is left out stays."""
+
+    user: Text | None = None
+    assistant: Text | None = None
+
+
+def _plain_messages(messages: Sequence[MessageIn]) -> list[dict[str, Any]]:
+    return [
+        {**message.model_dump(exclude_none=True), "content": message.content or ""}
+        for message in messages
+    ]
+
+
+JSON_TYPES: dict[str, Any] = {
+    "messages": Messages,
+    "content": Union[Text, Sides, None],  # noqa: UP007 (aliases made at run time)
+    "profile": Union[Name, None],  # noqa: UP007
+    "base": Name,
+    "job_ids": Annotated[Sequence[ChunkId] | None, Field(min_length=1, max_length=LARGEST_LIST)],
+}
+"""Types of the parameters that are Python objects, or have no limit, in the methods."""
+
+
+class NewMemories(body_of(Memory.add)):
     """Messages of one session, to be stored as exchanges."""
 
     model_config = _example({
@@ -166,22 +224,39 @@ class NewMemories(body_of(Memory.add, without=("key", "connection"), messages=Me
     def arguments(self) -> dict[str, Any]:
         """Return the arguments for `add`, with messages as plain dicts."""
         arguments = super().arguments()
-        messages: list[MessageIn] = arguments["messages"]
-        arguments["messages"] = [
-            {**message.model_dump(exclude_none=True), "content": message.content or ""}
-            for message in messages
-        ]
-        return arguments
+        return arguments | {"messages": _plain_messages(arguments["messages"])}
 
 
-class Sides(Body):
-    """New texts of an exchange's sides; a side that is left out stays."""
+class NewSession(body_of(Memory.add, without=("redact", "embed"))):
+    """One session of several; its user may be named for all of them."""
 
-    user: Text | None = None
-    assistant: Text | None = None
+    def arguments(self) -> dict[str, Any]:
+        """Return the item for `add_many`, with what was sent alone."""
+        arguments = {name: getattr(self, name) for name in self.model_fields_set}
+        return arguments | {"messages": _plain_messages(arguments["messages"])}
 
 
-class UpdateBody(body_of(Memory.update, without=("chunk_id", "key"), content=Text | Sides | None)):
+JSON_TYPES["sessions"] = Annotated[list[NewSession], Field(min_length=1, max_length=LARGEST_LIST)]
+
+
+class NewSessions(body_of(Memory.add_many)):
+    """Several sessions, stored in one transaction."""
+
+    model_config = _example({
+        "user_id": "ada",
+        "sessions": [
+            {"session_id": "monday", "messages": [{"role": "user", "content": "I like tea."}]},
+            {"session_id": "friday", "messages": [{"role": "user", "content": "Now I like mate."}]},
+        ],
+    })  # fmt: skip
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments for `add_many`, with sessions as plain dicts."""
+        arguments = super().arguments()
+        return arguments | {"sessions": [item.arguments() for item in arguments["sessions"]]}
+
+
+class UpdateBody(body_of(Memory.update, without=("chunk_id",))):
     """Changes of a memory; what is left out stays."""
 
     model_config = _example({"content": {"assistant": "Noted: Porto since May."}, "ttl": "30d"})
@@ -194,110 +269,163 @@ class UpdateBody(body_of(Memory.update, without=("chunk_id", "key"), content=Tex
         return arguments
 
 
-class SearchBody(body_of(Memory.search, profile=Name | None)):
+class SearchBody(body_of(Memory.search)):
     """A question, whose memory to search, filters, and how to rank."""
 
     model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "top_k": 4})
 
 
-class ContextBody(body_of(Memory.context, without=("tokenizer",), profile=Name | None)):
+class RecordBody(body_of(Memory.search, without=("trace",))):
+    """A search that is recorded."""
+
+    model_config = _example({"query": "Where does Ada live?", "user_id": "ada"})
+
+
+class SearchesBody(body_of(Memory.search_many)):
+    """Several questions with the same filters."""
+
+    model_config = _example({"queries": ["Where does Ada live?", "What tea?"], "user_id": "ada"})
+
+
+class ContextBody(body_of(Memory.context)):
     """A prompt, whose memory to use, filters, and how much to return."""
+
+    model_config = _example({"prompt": "Where does Ada live?", "user_id": "ada"})
+
+    beside: ClassVar[Sequence[str]] = ("explain",)
 
     explain: Annotated[
         bool, Field(description="Add the lines with their reasons, and why others are left out.")
     ] = False
 
-    model_config = _example({"prompt": "Where does Ada live?", "user_id": "ada"})
 
-
-class WhyNotBody(body_of(Memory.why_not, profile=Name | None)):
+class WhyNotBody(body_of(Memory.why_not)):
     """A question, and the memory that it should have returned."""
 
     model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "chunk_id": 42})
 
 
-class ReplayBody(body_of(TracesResource.replay, without=("trace_id",), profile=Name | None)):
+class ReplayBody(body_of(TracesResource.replay, without=("trace_id",))):
     """Constants with which to run a recorded search again; by default the recorded ones."""
 
     model_config = _example({"overrides": {"lexical": 1.5, "mmr_lambda": 1.0}})
 
 
-class ReasonBody(body_of(Memory.forget, without=("chunk_id", "key"))):
+class CompareBody(body_of(TracesResource.compare)):
+    """Constants with which to run the latest recorded searches again."""
+
+    model_config = _example({"count": 5, "profile": "lexical"})
+
+
+class ReasonBody(body_of(Memory.forget, without=("chunk_id",))):
     """The reason of a change."""
 
     model_config = _example({"reason": "she has moved"})
 
 
-class FeedbackBody(body_of(Memory.feedback, without=("chunk_id", "key"))):
+class FeedbackBody(body_of(Memory.feedback, without=("chunk_id",))):
     """Feedback on a memory that a search returned."""
 
     model_config = _example({"helpful": True, "question": "Where does Ada live?"})
 
 
-class EraseBody(body_of(Memory.erase, without=("user_id", "by"))):
-    """The session or the message to erase; without an id, all of the user's memory."""
+class EraseBody(body_of(Memory.erase)):
+    """Selection to erase for good: all of a user's memory, a session, or a message."""
 
-    model_config = _example({}, {"session_id": "monday"})
-
-
-JobIds = Annotated[Sequence[ChunkId] | None, Field(min_length=1, max_length=LARGEST_LIST)]
+    model_config = _example({"user_id": "ada", "session_id": "monday"})
 
 
-class JobsBody(body_of(JobsResource.retry, job_ids=JobIds)):
+class JobsBody(body_of(JobsResource.retry)):
     """Jobs; without ids, all dead ones."""
 
     model_config = _example({"job_ids": [17]})
 
 
-# Parameters --------------------------------------------------------------------------------------
+class KeyBody(body_of(AccessKeysResource.create)):
+    """A new access key: what it allows, and whose memory it opens."""
 
-_LIST = parameters_of(Memory.list)
-
-
-def text_of(name: str, parameters: Mapping[str, Parameter] = _LIST) -> str:
-    """Return the text of a parameter, by default of `list`."""
-    return parameters[name].text
+    model_config = _example({"scopes": ["read", "write"], "name": "chat", "user_id": "ada"})
 
 
-MemoryPath = Annotated[
-    int,
-    Path(
-        ge=1,
-        le=LARGEST_BIGINT,
-        description=text_of("chunk_id", parameters_of(Memory.get)),
-    ),
-]
-UserId = Annotated[
-    str | None,
-    Query(
-        min_length=1,
-        max_length=LONGEST_ID,
-        pattern=VISIBLE,
-        description="Only this user's memory. A key of one user needs none.",
-    ),
-]
-AllUsers = Annotated[bool, Query(description=text_of("all_users"))]
-Limit = Annotated[int, Query(ge=1, le=200, description=text_of("limit"))]
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        min_length=1,
-        max_length=LONGEST_ID,
-        pattern=r"^[!-~]+$",
-        description=text_of("key", parameters_of(Memory.add)),
-    ),
-]
+class ProjectBody(body_of(ProjectsResource.create)):
+    """A new pool of sessions."""
+
+    model_config = _example({"name": "kitchen", "session_ids": ["monday"]})
 
 
-def _cursor_of(kind: str) -> Callable[[str | None], str | None]:
-    """Return a dependency that reads the cursor, and refuses one of another kind of list."""
+class SessionsOfProject(body_of(ProjectsResource.add, without=("name",))):
+    """Sessions to put into a project, or to take out of it."""
 
-    def check(cursor: Annotated[str | None, Query(description=text_of("cursor"))] = None) -> Any:
-        if cursor is not None:
-            check_cursor(kind, cursor)
-        return cursor
+    model_config = _example({"session_ids": ["friday"]})
 
-    return check
+
+class RuleBody(body_of(TtlResource.set)):
+    """A rule of how long memories are stored."""
+
+    model_config = _example({"ttl": "90d", "tag": "scratch"})
+
+
+class RuleName(body_of(TtlResource.unset)):
+    """A rule to delete."""
+
+    model_config = _example({"tag": "scratch"})
+
+
+# Bodies with names of constants ------------------------------------------------------------------
+
+Constant = StrictInt | StrictFloat | StrictBool | StrictStr
+
+
+def with_constants(body: type[Body], names: Iterable[str]) -> type[Body]:
+    """Return a body that also has constants of profiles by name, as `**changes` has in Python."""
+    fields: dict[str, Any] = {
+        name: (Annotated[Constant | None, Field(description=TEXTS.get(name, ""))], None)
+        for name in names
+        if name not in body.model_fields
+    }
+    return create_model(body.__name__, __base__=body, **fields)
+
+
+TEXTS: Mapping[str, str] = {
+    **read_arguments(Profile.__doc__ or ""),
+    **{name: f"Weight of the route {name}, 0 to 5." for name in ROUTES},
+    **{name: f"One of: {', '.join(values)}." for name, values in CHOICES.items()},
+    "profile": "A shipped or stored profile.",
+}
+"""Texts of the constants and settings."""
+
+
+class _Changes(Body):
+    """Base of the bodies that change only what was sent."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what was sent."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class SettingsBody(with_constants(body_of(SettingsResource.set, base=_Changes), SETTING_NAMES)):
+    """Settings to change, all of them or none; what is left out stays."""
+
+    model_config = _example({"lexical": 1.5, "history": "on"})
+
+
+class ProfileBody(with_constants(body_of(ProfilesResource.create, base=_Changes), TUNABLE)):
+    """A new profile: another one with some constants changed."""
+
+    model_config = _example({"name": "mine", "base": "vector_heavy", "lexical": 1.5})
+
+
+class ResetBody(body_of(SettingsResource.reset)):
+    """Settings to return to their defaults; without names, all of them."""
+
+    model_config = _example({"names": ["lexical"]})
+
+    names: Annotated[
+        list[Name], Field(max_length=LARGEST_LIST, description="Names of settings.")
+    ] = Field(default_factory=list[str])
+
+
+# Cursors -----------------------------------------------------------------------------------------
 
 
 def check_cursor(kind: str, cursor: str) -> None:
@@ -306,9 +434,3 @@ def check_cursor(kind: str, cursor: str) -> None:
         read_cursor(kind, cursor)
     except InvalidInputError as error:
         raise ProblemError(400, str(error)) from error
-
-
-ChunkCursor = Annotated[str | None, Depends(_cursor_of("newest"))]
-SessionCursor = Annotated[str | None, Depends(_cursor_of("sessions"))]
-TraceCursor = Annotated[str | None, Depends(_cursor_of("traces"))]
-UserCursor = Annotated[str | None, Depends(_cursor_of("users"))]

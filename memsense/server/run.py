@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Generator
@@ -14,9 +15,11 @@ from memsense.client.tenants import Tenants
 from memsense.config import Settings
 from memsense.errors import ConfigurationError
 from memsense.server.app import create_app
+from memsense.server.connections import QuickProtocol, end_dead_connections
 from memsense.server.options import ServerOptions
 
 SHUTDOWN_SECONDS = 10
+SWITCH_SECONDS = 0.001
 
 
 def serve(
@@ -41,6 +44,9 @@ def serve(
     """
     import uvicorn
 
+    # A thread that computes gives way after 5 ms; with several, the loop that answers everybody
+    # would wait for each of them in turn.
+    sys.setswitchinterval(SWITCH_SECONDS)
     with Tenants.open(settings) as tenants:
         if any(not key.revoked_at for key in tenants.own.access_keys.list()):
             options = replace(options, needs_key=True)
@@ -54,6 +60,7 @@ def serve(
             log_level="warning",
             access_log=False,
             server_header=False,
+            http=QuickProtocol,
             # uvicorn trusts only a proxy on this machine, or one that FORWARDED_ALLOW_IPS names.
             proxy_headers=True,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
@@ -95,9 +102,11 @@ def _delayed_signals() -> Generator[None]:
 def _listen(options: ServerOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
-        return socket.create_server((options.host, options.port), family=family)
+        listener = socket.create_server((options.host, options.port), family=family)
     except OSError as error:
         raise ConfigurationError(
             f"can't listen on {options.host}, port {options.port}: {error.strerror};"
             " choose another --port or --host"
         ) from error
+    end_dead_connections(listener)
+    return listener

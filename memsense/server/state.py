@@ -3,14 +3,19 @@
 import logging
 from collections.abc import Callable, Mapping
 
+from anyio import CapacityLimiter
+from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from memsense.client.aio import AsyncMemSense
 from memsense.client.facade import Threads
+from memsense.client.memory import MemSense
 from memsense.client.tenants import Tenants
+from memsense.config import Settings
 from memsense.errors import DatabaseError
+from memsense.server.admission import Admission
 from memsense.server.guards import Buckets
 from memsense.server.options import ServerOptions
+from memsense.server.transfers import Transfers
 from memsense.store.access import AccessKey
 
 logger = logging.getLogger("memsense.server")
@@ -23,6 +28,23 @@ LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 WRONG_KEYS_RATE = 1.0
 WRONG_KEYS_BURST = 20
 """Wrong keys that one address may send per second, and at once."""
+
+
+MOST_KNOWN = 10_000
+"""Keys that are remembered as valid, for their place in the queue; each is checked again."""
+
+MOST_EXPORTS = 2
+"""Exports that are streamed at once."""
+
+MOST_SLOTS = 4
+"""Slots of a process whose embedder computes in it: more threads only wait for each other."""
+
+
+def choose_slots(settings: Settings) -> int:
+    """Return how many requests to run at once, by where the time goes."""
+    # One connection less than the pool has stays free for the check of readiness.
+    most = max(1, settings.pool_max_size - 1)
+    return min(most, MOST_SLOTS) if settings.embedder != "openai" else most
 
 
 class Metrics:
@@ -44,6 +66,12 @@ class Metrics:
             buckets=LATENCY_BUCKETS,
             registry=self._registry,
         )
+        self._refused = Counter(
+            "memsense_http_refused",
+            "Requests that found no place in a queue: their key's, or the server's.",
+            ["queue"],
+            registry=self._registry,
+        )
         connections = Gauge(
             "memsense_pool_connections",
             "Connections of the pool: open, idle, waited for, and the largest number.",
@@ -58,6 +86,10 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
+    def refuse(self, *, own: bool) -> None:
+        """Count a request that was not admitted."""
+        self._refused.labels("key" if own else "server").inc()
+
     def text(self) -> bytes:
         """Return all counters in the text format of Prometheus."""
         return generate_latest(self._registry)
@@ -71,20 +103,51 @@ class ServerState:
 
     def __init__(self, tenants: Tenants, options: ServerOptions) -> None:
         self.tenants = tenants
+        self._valid_keys: dict[str, str] = {}
+        # The page, if there is one, knows the keys of its sessions.
+        self.find_page_key: Callable[[Request], str | None] = lambda _: None
         self.options = options
         self.threads = Threads(tenants.settings.pool_max_size)
         self.requests = Buckets(options.rate, options.burst)
         self.wrong_keys = Buckets(WRONG_KEYS_RATE, WRONG_KEYS_BURST)
+        self.admission = Admission(
+            options.slots or choose_slots(tenants.settings),
+            queue=options.queue,
+            queues=4 * options.queue,
+            patience=options.patience,
+        )
+        self.export_slots = CapacityLimiter(MOST_EXPORTS)
         self.metrics = Metrics(self.pool_sizes)
+        self.transfers = Transfers()
 
-    async def verify(self, text: str) -> AccessKey | None:
-        """Return the access key, or None if the text isn't a valid one."""
-        return await self.threads.run(self.tenants.verify, text)
+    async def open(self, key: str) -> tuple[AccessKey, MemSense] | None:
+        """Return the access key of a text with its tenant's memory; None if it opens nothing."""
 
-    async def memory(self, tenant: str) -> AsyncMemSense:
-        """Return a tenant's memory."""
-        sync = await self.threads.run(self.tenants.memory, tenant)
-        return AsyncMemSense.over(sync, self.threads)
+        def find() -> tuple[AccessKey, MemSense] | None:
+            access_key = self.tenants.verify(key)
+            return access_key and (access_key, self.tenants.memory(access_key.tenant))
+
+        opened = await self.threads.run(find)
+        if opened is None:
+            self._valid_keys.pop(key, None)
+        else:
+            self._valid_keys[key] = f"{opened[0].tenant}/{opened[0].key_id}"
+            if len(self._valid_keys) > MOST_KNOWN:
+                del self._valid_keys[next(iter(self._valid_keys))]
+        return opened
+
+    def name_caller(self, request: Request) -> str:
+        """Return who sends a request, as far as that is known before its key is checked.
+
+        A key that was valid before has a name of its own; all others share their address, so that
+        made-up keys get no more than one share.
+        """
+        if not self.options.needs_key:
+            return "local"
+        header = request.headers.get("authorization", "")
+        key: str | None = header[len("bearer ") :] if header else self.find_page_key(request)
+        address = request.client.host if request.client else "unknown"
+        return self._valid_keys.get(key or "", f"address {address}")
 
     async def find_fault(self) -> str | None:
         """Return why the database can't be reached, or None if it can."""

@@ -27,7 +27,9 @@ def problem(answer: Any, status: int) -> str:
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     told = answer.json()
-    assert told.keys() == PROBLEM
+    assert told.keys() - {"errors"} == PROBLEM
+    for fault in told.get("errors", ()):
+        assert fault["argument"] in fault["detail"]
     assert told["status"] == status
     return told["detail"]
 
@@ -164,17 +166,48 @@ def test_what_becomes_of_a_memory(client: TestClient) -> None:
 
 def test_erasing_leaves_a_receipt_that_names_the_key(client: TestClient) -> None:
     chunk_id = add(client)
-    receipt = client.post("/v1/users/ada/erase").json()
+    answer = client.post("/v1/erasures", json={"user_id": "ada"})
+    receipt = answer.json()
+    assert answer.status_code == 201, answer.text
     assert (receipt["kind"], receipt["counts"]["chunks"]) == ("user", 1)
     assert receipt["erased_by"].startswith("unnamed (")
     problem(client.get(f"/v1/memories/{chunk_id}"), 404)
-    problem(client.post("/v1/users/ada/erase"), 404)
+    problem(client.post("/v1/erasures", json={"user_id": "ada"}), 404)
 
 
-def test_a_user_s_id_may_hold_slashes(client: TestClient) -> None:
-    add(client, "team/ada b")
-    answer = client.post("/v1/users/team%2Fada%20b/erase")
-    assert answer.json()["counts"]["chunks"] == 1
+def test_receipts_of_erasures_have_addresses(client: TestClient) -> None:
+    add(client)
+    add(client, "team/bob b")
+    answer = client.post("/v1/erasures", json={"user_id": "ada"})
+    receipt = answer.json()
+    assert client.get(answer.headers["Location"]).json() == receipt
+    other = client.post("/v1/erasures", json={"user_id": "team/bob b"}).json()
+    assert client.get("/v1/erasures").json() == {"erasures": [other, receipt]}
+    about = client.get("/v1/erasures", params={"about": "ada"}).json()
+    assert about == {"erasures": [receipt]}
+    problem(client.get(f"/v1/erasures/{'0' * 8}-0000-4000-8000-000000000000"), 404)
+    problem(client.get("/v1/erasures/none"), 422)
+
+
+def test_an_erasure_that_is_tried_again_under_its_key_gives_the_same_receipt(
+    client: TestClient,
+) -> None:
+    chunk_id = add(client)
+    add(client, "bob")
+    headers = {"Idempotency-Key": "k1"}
+    one = client.delete(f"/v1/memories/{chunk_id}", headers=headers)
+    again = client.delete(f"/v1/memories/{chunk_id}", headers=headers)
+    assert (again.status_code, again.json()) == (200, one.json())
+    body = {"user_id": "bob"}
+    assert "another erasure" in problem(
+        client.post("/v1/erasures", json=body, headers=headers), 409
+    )
+    assert client.get("/v1/memories", params=body).json()["memories"]
+    headers = {"Idempotency-Key": "k2"}
+    first = client.post("/v1/erasures", json=body, headers=headers)
+    second = client.post("/v1/erasures", json=body, headers=headers)
+    assert (second.status_code, second.json()) == (201, first.json())
+    assert len(client.get("/v1/erasures").json()["erasures"]) == 2
 
 
 def test_an_export_is_what_import_takes(served: Served) -> None:
@@ -189,9 +222,9 @@ def test_an_export_is_what_import_takes(served: Served) -> None:
 
 def test_jobs_are_listed_retried_and_dropped(client: TestClient) -> None:
     add(client, embed="later")
-    jobs = client.get("/v1/jobs").json()
-    assert (jobs["waiting"], len(jobs["jobs"])) == (1, 1)
-    job_id = jobs["jobs"][0]["job_id"]
+    assert client.get("/v1/jobs/count").json()["waiting"] == 1
+    [job] = client.get("/v1/jobs").json()["jobs"]
+    job_id = job["job_id"]
     assert client.post("/v1/jobs/retry", json={"job_ids": [job_id]}).json() == {"job_ids": [job_id]}
     assert client.post("/v1/jobs/drop", json={"job_ids": [job_id]}).json() == {"job_ids": [job_id]}
     problem(client.post("/v1/jobs/drop", json={"job_ids": [job_id]}), 404)
@@ -289,6 +322,12 @@ def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
     )
     as_json = {"Content-Type": "application/json"}
     problem(client.post("/v1/search", content="{", headers=as_json), 422)
+    wrong = {"query": 7, "user_id": "ada", "top_k": 0, "profle": "lexical"}
+    answer = client.post("/v1/search", json=wrong)
+    told = problem(answer, 422)
+    for part in ("query must be a text", "top_k must be", "profle is unknown; did you mean"):
+        assert part in told
+    assert [it["argument"] for it in answer.json()["errors"]] == ["query", "top_k", "profle"]
     problem(client.get("/v1/nothing"), 404)
     problem(client.get("/v1/search"), 405)
     problem(client.get("/v1/memories/0"), 422)
@@ -401,15 +440,17 @@ def test_what_another_site_sends_changes_nothing(serve: Serve) -> None:
     form = client.post(
         "/v1/search", content='{"query":"x"}', headers={"Content-Type": "text/plain"}
     )
-    assert form.status_code == 422
+    assert "'Content-Type: application/json'" in problem(form, 415)
 
 
 def test_health_and_metrics(served: Served) -> None:
-    client = served.client()
+    client, operator = served.client(), served.client(served.tenants.settings.tenant)
     assert client.get("/health/live").json() == {"status": "live"}
     assert TestClient(served.app).get("/health/ready").json() == {"status": "ready"}
     add(client, "ada-the-user")
-    text = client.get("/metrics").text
+    # They count all tenants' requests.
+    assert "the server's tenant" in problem(client.get("/metrics"), 403)
+    text = operator.get("/metrics").text
     assert 'route="/v1/memories",status="201"' in text
     assert 'memsense_pool_connections{state="most"}' in text
     assert "ada" not in text
@@ -439,7 +480,8 @@ def test_a_fault_of_the_server_s_own_is_counted_and_tells_nothing(served: Served
 
     told = problem(client.get("/broken"), 500)
     assert "secret" not in told
-    assert 'route="/broken",status="500"' in client.get("/metrics").text
+    operator = served.client(served.tenants.settings.tenant)
+    assert 'route="/broken",status="500"' in operator.get("/metrics").text
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ user's; one that is new fails here until somebody decides.
 
 import json
 import re
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from typing import Any, Literal, LiteralString
 
@@ -21,6 +22,7 @@ from pydantic import BaseModel
 from serving import Served
 from starlette.routing import Route
 
+from memsense.search.settings import SETTING_NAMES
 from memsense.server.app import create_app
 from memsense.server.mcp import KeyedMcp
 from memsense.server.options import ServerOptions
@@ -58,11 +60,68 @@ ROUTES: dict[str, Decision] = {
     "GET /v1/traces": "own",
     "GET /v1/traces/{trace_id}": "own",
     "POST /v1/traces/{trace_id}/replay": "own",
-    "POST /v1/users/{user_id:path}/erase": "whole",
+    "POST /v1/memories/many": "own",
+    "GET /v1/memories/recent": "own",
+    "GET /v1/memories/get-many": "own",
+    "GET /v1/stats": "own",
+    "GET /v1/growth": "whole",
+    "POST /v1/erasures": "whole",
+    "POST /v1/erasures/everywhere": "whole",
+    "GET /v1/erasures": "whole",
+    "GET /v1/erasures/{erasure_id}": "whole",
+    "POST /v1/projects": "whole",
+    "GET /v1/projects/{name:path}": "own",
+    "POST /v1/projects/{name:path}/add": "whole",
+    "POST /v1/projects/{name:path}/remove": "whole",
+    "DELETE /v1/projects/{name:path}": "whole",
+    "GET /v1/entities": "own",
+    "GET /v1/entities/{name:path}": "own",
+    "POST /v1/entities/rebuild": "whole",
+    "POST /v1/search/many": "own",
+    "POST /v1/matching-words": "own",
+    "POST /v1/traces": "own",
+    "GET /v1/traces/statistics": "own",
+    "POST /v1/traces/compare": "own",
+    "POST /v1/traces/prune": "whole",
     "GET /v1/export": "own",
+    "POST /v1/exports": "own",
+    "GET /v1/exports": "own",
+    "GET /v1/exports/{transfer_id}": "own",
+    "GET /v1/exports/{transfer_id}/lines": "own",
+    "DELETE /v1/exports/{transfer_id}": "own",
+    "POST /v1/imports": "whole",
+    "GET /v1/imports": "whole",
+    "GET /v1/imports/{transfer_id}": "whole",
+    "DELETE /v1/imports/{transfer_id}": "whole",
+    "GET /v1/settings": "whole",
+    "PATCH /v1/settings": "whole",
+    "POST /v1/settings/reset": "whole",
+    "GET /v1/settings/history": "whole",
+    "GET /v1/profiles": "whole",
+    "POST /v1/profiles": "whole",
+    "GET /v1/profiles/{name}": "whole",
+    "DELETE /v1/profiles/{name}": "whole",
+    "GET /v1/ttl": "whole",
+    "PUT /v1/ttl": "whole",
+    "POST /v1/ttl/unset": "whole",
+    "POST /v1/ttl/sweep": "whole",
+    "GET /v1/access-keys": "whole",
+    "POST /v1/access-keys": "whole",
+    "DELETE /v1/access-keys/{key_id}": "whole",
     "GET /v1/jobs": "whole",
+    "GET /v1/jobs/count": "whole",
     "POST /v1/jobs/retry": "whole",
     "POST /v1/jobs/drop": "whole",
+    "POST /v1/jobs/run": "whole",
+    "GET /v1/models": "whole",
+    "POST /v1/models/compare": "whole",
+    "POST /v1/models/switch": "whole",
+    "POST /v1/models/back": "whole",
+    "POST /v1/models/drop": "whole",
+    "POST /v1/indexes/make-sessions": "whole",
+    "POST /v1/indexes/optimise": "whole",
+    "POST /v1/indexes/fill-tokens": "whole",
+    "POST /v1/indexes/rebuild": "whole",
     "GET /v1/openapi.json": "open",
     "GET /health/live": "open",
     "GET /health/ready": "open",
@@ -120,9 +179,11 @@ NAMES_NOTHING = {
     "question", "query", "q", "messages", "hits", "show", "one", "other", "action", "text",
     "answer", "explain", "idempotency-key", "max_tokens", "redact",
     "prompt", "silence", "card", "format", "key", "tokens", "layout", "done", "count", "added",
-    "place", "marks", "user_text", "assistant_text", "at", "back", "name", "value", "lexical",
-    "days", "scope-read", "saved", "about", "erasure_id",
-    "set", "label", "base",
+    "place", "marks", "user_text", "assistant_text", "at", "back", "value",
+    "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
+    "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
+    "dimension", "incomplete", "language", "key_id", *SETTING_NAMES,
+    "set", "label", "timeout",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""
 
@@ -136,15 +197,26 @@ class Stored:
     trace_id: str
     job_id: int
     cursor: dict[str, str]
+    transfer_id: str = NO_TRACE
 
     def values(self) -> dict[str, Any]:
         return {
             "user_id": self.user_id,
             "user": self.user_id,
             "chunk_id": self.chunk_id,
+            "chunk_ids": [self.chunk_id],
             "chunk": self.chunk_id,
             "why": str(self.chunk_id),
             "trace_id": self.trace_id,
+            "transfer_id": self.transfer_id,
+            "name": f"{self.user_id}-project",
+            "sessions": [
+                {
+                    "user_id": self.user_id,
+                    "session_id": f"{self.user_id}-session",
+                    "messages": [{"role": "user", "content": "Green tea."}],
+                }
+            ],
             "session_id": f"{self.user_id}-session",
             "session_ids": [f"{self.user_id}-session"],
             "exclude_sessions": [f"{self.user_id}-session"],
@@ -173,7 +245,7 @@ def store(served: Served, user_id: str, *words: str) -> Stored:
     ]
     place: dict[str, Any] = {"user_id": user_id, "session_id": f"{user_id}-session"}
     [chunk] = memory.add(said, **place, tags=[f"{user_id}-tag"], agent_id=f"{user_id}-agent")
-    again = [{"role": "user", "content": f"Green tea again, said {words[1]}."}]
+    again = [{"role": "user", "content": f"Green tea again with Maria Silva, said {words[1]}."}]
     memory.add(again, user_id=user_id, session_id=f"{user_id}-later")
     memory.projects.create(f"{user_id}-project", [f"{user_id}-session"])
     trace = memory.search("green tea", user_id=user_id, trace=True)
@@ -272,7 +344,22 @@ def acting(served: Served) -> Iterator[Acting]:
         token = re.search(r'name="token" value="([^"]+)"', page.get("/ui/").text)
         assert token
         api = served.client(key=key)
+        others = keys.create(["read"], user_id=BOB).text
+        ada = replace(ada, transfer_id=export(api))
+        bob = replace(bob, transfer_id=export(served.client(key=others)))
         yield Acting(served=served, key=key, ada=ada, bob=bob, api=api, page=page, token=token[1])
+
+
+def export(client: TestClient) -> str:
+    """Id of an export of all that a key opens, once it is done."""
+    created = client.post("/v1/exports", json={})
+    assert created.status_code == 201, created.text
+    state = created.json()
+    while state["status"] == "running":
+        time.sleep(0.02)
+        state = client.get(created.headers["Location"]).json()
+    assert state["status"] == "done", state
+    return state["transfer_id"]
 
 
 # Routes ------------------------------------------------------------------------------------------
@@ -340,7 +427,11 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
     values: dict[str, Any] = {
         "chunk_id": ada.chunk_id, "trace_id": ada.trace_id, "user_id": "ada", "action": "promote",
         "query": "green tea", "q": "green tea", "helpful": True, "one": "balanced",
-        "prompt": "green tea",
+        "prompt": "green tea", "queries": ["green tea", "quartz"], "words": ["teas"],
+        "lexemes": ["tea"], "transfer_id": ada.transfer_id,
+        "name": "Maria Silva" if "entities" in route.path else "ada-project",
+        "sessions": [{"session_id": "adas-new", "messages": [{"role": "user", "content": "Hm."}]}],
+        "key_id": "none", "chunk_ids": [ada.chunk_id],
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
@@ -350,6 +441,11 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         values["action"] = "tag"
     needed = {
         "POST /v1/memories": {"session_id", "messages"},
+        "POST /v1/memories/many": {"sessions"},
+        "POST /v1/search/many": {"queries"},
+        "POST /v1/matching-words": {"words", "lexemes"},
+        "POST /v1/traces": {"query"},
+        "GET /v1/memories/get-many": {"chunk_ids"},
         "PATCH /v1/memories/{chunk_id}": {"tags"},
         "POST /v1/why-not": {"query", "chunk_id"},
         "POST /v1/search": {"query"},
@@ -453,7 +549,7 @@ def test_no_route_shows_or_changes_what_is_another_user_s(
     acting: Acting, database_url: str
 ) -> None:
     tried, before, sent = 0, of_bob(database_url), list[Any]()
-    absent: dict[str, Any] = {"chunk_id": ABSENT, "trace_id": NO_TRACE}
+    absent: dict[str, Any] = {"chunk_id": ABSENT, "trace_id": NO_TRACE, "transfer_id": NO_TRACE}
     for name, route in routes_of(acting.served).items():
         if ROUTES[name] != "own":
             continue

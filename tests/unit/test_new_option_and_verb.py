@@ -65,15 +65,8 @@ VERB: Edits = {
     ],
     "memsense/server/routes/memories.py": [
         (
-            '@router.post("/memories/{chunk_id}/demote"',
-            '@router.post("/memories/{chunk_id}/pin")\n'
-            "async def pin_memory(\n"
-            "    chunk_id: MemoryPath, caller: Writer, body: ReasonBody | None = None\n"
-            ") -> float:\n"
-            '    """Pin a memory."""\n'
-            "    arguments = (body or ReasonBody()).arguments()\n"
-            "    return await caller.memory.pin(chunk_id, **arguments)\n\n\n"
-            '@router.post("/memories/{chunk_id}/demote"',
+            'for verb in ("archive", "forget", "restore")',
+            'for verb in ("archive", "forget", "restore", "pin")',
         )
     ],
     "memsense/mcp/tools.py": [

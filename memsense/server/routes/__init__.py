@@ -1,1 +1,1 @@
-"""Routes of the HTTP API: each calls a method of the Python API and returns its answer."""
+"""Routes of the HTTP API: tables of operations, and the few routes that are no method of Python."""

@@ -1,138 +1,147 @@
-"""Routes for operators: erasing, exports, jobs, health and metrics."""
+"""Operations for operators: settings, profiles, keys, rules, jobs, models and indexes."""
 
-import os
-import tempfile
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
-from anyio import to_thread
-from fastapi import APIRouter, Query, Request, Response
-from fastapi import Path as PathParameter
-from fastapi.responses import FileResponse
-from starlette.background import BackgroundTask
+from fastapi import APIRouter
 
-from memsense.client.verbs import Memory
-from memsense.declaration import parameters_of
-from memsense.inputs import LONGEST_ID, VISIBLE
-from memsense.server.answers import ErasureReceipt, Health, JobIds, JobLine, Jobs
-from memsense.server.callers import Admin, Reader, state_of
-from memsense.server.problems import TITLES, ProblemError, problem_responses
-from memsense.server.requests import AllUsers, EraseBody, JobsBody, Limit, UserId, text_of
-from memsense.server.state import METRICS_CONTENT_TYPE
-from memsense.store.jobs import JobStatus
+from memsense.server import answers
+from memsense.server.callers import Caller
+from memsense.server.operations import Operation
+from memsense.server.problems import ProblemError
+from memsense.server.requests import (
+    JobsBody,
+    KeyBody,
+    ProfileBody,
+    ResetBody,
+    RuleBody,
+    RuleName,
+    SettingsBody,
+)
+
+
+def check_scopes(caller: Caller, arguments: Mapping[str, Any]) -> None:
+    """Raise ProblemError for a new key that may do more than the key that creates it."""
+    # Otherwise a key that may not read would create one that may.
+    if more := sorted(set(arguments["scopes"]) - caller.scopes):
+        raise ProblemError(403, f"the key has not the scope {more[0]} itself: it can't give it")
+
+
+OPERATIONS = (
+    Operation(
+        method="GET", path="/settings", verb="settings.show", scope="read",
+        answer=answers.SettingsAnswer,
+    ),
+    Operation(
+        method="PATCH", path="/settings", verb="settings.set", scope="admin",
+        answer=answers.SettingsAnswer, body=SettingsBody, problems=[404, 409],
+    ),
+    Operation(
+        method="POST", path="/settings/reset", verb="settings.reset", scope="admin",
+        answer=answers.SettingsAnswer, body=ResetBody, spread="names", problems=[409],
+    ),
+    Operation(
+        method="GET", path="/settings/history", verb="settings.history", scope="read",
+        answer=answers.SettingsHistory,
+    ),
+    Operation(
+        method="GET", path="/profiles", verb="profiles.list", scope="read",
+        answer=answers.ProfileList,
+    ),
+    Operation(
+        method="POST", path="/profiles", verb="profiles.create", scope="admin", status=201,
+        answer=answers.ProfileAnswer, body=ProfileBody, location="/profiles/{name}",
+        problems=[404],
+    ),
+    Operation(
+        method="GET", path="/profiles/{name}", verb="profiles.get", scope="read",
+        answer=answers.ProfileAnswer, problems=[404],
+    ),
+    Operation(
+        method="DELETE", path="/profiles/{name}", verb="profiles.delete", scope="admin",
+        status=204, answer=None, problems=[404],
+    ),
+    Operation(method="GET", path="/ttl", verb="ttl.list", scope="read", answer=answers.Rules),
+    Operation(
+        method="PUT", path="/ttl", verb="ttl.set", scope="admin", answer=answers.Dated,
+        body=RuleBody, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/ttl/unset", verb="ttl.unset", scope="admin", status=204,
+        answer=None, body=RuleName, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/ttl/sweep", verb="ttl.sweep", scope="admin",
+        answer=answers.SweptMemories,
+    ),
+    # Keys
+    Operation(
+        method="GET", path="/access-keys", verb="access_keys.list", scope="admin",
+        answer=answers.Keys,
+    ),
+    Operation(
+        method="POST", path="/access-keys", verb="access_keys.create", scope="admin", status=201,
+        answer=answers.CreatedKey, body=KeyBody, check=check_scopes,
+    ),
+    Operation(
+        method="DELETE", path="/access-keys/{key_id}", verb="access_keys.revoke", scope="admin",
+        answer=answers.Key, problems=[404],
+    ),
+    # Jobs
+    Operation(method="GET", path="/jobs", verb="jobs.list", scope="admin", answer=answers.Jobs),
+    Operation(
+        method="GET", path="/jobs/count", verb="jobs.count", scope="admin",
+        answer=answers.JobNumbers,
+    ),
+    Operation(
+        method="POST", path="/jobs/retry", verb="jobs.retry", scope="admin",
+        answer=answers.JobIds, body=JobsBody, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/jobs/drop", verb="jobs.drop", scope="admin",
+        answer=answers.JobIds, body=JobsBody, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/jobs/run", verb="jobs.run", scope="admin", answer=answers.JobsRun
+    ),
+    # Models and indexes
+    Operation(
+        method="GET", path="/models", verb="models.status", scope="read", answer=answers.Models
+    ),
+    Operation(
+        method="POST", path="/models/compare", verb="models.compare", scope="admin",
+        answer=answers.ModelsCompared, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/models/switch", verb="models.switch", scope="admin",
+        answer=answers.ModelLine, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/models/back", verb="models.back", scope="admin",
+        answer=answers.ModelLine, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/models/drop", verb="models.drop", scope="admin",
+        answer=answers.DroppedVectors, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/indexes/make-sessions", verb="indexes.make_sessions",
+        scope="admin", answer=answers.SessionCount,
+    ),
+    Operation(
+        method="POST", path="/indexes/optimise", verb="indexes.optimise", scope="admin",
+        answer=answers.IndexChanges,
+    ),
+    Operation(
+        method="POST", path="/indexes/fill-tokens", verb="indexes.fill_tokens", scope="admin",
+        answer=answers.ChunkCount,
+    ),
+    Operation(
+        method="POST", path="/indexes/rebuild", verb="indexes.rebuild", scope="admin",
+        answer=answers.Rebuilt, problems=[404],
+    ),
+)  # fmt: skip
 
 router = APIRouter(prefix="/v1", tags=["operating"])
-health_router = APIRouter(tags=["health"])
-
-LINES = "application/x-ndjson"
-
-_UserId = Annotated[
-    str, PathParameter(min_length=1, max_length=LONGEST_ID, pattern=VISIBLE, examples=["ada"])
-]
-
-
-@router.post("/users/{user_id:path}/erase", responses=problem_responses(404))
-async def erase_user(
-    user_id: _UserId, caller: Admin, body: EraseBody | None = None
-) -> ErasureReceipt:
-    """Erase a user's memory for good, or a session or message of it, and return the receipt."""
-    arguments = (body or EraseBody()).arguments()
-    receipt = await caller.of_user(user_id).erase(**arguments, by=caller.name)
-    return ErasureReceipt.of(receipt.as_dict())
-
-
-@router.get(
-    "/export",
-    response_class=FileResponse,
-    responses={
-        **problem_responses(),
-        200: {"content": {LINES: {"schema": {"type": "string"}}}, "description": "JSON lines"},
-    },
-)
-async def export(
-    caller: Reader,
-    *,
-    user_id: UserId = None,
-    all_users: AllUsers = False,
-    vectors: Annotated[
-        bool, Query(description=text_of("vectors", parameters_of(Memory.export_to)))
-    ] = False,
-) -> FileResponse:
-    """Return a user's memory, or everybody's, as JSON lines that `memsense import` reads."""
-    whose = caller.whose(user_id, all_users=all_users)
-    # A file, because an export may be larger than the memory of the process.
-    handle, name = tempfile.mkstemp(prefix="memsense-export-", suffix=".jsonl")
-    os.close(handle)
-
-    def remove() -> None:
-        Path(name).unlink(missing_ok=True)
-
-    try:
-        await caller.memory.export_to(name, **whose, vectors=vectors)
-    except BaseException:  # a cancelled request, too
-        await to_thread.run_sync(remove)
-        raise
-    after_response = BackgroundTask(remove)
-    return FileResponse(name, media_type=LINES, filename="memory.jsonl", background=after_response)
-
-
-@router.get("/jobs", responses=problem_responses())
-async def list_jobs(caller: Admin, status: JobStatus | None = None, limit: Limit = 50) -> Jobs:
-    """List background jobs, such as computing vectors: waiting, running or dead."""
-    jobs = await caller.whole().jobs.list(status, limit=limit)
-    counts = await caller.whole().jobs.count()
-    return Jobs(
-        waiting=counts.waiting,
-        running=counts.running,
-        dead=counts.dead,
-        oldest_at=counts.oldest_at,
-        jobs=[JobLine.of(job) for job in jobs],
-    )
-
-
-@router.post("/jobs/retry", responses=problem_responses(404))
-async def retry_jobs(caller: Admin, body: JobsBody | None = None) -> JobIds:
-    """Make jobs due now; dead ones get all their attempts again."""
-    arguments = (body or JobsBody()).arguments()
-    return JobIds(job_ids=await caller.whole().jobs.retry(**arguments))
-
-
-@router.post("/jobs/drop", responses=problem_responses(404))
-async def drop_jobs(caller: Admin, body: JobsBody | None = None) -> JobIds:
-    """Delete jobs; their memories stay, and full text finds them."""
-    arguments = (body or JobsBody()).arguments()
-    return JobIds(job_ids=await caller.whole().jobs.drop(**arguments))
-
-
-# Health ------------------------------------------------------------------------------------------
-
-
-@health_router.get("/health/live")
-async def live() -> Health:
-    """Return whether the process runs; it asks no database."""
-    return Health(status="live")
-
-
-@health_router.get(
-    "/health/ready",
-    responses={503: problem_responses()[503] | {"description": TITLES[503]}},
-)
-async def ready(request: Request) -> Health:
-    """Return whether the database answers, too."""
-    # Without a key: the reason may name the database's address, and goes into the log alone.
-    if await state_of(request).find_fault() is not None:
-        raise ProblemError(503, "the database does not answer; see the server's log for the reason")
-    return Health(status="ready")
-
-
-@health_router.get(
-    "/metrics",
-    response_class=Response,
-    responses={
-        **problem_responses(),
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "counters"},
-    },
-)
-async def metrics(request: Request, caller: Admin) -> Response:  # noqa: ARG001 (checks the scope)
-    """Return counters for Prometheus: requests by route, their times, and the pool."""
-    return Response(state_of(request).metrics.text(), media_type=METRICS_CONTENT_TYPE)
+for operation in OPERATIONS:
+    operation.add_to(router)

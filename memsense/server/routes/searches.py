@@ -1,102 +1,71 @@
-"""Routes `/v1/search`, `/v1/context`, `/v1/why-not`, `/v1/traces`: questions and explanations."""
+"""Operations of searches and explanations: questions, contexts, why-not, recorded searches."""
 
-from typing import Annotated
-from uuid import UUID
+from fastapi import APIRouter
 
-from fastapi import APIRouter, Query
-
-from memsense.client.traces import TracesResource
-from memsense.declaration import parameters_of
-from memsense.server.answers import (
-    ContextAnswer,
-    RecordedSearch,
-    ReplayAnswer,
-    SearchAnswer,
-    TraceLine,
-    TracePage,
-    Verdict,
-)
-from memsense.server.callers import Reader
-from memsense.server.problems import problem_responses
+from memsense.server import answers
+from memsense.server.operations import Operation
 from memsense.server.requests import (
+    CompareBody,
     ContextBody,
-    Limit,
+    RecordBody,
     ReplayBody,
     SearchBody,
-    TraceCursor,
-    UserId,
+    SearchesBody,
     WhyNotBody,
-    text_of,
 )
 
+OPERATIONS = (
+    Operation(
+        method="POST", path="/search", verb="search", scope="read", answer=answers.SearchAnswer,
+        body=SearchBody, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/search/many", verb="search_many", scope="read",
+        answer=answers.SearchAnswers, body=SearchesBody, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/context", verb="context", scope="read",
+        answer=answers.ContextAnswer, body=ContextBody, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/why-not", verb="why_not", scope="read", answer=answers.Verdict,
+        body=WhyNotBody, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/matching-words", verb="matching_words", scope="read",
+        answer=answers.Words,
+    ),
+    # Recorded searches
+    Operation(
+        method="POST", path="/traces", verb="search", name="traces_record", scope="read",
+        status=201, answer=answers.SearchAnswer, body=RecordBody, fixed={"trace": True},
+        location="/traces/{trace_id}", problems=[404, 504],
+    ),
+    Operation(
+        method="GET", path="/traces", verb="traces.list", scope="read", answer=answers.TracePage
+    ),
+    Operation(
+        method="GET", path="/traces/statistics", verb="traces.statistics", scope="read",
+        answer=answers.SearchStatistics,
+    ),
+    Operation(
+        method="POST", path="/traces/compare", verb="traces.compare", scope="read",
+        answer=answers.ComparisonAnswer, body=CompareBody, problems=[404, 504],
+    ),
+    Operation(
+        method="POST", path="/traces/prune", verb="traces.prune", scope="admin",
+        answer=answers.Pruned, problems=[404],
+    ),
+    Operation(
+        method="GET", path="/traces/{trace_id}", verb="traces.get", scope="read",
+        answer=answers.RecordedSearch, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/traces/{trace_id}/replay", verb="traces.replay", scope="read",
+        answer=answers.ReplayAnswer, body=ReplayBody, problems=[404, 504],
+    ),
+)  # fmt: skip
+
 router = APIRouter(prefix="/v1", tags=["searches"])
-
-_TRACES = parameters_of(TracesResource.list)
-
-
-@router.post("/search", responses=problem_responses(404, 504))
-async def search(body: SearchBody, caller: Reader) -> SearchAnswer:
-    """Return the memories that best answer a question, each with the computation of its score."""
-    result = await caller.memory.search(**caller.with_user(body.arguments()))
-    return SearchAnswer.model_validate(result.as_dict())
-
-
-@router.post("/context", responses=problem_responses(404, 504))
-async def context(body: ContextBody, caller: Reader) -> ContextAnswer:
-    """Return what a model should know of memory for a prompt, as a short text, or nothing."""
-    arguments = caller.with_user(body.arguments())
-    explain = arguments.pop("explain")
-    prompt = await caller.memory.context(**arguments)
-    return ContextAnswer.model_validate({"text": str(prompt), **prompt.as_dict(explain=explain)})
-
-
-@router.post("/why-not", responses=problem_responses(404, 504))
-async def why_not(body: WhyNotBody, caller: Reader) -> Verdict:
-    """Explain why a search does not return a memory, or as which hit it does."""
-    arguments = body.arguments()
-    user_id = arguments["user_id"]
-    arguments = caller.with_user(arguments)
-    # In the user's own memory the id of another user's memory does not exist.
-    memory = caller.narrowed(user_id)
-    if user_id is not None:
-        arguments.pop("user_id", None)
-    verdict = await memory.why_not(**arguments)
-    return Verdict.model_validate(verdict.as_dict())
-
-
-@router.get("/traces", responses=problem_responses())
-async def list_traces(
-    caller: Reader,
-    *,
-    user_id: UserId = None,
-    empty: Annotated[bool, Query(description=text_of("empty", _TRACES))] = False,
-    slower_than: Annotated[
-        float | None, Query(ge=0, le=1e9, description=text_of("slower_than", _TRACES))
-    ] = None,
-    limit: Limit = 50,
-    cursor: TraceCursor = None,
-) -> TracePage:
-    """List recorded searches, latest first."""
-    page = await caller.narrowed(user_id).traces.list(
-        limit=limit,
-        empty=empty,
-        slower_than=slower_than,
-        cursor=cursor,
-    )
-    return TracePage(traces=[TraceLine.of(item) for item in page], next_cursor=page.next_cursor)
-
-
-@router.get("/traces/{trace_id}", responses=problem_responses(404))
-async def get_trace(trace_id: UUID, caller: Reader, user_id: UserId = None) -> RecordedSearch:
-    """Return a recorded search with all of its candidates."""
-    return RecordedSearch.of(await caller.narrowed(user_id).traces.get(trace_id))
-
-
-@router.post("/traces/{trace_id}/replay", responses=problem_responses(404, 504))
-async def replay_trace(
-    trace_id: UUID, caller: Reader, body: ReplayBody | None = None, user_id: UserId = None
-) -> ReplayAnswer:
-    """Run a recorded search again, as it was or with other constants, and show what moved."""
-    arguments = (body or ReplayBody()).arguments()
-    replay = await caller.narrowed(user_id).traces.replay(trace_id, **arguments)
-    return ReplayAnswer.model_validate(replay.as_dict())
+for operation in OPERATIONS:
+    operation.add_to(router)

@@ -1,0 +1,380 @@
+"""Operations of the API: each is a method of the Python API at an address.
+
+The signature of the method gives the parameters, the body, their texts and the name; the table says
+only where it stands, which scope it needs and what answers it. An answer leaves in one place, which
+keeps memory from keys that may not read.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
+from typing import Annotated, Any, cast, get_args, get_origin
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from pydantic import AfterValidator, BaseModel, BeforeValidator
+from pydantic_core import to_json
+
+from memsense.client.access_keys import AccessKeysResource
+from memsense.client.embedding_models import ModelsResource
+from memsense.client.erasing import ErasuresResource
+from memsense.client.indexes import IndexesResource
+from memsense.client.jobs import JobsResource
+from memsense.client.memory import MemSense
+from memsense.client.profiles import ProfilesResource
+from memsense.client.projects import ProjectsResource
+from memsense.client.settings import SettingsResource
+from memsense.client.traces import TracesResource
+from memsense.client.ttl import TtlResource
+from memsense.client.user_memory import UserEntities, UserMemory, UserProjects, UserTraces
+from memsense.declaration import Parameter, parameters_of, plain_type
+from memsense.graph.resource import Entities
+from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
+from memsense.server.answers import Answer, Written
+from memsense.server.callers import Caller, require
+from memsense.server.problems import ProblemError, problem_responses
+from memsense.server.requests import (
+    LARGEST_LIST,
+    LARGEST_PAGE,
+    Body,
+    body_of,
+    check_cursor,
+    is_of_python_alone,
+)
+from memsense.store.access import KeyScope
+
+JSON = "application/json"
+
+RESOURCES: Mapping[str, type] = {
+    "": MemSense,
+    "access_keys": AccessKeysResource,
+    "entities": Entities,
+    "erasures": ErasuresResource,
+    "indexes": IndexesResource,
+    "jobs": JobsResource,
+    "models": ModelsResource,
+    "profiles": ProfilesResource,
+    "projects": ProjectsResource,
+    "settings": SettingsResource,
+    "traces": TracesResource,
+    "ttl": TtlResource,
+}
+"""Classes of the resources that have routes, by the name of their attribute of MemSense."""
+
+USER_RESOURCES: Mapping[str, type] = {
+    "": UserMemory,
+    "entities": UserEntities,
+    "projects": UserProjects,
+    "traces": UserTraces,
+}
+"""The same of one user's memory. A method that it lacks concerns the whole tenant."""
+
+ROW_IDS = frozenset({"chunk_id", "trace_id"})
+"""Parameters that name a row: in one user's memory, the rows of others do not exist."""
+
+CURSORS: Mapping[str, str] = {
+    "list": "newest",
+    "sessions": "sessions",
+    "users": "users",
+    "traces.list": "traces",
+}
+"""Kind of the cursors of each list, by the verb."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """A method of the Python API at an address.
+
+    Attributes:
+        method: Method of HTTP.
+        path: Path below /v1; parameters of the method may stand in it.
+        verb: Dotted name of the method in `MemSense`, such as "settings.set".
+        scope: Scope that a key needs.
+        answer: Form of the answer; None for an answer without a body.
+        name: Name of the operation; default: that of the verb.
+        status: Status of success.
+        body: The request's body, where JSON needs more than the signature has.
+        fixed: Arguments that the route itself passes.
+        location: Address of the resource that was created, with fields of the answer.
+        problems: Statuses of errors besides those that every route has.
+        spread: Field of the body whose items the method takes by position.
+        check: Called with the caller and the arguments before the method.
+    """
+
+    method: str
+    path: str
+    verb: str
+    scope: KeyScope
+    answer: type[Answer] | None
+    name: str = ""
+    status: int = 200
+    body: type[Body] | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    location: str = ""
+    problems: Sequence[int] = ()
+    spread: str = ""
+    check: Callable[[Caller, Mapping[str, Any]], None] | None = None
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The method's function in its class."""
+        resource, _, name = self.verb.rpartition(".")
+        return getattr(RESOURCES[resource], name)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The method's parameters by name."""
+        return parameters_of(self.function)
+
+    @cached_property
+    def is_of_user(self) -> bool:
+        """Return whether one user's memory has the method, too."""
+        resource, _, name = self.verb.rpartition(".")
+        return hasattr(USER_RESOURCES.get(resource), name)
+
+    @cached_property
+    def path_names(self) -> AbstractSet[str]:
+        """Parameters that stand in the path."""
+        parts = self.path.split("{")[1:]
+        return {part.partition("}")[0].partition(":")[0] for part in parts}
+
+    @cached_property
+    def is_narrowed(self) -> bool:
+        """Return whether `user_id` chooses the memory, rather than being passed on."""
+        return self.is_of_user and (
+            "user_id" not in self.parameters or bool(ROW_IDS & self.parameters.keys())
+        )
+
+    @cached_property
+    def body_type(self) -> type[Body] | None:
+        """The body: made of the parameters that stand nowhere else, None if there are none."""
+        if self.method in {"GET", "DELETE"}:
+            return None
+        if self.body is not None:
+            return self.body
+        body = body_of(self.function, without={*self.path_names, *self.fixed})
+        return body if body.model_fields else None
+
+    def signature(self) -> inspect.Signature:
+        """Return the signature from which FastAPI reads the request and writes OpenAPI."""
+        items = [
+            _keyword("request", Request, ...),
+            _keyword("caller", Annotated[Caller, Depends(require(self.scope))], ...),
+        ]
+        has_body = self.body_type is not None
+        for name, parameter in self.parameters.items():
+            if name in self.path_names:
+                items.append(_keyword(name, _as_path(parameter), ...))
+            elif name == "key":
+                items.append(_keyword("idempotency_key", IdempotencyKey, None))
+            elif not has_body and not is_of_python_alone(parameter) and name not in self.fixed:
+                items.append(_as_query(self, parameter))
+        names = {item.name for item in items}
+        in_body = has_body and "user_id" in (self.body_type or Body).model_fields
+        if self.is_narrowed and "user_id" not in names and not in_body:
+            items.append(_keyword("user_id", UserId, None))
+        if (body := self.body_type) is not None:
+            needs_body = any(item.is_required() for item in body.model_fields.values())
+            items.append(_keyword("body", body, ...) if needs_body else _optional_body(body))
+        return inspect.Signature(items)
+
+    async def run(self, caller: Caller, arguments: dict[str, Any]) -> Any:
+        """Return what the method returns, called for the key's tenant or user."""
+        if self.check is not None:
+            self.check(caller, arguments)
+        if not self.is_of_user:
+            memory: Any = caller.whole()
+        elif self.is_narrowed:
+            user_id = arguments.pop("user_id", None)
+            arguments |= caller.whose(user_id, all_users=arguments.pop("all_users", False))
+            if user_id is not None or "user_id" not in self.parameters:
+                arguments.pop("user_id", None)
+            memory = caller.memory if user_id is None else caller.of_user(user_id)
+        else:
+            arguments = caller.with_user(arguments)
+            needs_user = self.parameters["user_id"].is_required
+            if needs_user and arguments.get("user_id", "") is None:
+                raise ProblemError(422, "user_id is missing: say whose memory it is")
+            memory = caller.memory
+        positional = arguments.pop(self.spread) if self.spread else ()
+        return await attrgetter(self.verb)(memory)(*positional, **arguments, **self.fixed)
+
+    def respond(self, caller: Caller, value: Any, request: Mapping[str, Any]) -> Response:
+        """Return the response for a result.
+
+        No answer that holds memory leaves for a key that may not read: it gets the ids alone.
+        """
+        if self.answer is None:
+            return Response(status_code=self.status)
+        content: Any = self.answer.plain(value, request)
+        headers: dict[str, str] = {}
+        if self.location:
+            headers["Location"] = f"/v1{self.location}".format(**content)
+        if self.answer.holds_memory and not caller.may("read"):
+            content = Written(chunk_ids=sorted(_ids_in(content))).model_dump()
+        # A finished response: FastAPI would check the answer again and copy it item by item.
+        return Response(to_json(content), status_code=self.status, headers=headers, media_type=JSON)
+
+    def endpoint(self) -> Callable[..., Any]:
+        """Return the function that FastAPI calls."""
+
+        async def call(
+            request: Request,  # noqa: ARG001 (the limits of a route are found by it)
+            caller: Caller,
+            body: Body | None = None,
+            idempotency_key: str | None = None,
+            **arguments: Any,
+        ) -> Response:
+            if self.body_type is not None:
+                arguments |= (body or self.body_type()).arguments()
+            sent = dict(arguments)
+            for name in self.body_type.beside if self.body_type is not None else ():
+                del arguments[name]
+            if "key" in self.parameters:
+                arguments["key"] = idempotency_key
+            if "by" in self.parameters:
+                arguments["by"] = caller.name
+            return self.respond(caller, await self.run(caller, arguments), sent)
+
+        call.__name__ = self.operation_name
+        call.__doc__ = (self.function.__doc__ or "").partition("\n")[0]
+        call.__signature__ = self.signature()  # pyright: ignore[reportFunctionMemberAccess]
+        return call
+
+    @property
+    def operation_name(self) -> str:
+        """Name in OpenAPI, and so of the function in a generated client."""
+        return self.name or self.verb.replace(".", "_")
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the route to a router."""
+        answers: Any = self.answer
+        if self.answer is not None and self.answer.holds_memory and self.scope != "read":
+            answers = self.answer | Written
+        router.add_api_route(
+            self.path,
+            self.endpoint(),
+            methods=[self.method],
+            status_code=self.status,
+            response_model=answers,
+            responses=problem_responses(*self.problems),
+            name=self.operation_name,
+        )
+
+
+def _ids_in(content: Any) -> set[int]:
+    """Return the ids of chunks in an answer, at any depth."""
+    if isinstance(content, Mapping):
+        fields = cast("Mapping[str, Any]", content)
+        own = {fields["chunk_id"]} if fields.get("chunk_id") is not None else set[int]()
+        return own.union(*map(_ids_in, fields.values()))
+    if isinstance(content, list | tuple):
+        return set[int]().union(*map(_ids_in, cast("Sequence[Any]", content)))
+    return set()
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+UserId = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern=VISIBLE,
+        description="Only this user's memory. A key of one user needs none.",
+    ),
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=LONGEST_ID,
+        pattern=r"^[!-~]+$",
+        description=parameters_of(MemSense.add)["key"].text,
+    ),
+]
+
+
+def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    value = inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=kind)
+
+
+def _optional_body(body: type[BaseModel]) -> inspect.Parameter:
+    return _keyword("body", body | None, None)
+
+
+def _as_path(parameter: Parameter) -> Any:
+    if plain_type(parameter.type) is int:
+        return Annotated[int, Path(ge=1, le=LARGEST_BIGINT, description=parameter.text)]
+    return Annotated[parameter.type, Path(description=parameter.text)]
+
+
+def _as_query(operation: Operation, parameter: Parameter) -> inspect.Parameter:
+    """Return a parameter of the query: texts of numbers are numbers, and JSON is a text."""
+    name, text = parameter.name, parameter.text
+    default: Any = ... if parameter.is_required else parameter.default
+    if name == "user_id":
+        return _keyword(name, UserId, None)
+    if name == "limit":
+        size = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description=text)]
+        return _keyword(name, size, min(default, LARGEST_PAGE))
+    if name == "cursor":
+        kind = CURSORS[operation.verb]
+
+        def check(cursor: Annotated[str | None, Query(description=text)] = None) -> str | None:
+            if cursor is not None:
+                check_cursor(kind, cursor)
+            return cursor
+
+        return _keyword(name, Annotated[str | None, Depends(check)], None)
+    members = [parameter.type, *get_args(parameter.type)]
+    if any(get_origin(plain_type(member)) is Mapping for member in members):
+        object_text = Annotated[str, AfterValidator(_read_object)]
+        note = Query(description=f"{text} As the text of JSON.")
+        return _keyword(name, Annotated[object_text | None, note], None)
+    item = next((it for m in members if (it := _item_of(m)) is not None), None)
+    if item is not None:
+        if plain_type(item) is int:
+            item = Annotated[item, BeforeValidator(_read_number)]
+        listed = Annotated[list[item], Query(max_length=LARGEST_LIST, description=text)]
+        optional = Annotated[list[item] | None, Query(max_length=LARGEST_LIST, description=text)]
+        if default is None:
+            return _keyword(name, optional, None)
+        return _keyword(name, listed, default if default is ... else list(default))
+    kinds = set(members) | {plain_type(member) for member in members}
+    kind = parameter.type
+    if kinds & {int, float}:
+        kind = Annotated[kind, BeforeValidator(_read_number)]
+    return _keyword(name, Annotated[kind, Query(description=text)], default)
+
+
+def _item_of(kind: Any) -> Any:
+    """Return the type of a list's items, None for a type that is no list."""
+    if get_origin(kind) is Annotated:
+        return _item_of(get_args(kind)[0])
+    return get_args(kind)[0] if get_origin(kind) is Sequence else None
+
+
+def _read_number(value: object) -> object:
+    """Return the number that a text of the query holds; any other value as it is."""
+    if isinstance(value, str):
+        for read in (int, float):
+            try:
+                return read(value)
+            except ValueError:
+                continue
+    return value
+
+
+def _read_object(value: str) -> dict[str, Any]:
+    try:
+        read = json.loads(value)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise wrong_value("must be the text of a JSON object", value)
+    return cast("dict[str, Any]", read)

@@ -1,0 +1,85 @@
+"""Table of the public methods of Python against the routes of HTTP; docs/server.md shows it."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cached_property
+
+from memsense.client.histories import HistoriesResource
+from memsense.client.items import ItemsResource
+from memsense.server.operations import RESOURCES
+from memsense.server.routes import memories, operating, searches
+
+OPERATIONS = (*memories.OPERATIONS, *searches.OPERATIONS, *operating.OPERATIONS)
+
+WRITTEN_OUT: Mapping[str, str] = {
+    "export_to": "`GET /v1/export`; `/v1/exports`",
+    "import_from": "`/v1/imports`",
+}
+"""Methods whose routes are written by hand: they send and receive streams."""
+
+_FRAMEWORKS = "adapters of frameworks use it, in the framework's own process"
+_PROCESS = "concerns the process that holds the memory, here the server's"
+
+WITHOUT_ROUTE: Mapping[str, str] = {
+    "open": "the server opens the memory",
+    "close": "the server closes it",
+    "for_user": "`user_id`, or a key of one user, does it in each request",
+    "embedder": "a Python object",
+    "pool_size": _PROCESS,
+    "ingest": "reads files of the machine; over HTTP send messages to `POST /v1/memories/many`",
+    "traces.flush": "each route that reads recorded searches does it",
+    "traces.failures": _PROCESS,
+    "jobs.start": f"{_PROCESS}, which starts its worker by itself",
+    "jobs.work": f"{_PROCESS}: `memsense jobs work`",
+    "models.add": "loads a model into the server, or names an address for it to call: an operator's"
+    " act, `memsense model add`",
+    "models.trial": "gives a Python object; `POST /v1/models/compare` compares models",
+    **{f"items.{name}": _FRAMEWORKS for name in ("run", "tail", "pop", "clear", "sweep")},
+    **{f"histories.{name}": _FRAMEWORKS for name in ("append", "read", "pop", "clear")},
+}
+"""Public methods that have no route, each with its reason."""
+
+_ALL_RESOURCES = {
+    **RESOURCES,
+    "items": ItemsResource,
+    "histories": HistoriesResource,
+}
+
+
+def list_methods() -> Iterator[str]:
+    """Yield the dotted name of each public method of `MemSense` and its resources."""
+    for resource, kind in _ALL_RESOURCES.items():
+        for name, value in inspect.getmembers(kind):
+            is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
+            is_method = callable(value) or isinstance(value, property)
+            # The fields of a dataclass are no methods.
+            is_field = is_dataclass(kind) and name in {item.name for item in fields(kind)}
+            if is_method and not name.startswith("_") and not is_resource and not is_field:
+                yield f"{resource}.{name}".lstrip(".")
+
+
+def list_routes() -> Mapping[str, str]:
+    """Return the routes of each method that has one, as the table shows them."""
+    routes: dict[str, list[str]] = {}
+    for item in OPERATIONS:
+        path = item.path.replace(":path", "")
+        routes.setdefault(item.verb, []).append(f"`{item.method} /v1{path}` ({item.scope})")
+    return {**{verb: ", ".join(texts) for verb, texts in routes.items()}, **WRITTEN_OUT}
+
+
+def render_table() -> str:
+    """Return the table in Markdown."""
+    routes, lines = (
+        list_routes(),
+        ["| Python | HTTP (scope), or why there is no route |", "| --- | --- |"],
+    )
+    lines += [
+        f"| `{name}` | {routes.get(name) or WITHOUT_ROUTE[name]} |"
+        for name in sorted({*list_methods()} | routes.keys())
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(render_table())  # noqa: T201 (for docs/server.md)
