@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
+from typing import Any
 
 from memsense.client.histories import HistoriesResource
 from memsense.client.items import ItemsResource
@@ -40,7 +41,7 @@ WITHOUT_ROUTE: Mapping[str, str] = {
 }
 """Public methods that have no route, each with its reason."""
 
-_ALL_RESOURCES = {
+_ALL_RESOURCES: Mapping[str, type[Any]] = {
     **RESOURCES,
     "items": ItemsResource,
     "histories": HistoriesResource,
@@ -50,11 +51,13 @@ _ALL_RESOURCES = {
 def list_methods() -> Iterator[str]:
     """Yield the dotted name of each public method of `MemSense` and its resources."""
     for resource, kind in _ALL_RESOURCES.items():
-        for name, value in inspect.getmembers(kind):
+        field_names = {item.name for item in fields(kind)} if is_dataclass(kind) else set[str]()
+        members: list[tuple[str, object]] = inspect.getmembers(kind)
+        for name, value in members:
             is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
             is_method = callable(value) or isinstance(value, property)
             # The fields of a dataclass are no methods.
-            is_field = is_dataclass(kind) and name in {item.name for item in fields(kind)}
+            is_field = name in field_names
             if is_method and not name.startswith("_") and not is_resource and not is_field:
                 yield f"{resource}.{name}".lstrip(".")
 

@@ -36,8 +36,8 @@ SEND_SECONDS = 60.0
 
 KEPT_SECONDS = 3600.0
 MOST_KEPT = 100
-MOST_RUNNING = 2
-"""Exports and imports that one process runs at once, for all tenants; one for each tenant."""
+MOST_RUNNING, MOST_OF_TENANT = 4, 2
+"""Exports and imports that one process runs at once, for all tenants and for each one."""
 
 Kind = Literal["export", "import"]
 Status = Literal["running", "done", "failed"]
@@ -231,10 +231,11 @@ class Transfers:
         self._drop_old()
         with self._lock:
             running = [item for item in self._items.values() if item.status == "running"]
-            if len(running) >= MOST_RUNNING or any(item.tenant == tenant for item in running):
+            own = [item for item in running if item.tenant == tenant]
+            if len(running) >= MOST_RUNNING or len(own) >= MOST_OF_TENANT:
                 raise ProblemError(
                     429,
-                    "another export or import is running: wait for its end, or delete it",
+                    "other exports or imports are running: wait for their end, or delete one",
                     {"Retry-After": "5"},
                 )
             item = Transfer(

@@ -24,7 +24,7 @@ from memsense.server.page.visitors import (
 )
 from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
-from memsense.server.routes.operating import export
+from memsense.server.routes.transfer import export
 from memsense.store.access import KeyScope
 from memsense.types import Chunk, MemoryKind, ScopeStatistics
 
@@ -125,7 +125,7 @@ async def _offered_users(visitor: Visitor) -> Sequence[ScopeStatistics]:
 async def export_memories(visitor: ReadingVisitor, user: str = "") -> Response:
     """Return a user's memory, or all of it, as the file that `memsense import` reads."""
     whole = not user and visitor.caller.user_id is None
-    return await export(visitor.caller, user_id=user or None, all_users=whole)
+    return await export(visitor.request, visitor.caller, user_id=user or None, all_users=whole)
 
 
 @router.get("/session")
