@@ -146,8 +146,7 @@ class Erasing:
 
         subjects = {"message": message_id, "session": session_id, "user": user_id}
         kind, name = next((kind, name) for kind, name in subjects.items() if name is not None)
-        names = [name] if user_id is None else [user_id, name]
-        return self._erase(find, by, _Repeat(key=key, kind=kind, names=names))
+        return self._erase(find, by, _Repeat(key=key, kind=kind, name=name, user_id=user_id))
 
     def delete(self, chunk_id: int, by: str | None, key: str | None) -> Receipt:
         """Erase a chunk, and the other chunks that hold the same text."""
@@ -158,7 +157,7 @@ class Erasing:
                 raise no_chunk(chunk_id)
             return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
 
-        return self._erase(find, by, _Repeat(key=key, kind="chunk", names=[str(chunk_id)]))
+        return self._erase(find, by, _Repeat(key=key, kind="chunk", name=str(chunk_id)))
 
     @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
@@ -218,23 +217,25 @@ class Erasing:
 class _Repeat:
     """Mark by which an erasure that is run again is recognised: its key, and what it is about.
 
-    The key becomes the receipt's id: so one erasure is done once for as long as its receipt is
-    stored, and no row remembers what the request named.
+    The key and the user that the call names become the receipt's id. So an erasure is done once for
+    as long as its receipt is stored, and no row remembers what the request named.
     """
 
     key: str | None
     kind: str
-    names: Sequence[str]
+    name: str
+    user_id: str | None = None
 
     def erasure_id(self, namespace: store.Namespace) -> UUID | None:
         """Return the id of the erasure in a namespace, None without a key."""
         if self.key is None:
             return None
-        return uuid5(_KEYS, f"{namespace.tenant_id}/{namespace.namespace_id}/{self.key}")
+        place = namespace.tenant_id, namespace.namespace_id, self.user_id or "", self.key
+        return uuid5(_KEYS, "/".join(map(str, place)))
 
     def check(self, receipt: Receipt) -> None:
         """Raise ConflictError if the receipt is about something else."""
-        if receipt.kind != self.kind or not all(map(receipt.is_about, self.names)):
+        if receipt.kind != self.kind or not receipt.is_about(self.name):
             raise ConflictError(
                 f"the key {self.key!r} belongs to another erasure; give each a key of its own"
             )

@@ -51,14 +51,15 @@ _ALL_RESOURCES: Mapping[str, type[Any]] = {
 def list_methods() -> Iterator[str]:
     """Yield the dotted name of each public method of `MemSense` and its resources."""
     for resource, kind in _ALL_RESOURCES.items():
-        field_names = {item.name for item in fields(kind)} if is_dataclass(kind) else set[str]()
-        members: list[tuple[str, object]] = inspect.getmembers(kind)
+        # The fields of a dataclass are no methods.
+        declared: Any = kind
+        field_names = {it.name for it in fields(declared)} if is_dataclass(kind) else set[str]()
+        members: list[tuple[str, object]] = inspect.getmembers(declared)
         for name, value in members:
             is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
             is_method = callable(value) or isinstance(value, property)
-            # The fields of a dataclass are no methods.
-            is_field = name in field_names
-            if is_method and not name.startswith("_") and not is_resource and not is_field:
+            is_hidden = name.startswith("_") or name in field_names
+            if is_method and not is_resource and not is_hidden:
                 yield f"{resource}.{name}".lstrip(".")
 
 

@@ -429,16 +429,18 @@ def usual(method: str, route: Route, ada: Stored, where: dict[str, str]) -> dict
         "query": "green tea", "q": "green tea", "helpful": True, "one": "balanced",
         "prompt": "green tea", "queries": ["green tea", "quartz"], "words": ["teas"],
         "lexemes": ["tea"], "transfer_id": ada.transfer_id,
-        "name": "Maria Silva" if "entities" in route.path else "ada-project",
+        "name": "questions",
         "sessions": [{"session_id": "adas-new", "messages": [{"role": "user", "content": "Hm."}]}],
         "key_id": "none", "chunk_ids": [ada.chunk_id],
         "other": "lexical", "messages": [{"role": "user", "content": "A cup of tea."}],
         "session_id": "adas-new", "session": "ada-session", "tags": ["new"], "job": "1",
         "confirmed": "ada-session", "user": "ada", "project": "ada-project", "chunk": ada.chunk_id,
-        "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE, "name": "questions",
+        "tag": "new", "user_text": "Green tea.", "erasure_id": NO_TRACE,
     }  # fmt: skip
     if route.path == "/ui/memories/bulk/{action}":
         values["action"] = "tag"
+    if route.path.startswith("/v1/"):
+        values["name"] = "Maria Silva" if "entities" in route.path else "ada-project"
     needed = {
         "POST /v1/memories": {"session_id", "messages"},
         "POST /v1/memories/many": {"sessions"},

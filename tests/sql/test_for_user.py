@@ -338,6 +338,8 @@ def test_no_method_shows_or_changes_what_is_another_user_s_by_any_id(
         }
         given = [log] if "paths" in taken else []
         others = {item: it for item, it in named(theirs, name).items() if item in taken}
+        if name in {"erase", "delete"}:  # under a key alone they would erase eve's own memory
+            others.pop("key", None)
         for parameter in others or [""]:
             tried += 1
             asked = {item: others[item] for item in others if item == parameter}
