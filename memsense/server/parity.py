@@ -54,10 +54,10 @@ def list_methods() -> Iterator[str]:
         # The fields of a dataclass are no methods.
         declared: Any = kind
         field_names = {it.name for it in fields(declared)} if is_dataclass(kind) else set[str]()
-        members: list[tuple[str, object]] = inspect.getmembers(declared)
+        members: list[tuple[str, Any]] = inspect.getmembers(declared)
         for name, value in members:
-            is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
             is_method = callable(value) or isinstance(value, property)
+            is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
             is_hidden = name.startswith("_") or name in field_names
             if is_method and not is_resource and not is_hidden:
                 yield f"{resource}.{name}".lstrip(".")
