@@ -416,7 +416,7 @@ words AS (
 -- name: ceiling
 -- The largest score that a chunk could have for the question.
 ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + {of_identifiers} AS ceiling
+    SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + {of_identifiers})) / 1e9 AS ceiling
     FROM terms
     GROUP BY granularity
 )

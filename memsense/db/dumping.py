@@ -39,7 +39,7 @@ def find_tool(name: str, major: int) -> Tool:
     Looks in PATH, in Debian's and Homebrew's folders, and beside the embedded server. Raises
     DatabaseError, with the versions that there are, if none fits.
     """
-    tools = sorted(set(_list_tools(name)), key=lambda it: it.major)
+    tools = sorted(dict.fromkeys(_list_tools(name)), key=lambda it: it.major)
     for tool in tools:
         if tool.major >= major:
             return tool

@@ -51,7 +51,7 @@ def test_the_program_of_the_servers_version_is_found_else_the_next_newer_one(
         program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {major}.2 (Debian)'\n")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
     folders = [str(tmp_path / name) for name in ("18", "15", "17")]
-    monkeypatch.setenv("PATH", ":".join(folders) + ":/bin:/usr/bin")
+    monkeypatch.setenv("PATH", ":".join(folders))
     monkeypatch.setattr(dumping, "_DEBIAN", str(tmp_path / "none"))
     monkeypatch.setattr(dumping, "_WHEEL", "no_such_package")
     for server, chosen in ((15, 15), (16, 17), (17, 17), (18, 18)):

@@ -290,10 +290,9 @@ def test_logs_that_fail_end_in_1_and_are_named_and_the_others_are_stored(
     assert (done.returncode, done.stderr) == (1, "")
     told = " ".join(done.stdout.split())
     assert " 3 6 of 6 3 2 0 0 " in told  # sessions, messages, exchanges, stored, ...
-    failures = told.partition("failed: ")[2].split("failed: ")
-    assert len(failures) == 2
-    assert any("d.jsonl.gz" in failure for failure in failures)
-    assert any("b.jsonl, session 'b': " in failure for failure in failures)
+    failures = told.partition("failed: ")[2]
+    assert "d.jsonl.gz: " in failures
+    assert "b.jsonl, session 'b': " in failures
     again = run_json(url, *place, code=1)
     counts = {name: again[name] for name in ("exchanges", "stored", "repeated", "refused")}
     assert counts == {"exchanges": 3, "stored": 0, "repeated": 2, "refused": 1}
@@ -392,10 +391,10 @@ def test_the_recall_query_is_printed_with_the_lines_asked_for() -> None:
 
 
 def test_formats_lists_every_reader() -> None:
-    from memsense.ingest import READERS
+    from memsense.ingest.registry import readers
 
     done = run(None, "formats", "--json")
-    assert [found["format"] for found in json.loads(done.stdout)] == list(READERS)
+    assert [found["format"] for found in json.loads(done.stdout)] == list(readers())
 
 
 def test_locomo_is_ingested_and_measured_in_the_documented_shape(url: str, tmp_path: Path) -> None:

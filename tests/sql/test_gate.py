@@ -75,6 +75,7 @@ USUAL: Mapping[str, Any] = {
     "queries": ["Where does Ada live?"],
     "sessions": [{"session_id": "friday", "messages": [{"role": "user", "content": "Yes."}]}],
     "chunk_id": 1,
+    "chunk_ids": [1],
     "helpful": True,
     "name": "kitchen",
     "path": "/dev/null",
