@@ -93,6 +93,7 @@ EXAMPLES = {
     "show": "show 1",
     "sql": "sql recall",
     "stats": "stats",
+    "tenant": "tenant list",
     "trace": "trace list",
     "ttl": "ttl --help",
     "update": "update 9 --tag bees",
