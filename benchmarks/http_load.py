@@ -79,7 +79,7 @@ def measure(url: str, questions: list[str], options: argparse.Namespace) -> dict
         clients = Clients(options.clients, share, questions, written)
         for _ in range(options.turns):
             with (
-                serving(url, options.pool) as address,
+                serving(url, options.pool) as (address, _),
                 httpx.Client(base_url=address, timeout=60, limits=_LIMITS) as client,
             ):
                 most = max(most, run(over_http(client), tallies["http"], url, clients))
@@ -105,8 +105,8 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 
 
 @contextmanager
-def serving(url: str, pool: int) -> Generator[str]:
-    """Start a server in a process of its own; yield its address."""
+def serving(url: str, pool: int) -> Generator[tuple[str, int]]:
+    """Start a server in a process of its own; yield its address and the process's id."""
     named = f"{url}{'&' if '?' in url else '?'}application_name={SERVED}"
     # Without these the server's own rate limit would be measured.
     limits = ["--rate", "1e6", "--burst", "1000000"]
@@ -119,7 +119,7 @@ def serving(url: str, pool: int) -> Generator[str]:
     match = re.search(r"serves on (\S+)", process.stderr.readline())
     assert match
     try:
-        yield match[1]
+        yield match[1], process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(30)
