@@ -89,7 +89,7 @@ def measure(url: str, questions: list[str], options: argparse.Namespace) -> dict
     return {**result, "p95 with flood / without": round(ratio, 2), "search": cost}
 
 
-def run(
+def run(  # noqa: PLR0917 (a script's own function)
     address: str,
     keys: list[str],
     clients: tuple[int, int],
@@ -140,7 +140,7 @@ def run(
             one.result()
 
 
-def compare_cost(
+def compare_cost(  # noqa: PLR0917 (a script's own function)
     address: str, process: int, key: str, memory: MemSense, questions: list[str], count: int
 ) -> dict[str, float]:
     """Return processor ms of a search in the server's process and in this one, by turns."""

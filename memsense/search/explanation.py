@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from memsense.search.profiles import Route
@@ -238,13 +239,40 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the explanation as plain values, ready for JSON."""
-        # `matches` may be lazy: as a tuple they are computed once and copied as plain values.
         return {
-            **asdict(replace(self, matches=tuple(self.matches))),
+            **_as_plain(self),
+            # They may be lazy: as a tuple they are computed once.
+            "matches": _as_plain(tuple(self.matches)),
             "memory_score": self.memory_score,
             "parts": dict(self.parts()),
             "score_kinds": describe_scores(self.score_kinds()),
         }
+
+
+@cache
+def _field_names(kind: type) -> Sequence[str]:
+    return [item.name for item in fields(kind)] if is_dataclass(kind) else ()
+
+
+def _as_plain(value: Any) -> Any:
+    """Return dataclasses as dicts, at any depth, and everything else as it is.
+
+    `dataclasses.asdict` copies each number and text, too, which takes longer than the rest of a
+    search's answer over HTTP.
+    """
+    kind: type = type(value)
+    if kind in _SCALARS:
+        return value
+    if names := _field_names(kind):
+        return {name: _as_plain(getattr(value, name)) for name in names}
+    if kind is dict:
+        return {key: _as_plain(item) for key, item in value.items()}
+    if kind in (list, tuple):
+        return kind(map(_as_plain, value))
+    return value
+
+
+_SCALARS = frozenset({int, float, str, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,8 +39,8 @@ except ImportError as error:
     ) from error
 
 SMALLEST_COMPRESSED = 1_000
-COMPRESSION = 4
-"""Bytes from which an answer is compressed, and zlib's level: higher ones save little."""
+COMPRESSION = 1
+"""Bytes from which an answer is compressed, and zlib's level: higher ones take longer for little."""
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
 
