@@ -260,15 +260,17 @@ def _as_plain(value: Any) -> Any:
     `dataclasses.asdict` copies each number and text, too, which takes longer than the rest of a
     search's answer over HTTP.
     """
-    kind: type = type(value)
+    kind: type[Any] = type(value)
     if kind in _SCALARS:
         return value
     if names := _field_names(kind):
         return {name: _as_plain(getattr(value, name)) for name in names}
     if kind is dict:
         return {key: _as_plain(item) for key, item in value.items()}
-    if kind in (list, tuple):
-        return kind(map(_as_plain, value))
+    if kind is tuple:
+        return tuple(map(_as_plain, value))
+    if kind is list:
+        return [*map(_as_plain, value)]
     return value
 
 

@@ -40,7 +40,7 @@ except ImportError as error:
 
 SMALLEST_COMPRESSED = 1_000
 COMPRESSION = 1
-"""Bytes from which an answer is compressed, and zlib's level: higher ones take longer for little."""
+"""Bytes from which an answer is compressed, and zlib's level: higher ones save little more."""
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
 
