@@ -260,7 +260,7 @@ def _as_plain(value: Any) -> Any:
     `dataclasses.asdict` copies each number and text, too, which takes longer than the rest of a
     search's answer over HTTP.
     """
-    kind: type[Any] = type(value)
+    kind: Any = value.__class__
     if kind in _SCALARS:
         return value
     if names := _field_names(kind):
