@@ -23,7 +23,7 @@ vec_full AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 3.0 * power(sum(chunk_count) / 100000, 0.15))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_full.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance
@@ -62,7 +62,7 @@ vec_user AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance
@@ -101,7 +101,7 @@ vec_assistant AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance
@@ -142,7 +142,7 @@ vec_next_user AS (
                AND previous_chunk_id IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
                AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, previous_chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT previous_chunk_id AS chunk_id, granularity, distance
@@ -183,7 +183,7 @@ facet_personal_info AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance
@@ -222,7 +222,7 @@ facet_preferences AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance
@@ -261,7 +261,7 @@ facet_events AS (
                AND (SELECT set_config('hnsw.ef_search', (SELECT least(1000, ceil(%(route_limit)s * greatest(1, 2.0 * power(sum(chunk_count) / 100000, 0.125))))::integer::text
                 FROM statistics), true)) IS NOT NULL
                AND ((SELECT are_all FROM spared) OR (embeddings_events.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
-             ORDER BY distance, chunk_id
+             ORDER BY distance
              LIMIT %(route_limit)s)
             UNION ALL
             (SELECT chunk_id AS chunk_id, granularity, distance

@@ -118,7 +118,7 @@ vec_full AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_full.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -167,7 +167,7 @@ vec_user AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_user.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -216,7 +216,7 @@ vec_assistant AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_assistant.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -267,7 +267,7 @@ vec_next_user AS (
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_user.previous_chunk_id)
                    AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, previous_chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT previous_chunk_id AS chunk_id, granularity, distance
@@ -323,7 +323,7 @@ facet_personal_info AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_personal_info.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -372,7 +372,7 @@ facet_preferences AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_preferences.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -421,7 +421,7 @@ facet_events AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (SELECT true FROM filtered AS f WHERE f.chunk_id = embeddings_events.chunk_id)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance

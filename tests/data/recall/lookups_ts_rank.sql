@@ -56,7 +56,7 @@ vec_full AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_full.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -105,7 +105,7 @@ vec_user AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_user.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -154,7 +154,7 @@ vec_assistant AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_assistant.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -205,7 +205,7 @@ vec_next_user AS (
                    AND (embeddings_user.previous_chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND ((SELECT are_all FROM spared) OR (embeddings_user.chunk_id IN (SELECT chunk_id FROM hidden)) IS NOT TRUE)
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, previous_chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT previous_chunk_id AS chunk_id, granularity, distance
@@ -261,7 +261,7 @@ facet_personal_info AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_personal_info.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -310,7 +310,7 @@ facet_preferences AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_preferences.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance
@@ -359,7 +359,7 @@ facet_events AS (
                     FROM statistics), true)) IS NOT NULL
                    AND (embeddings_events.chunk_id IN (SELECT chunk_id FROM filtered)) IS TRUE
                    AND NOT (SELECT are_few FROM few)
-                 ORDER BY distance, chunk_id
+                 ORDER BY distance
                  LIMIT %(route_limit)s)
                 UNION ALL
                 (SELECT chunk_id AS chunk_id, granularity, distance

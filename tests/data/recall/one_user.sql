@@ -290,7 +290,7 @@ words AS (
     GROUP BY chunk_id, granularity
 )
 ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + 0 AS ceiling
+    SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + 0)) / 1e9 AS ceiling
     FROM terms
     GROUP BY granularity
 )

@@ -183,7 +183,7 @@ identified AS MATERIALIZED (
     GROUP BY m.chunk_id, m.granularity
 )
 ceiling AS (
-    SELECT granularity, (%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity) AS ceiling
+    SELECT granularity, round(1e9 * ((%(k1)s + 1) * sum(idf) + (SELECT %(identifier_boost)s * sum(w.idf) FROM identifier_weights AS w WHERE w.granularity = terms.granularity))) / 1e9 AS ceiling
     FROM terms
     GROUP BY granularity
 )
