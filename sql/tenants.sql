@@ -26,15 +26,6 @@ JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT
 WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 ORDER BY c.relname;
 
--- name: list_tenant_references
-SELECT DISTINCT child.relname::text, parent.relname::text
-FROM pg_constraint AS k
-JOIN pg_class AS child ON child.oid = k.conrelid
-JOIN pg_class AS parent ON parent.oid = k.confrelid
-WHERE k.contype = 'f' AND child.relnamespace = 'memsense'::regnamespace AND child.oid <> parent.oid
-  AND NOT child.relispartition AND NOT parent.relispartition
-ORDER BY 1, 2;
-
 -- name: list_columns
 -- The columns of a table that a copy holds; generated ones are worked out again.
 SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type, a.attidentity <> '' AS is_identity

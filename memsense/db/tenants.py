@@ -18,7 +18,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 
 from memsense.actor import current_actor
-from memsense.db.citus import in_order
+from memsense.db import citus
 from memsense.db.connection import Connection, connect
 from memsense.db.failures import database_errors
 from memsense.db.migrate import require_current
@@ -238,8 +238,8 @@ def _announce(connection: Connection, tenant: Tenant) -> None:
 def _list_tables(connection: Connection) -> list[str]:
     """Return the tables with a tenant's rows, each behind those it refers to."""
     rows = connection.execute(query("list_tenant_tables", FILE)).fetchall()
-    references = connection.execute(query("list_tenant_references", FILE)).fetchall()
-    return in_order([name for (name,) in rows], references)
+    references = connection.execute(query("list_references", citus.FILE)).fetchall()
+    return citus.in_order([name for (name,) in rows], references)
 
 
 def _list_columns(connection: Connection, table: str) -> list[_Column]:

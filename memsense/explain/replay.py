@@ -221,16 +221,7 @@ def replay_trace(
         )
         for item in trace.hits()
     ]
-    new = [
-        ListedHit(
-            rank=rank,
-            chunk_id=hit.chunk_id,
-            candidate_id=hit.explain.chunk_id,
-            score=hit.score,
-            parts=dict(hit.explain.parts()),
-        )
-        for rank, hit in enumerate(result, start=1)
-    ]
+    new = list_hits(result)
     before, after = recorded.constants(), chosen.constants()
     return Replay(
         trace_id=trace.trace_id,
@@ -245,6 +236,20 @@ def replay_trace(
         moves=_find_moves(trace, search, old, new),
         notes=result.notes,
     )
+
+
+def list_hits(result: SearchResult) -> list[ListedHit]:
+    """Return the hits of a search as a comparison lists them."""
+    return [
+        ListedHit(
+            rank=rank,
+            chunk_id=hit.chunk_id,
+            candidate_id=hit.explain.chunk_id,
+            score=hit.score,
+            parts=dict(hit.explain.parts()),
+        )
+        for rank, hit in enumerate(result, start=1)
+    ]
 
 
 def _find_moves(

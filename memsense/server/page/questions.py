@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from memsense.client.aio import AsyncMemSense
 from memsense.errors import MemSenseError
 from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
-from memsense.explain.replay import ListedHit
+from memsense.explain.replay import list_hits
 from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
 from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
@@ -228,7 +228,7 @@ async def _compare(
     chunks = await memory.get_many([*chunk_ids])
     rows: list[QuestionRow] = []
     for entry, old, new in zip(questions, before, after, strict=True):
-        lists = (_list_hits(old), _list_hits(new))
+        lists = (list_hits(old), list_hits(new))
         places = tuple(
             next((hit.rank for hit in hits if entry.labels.get(hit.chunk_id)), None)
             for hits in lists
@@ -243,16 +243,3 @@ async def _compare(
             )
         )
     return rows
-
-
-def _list_hits(result: SearchResult) -> list[ListedHit]:
-    return [
-        ListedHit(
-            rank=rank,
-            chunk_id=hit.chunk_id,
-            candidate_id=hit.explain.chunk_id,
-            score=hit.score,
-            parts=dict(hit.explain.parts()),
-        )
-        for rank, hit in enumerate(result, start=1)
-    ]
