@@ -34,7 +34,7 @@ from memsense.embed import open_embedder
 from memsense.evaluation import gold_set, read_beam
 from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED
-from memsense.search.rank.current import WEIGHTS, Evidence
+from memsense.search.rank.current import WEIGHTS, Evidence, match_candidates
 from memsense.search.request import SearchRequest
 from memsense.search.search import run_search
 from memsense.store import find_scope, find_tenant
@@ -210,13 +210,9 @@ def fit(items: Sequence[Judged], penalty: float) -> Values:
 def is_right(item: Judged, weights: Values, threshold: float) -> bool | None:
     """Return whether the wanted statement comes first, or both in the first 8; None if unknown."""
     scores = list(item.scores)
-    best: dict[int, tuple[float, int]] = {}
-    for (above, below), evidence in item.pairs.items():
-        strength = float(np.dot(evidence, weights))
-        is_near = scores[above] - scores[below] <= BALANCED.current_reach
-        if is_near and strength > threshold:
-            best[above] = max(best.get(above, (strength, below)), (strength, below))
-    for above, (_, below) in best.items():
+    strengths = {pair: float(np.dot(evidence, weights)) for pair, evidence in item.pairs.items()}
+    profile = BALANCED.override(current_threshold=threshold)
+    for above, below in match_candidates(strengths, scores, profile).items():
         scores[below] = max(scores[below], item.scores[above] + BALANCED.current_margin)
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     ranks: dict[str, int] = {}

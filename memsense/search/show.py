@@ -132,11 +132,7 @@ def find_supersession(search: Search, row: int, *, older: bool) -> Supersession 
     current, candidates = search.ranking.terms.current, search.candidates
     if current is None:
         return None
-    if older:
-        links = [item for item in current.successions.values() if item.newer == row]
-        link = max(links, key=lambda item: item.strength, default=None)
-    else:
-        link = current.successions.get(row)
+    link = (current.by_newer if older else current.by_older).get(row)
     if link is None:
         return None
     other = link.older if older else link.newer

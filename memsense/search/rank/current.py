@@ -185,37 +185,39 @@ class Current:
                     preferred += 1
         return pairs
 
+    @cached_property
+    def strengths(self) -> Mapping[tuple[int, int], float]:
+        """Return for each of these pairs the logit of the chance that the newer one replaces."""
+        return {pair: rate(evidence) for pair, evidence in self.judged.items()}
+
     def lifts(self) -> dict[int, tuple[float, int]]:
         """Return by how much each lifted candidate rises, and the row that it rises above."""
-        profile, rows = self.profile, [self.rows[place] for place in self.pool]
+        rows = [self.rows[place] for place in self.pool]
         scores: list[float] = [self.scores.item(row) for row in rows]
-        # The best match of each candidate rises above it, and no other one.
-        best: dict[int, tuple[float, int]] = {}
-        for (above, below), evidence in self.judged.items():
-            strength = rate(evidence)
-            is_near = scores[above] - scores[below] <= profile.current_reach
-            if is_near and strength > profile.current_threshold:
-                best[above] = max(best.get(above, (strength, below)), (strength, below))
         lifts: dict[int, tuple[float, int]] = {}
-        for above, (_, below) in best.items():
-            lift = scores[above] + profile.current_margin - scores[below]
+        for above, below in match_candidates(self.strengths, scores, self.profile).items():
+            lift = scores[above] + self.profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
         return lifts
 
     @cached_property
-    def successions(self) -> Mapping[int, Succession]:
+    def by_newer(self) -> Mapping[int, Succession]:
+        """Return for each row what it superseded, if that is plain enough to be said."""
+        return {link.newer: link for link in self.by_older.values()}
+
+    @cached_property
+    def by_older(self) -> Mapping[int, Succession]:
         """Return for each row what superseded it, if that is plain enough to be said.
 
         Precision comes before recall: the newer statement has words of change, and each of both is
         the other's best match.
         """
         links: list[Succession] = []
-        for pair, evidence in self.judged.items():
+        for pair, strength in self.strengths.items():
             above, below = (self.pool[index] for index in pair)
-            older, newer = (above, below) if self._is_before(above, below) else (below, above)
+            older, newer = (above, below) if self.question.tense == "now" else (below, above)
             reason = self._read(newer).whole.change
-            strength = rate(evidence)
             if reason and strength > self.profile.current_link_threshold:
                 links.append(
                     Succession(
@@ -331,6 +333,24 @@ class Current:
                 )
             ),
         )
+
+
+def match_candidates(
+    strengths: Mapping[tuple[int, int], float], scores: Sequence[float], profile: Profile
+) -> dict[int, int]:
+    """Return for each candidate the one that rises above it: its best match, and no other one.
+
+    Args:
+        strengths: Logit of each pair, by the indexes of the candidate above and the one below.
+        scores: Score of each candidate, by its index.
+        profile: Profile with the least logit and the largest difference of scores.
+    """
+    best: dict[int, tuple[float, int]] = {}
+    for (above, below), strength in strengths.items():
+        is_near = scores[above] - scores[below] <= profile.current_reach
+        if is_near and strength > profile.current_threshold:
+            best[above] = max(best.get(above, (strength, below)), (strength, below))
+    return {above: below for above, (_, below) in best.items()}
 
 
 def rate(evidence: Evidence) -> float:
