@@ -8,7 +8,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -76,19 +77,29 @@ def back_up(url: str, path: Path) -> Tool:
     The file appears when it is complete. Raises ConflictError if it exists, and DatabaseError with
     what pg_dump says.
     """
+    with new_file(path) as part:
+        with connect(url) as connection:
+            check_server(connection)
+            migrate.require_current(connection)
+            tool = find_tool("pg_dump", connection.info.server_version // 10_000)
+        _run(tool, url, ["--format=custom", "--file", str(part)])
+    return tool
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[Path]:
+    """Yield where to write a file that appears under its own name when it is complete.
+
+    After an error nothing is left. Raises ConflictError if the file exists.
+    """
     if path.exists():
         raise ConflictError(f"{path} exists already; name another file")
-    with connect(url) as connection:
-        check_server(connection)
-        migrate.require_current(connection)
-        tool = find_tool("pg_dump", connection.info.server_version // 10_000)
     part = path.with_name(f"{path.name}.part")
     try:
-        _run(tool, url, ["--format=custom", "--file", str(part)])
+        yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    return tool
 
 
 def restore(url: str, path: Path) -> Tool:

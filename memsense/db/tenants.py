@@ -6,6 +6,7 @@ all that belongs to the tenant: memories, vectors, history, settings, keys, trac
 """
 
 import json
+import zlib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from psycopg.rows import class_row
 from memsense.actor import current_actor
 from memsense.db import citus
 from memsense.db.connection import Connection, connect
+from memsense.db.dumping import new_file
 from memsense.db.failures import database_errors
 from memsense.db.migrate import require_current
 from memsense.db.queries import query
@@ -31,6 +33,12 @@ MANIFEST = "manifest.json"
 
 SHARED = {"tenants"}
 """Tables whose row of the tenant is made, not copied: it has another number in each database."""
+
+
+_UNREADABLE = (
+    BadZipFile, EOFError, KeyError, NotImplementedError, OSError, ValueError, zlib.error,
+)  # fmt: skip
+"""Errors by which zipfile tells that an archive is damaged, or that a file is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +138,16 @@ def drop_tenant(url: str, name: str) -> TenantReceipt:
 
 
 def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
-    """Write a tenant's rows to a new archive, as they stood at one moment."""
+    """Write a tenant's rows to a new archive, as they stood at one moment.
+
+    The file appears when it is complete. Raises ConflictError if it exists.
+    """
     rows: dict[str, int] = {}
-    with _operating(url) as connection, ZipFile(path, "x", ZIP_DEFLATED) as archive:
+    with (
+        new_file(path) as part,
+        _operating(url) as connection,
+        ZipFile(part, "w", ZIP_DEFLATED) as archive,
+    ):
         connection.execute(sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
         tenant = _require(connection, name)
         tables = [it for it in _list_tables(connection) if it not in SHARED]
@@ -319,7 +334,7 @@ def _open_archive(path: Path) -> Generator[tuple[ZipFile, dict[str, Any]]]:
             if manifest.get("memsense_tenant") != FORMAT:
                 raise InvalidInputError(f"{path} is no archive of a tenant, or of a later version")
             yield archive, manifest
-    except (BadZipFile, KeyError, ValueError, OSError) as error:
+    except _UNREADABLE as error:
         raise InvalidInputError(
             f"{path} can't be read as an archive of a tenant: {error}"
         ) from error

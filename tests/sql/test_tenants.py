@@ -1,5 +1,7 @@
 """An operator lists, suspends, drops, copies and moves whole tenants."""
 
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -139,6 +141,7 @@ def test_a_moved_tenant_is_there_and_no_longer_here(
 
 def test_a_damaged_archive_stores_nothing(two: str, elsewhere: str, tmp_path: Path) -> None:
     whole, damaged = tmp_path / "whole", tmp_path / "damaged"
+    before = answer(two, "acme")
     tenants.back_up_tenant(two, "acme", whole)
     with ZipFile(whole) as source, ZipFile(damaged, "w") as target:
         for name in source.namelist():
@@ -150,4 +153,25 @@ def test_a_damaged_archive_stores_nothing(two: str, elsewhere: str, tmp_path: Pa
     tmp_path.joinpath("text").write_text("no archive")
     with pytest.raises(InvalidInputError, match="can't be read"):
         tenants.restore_tenant(elsewhere, tmp_path / "text")
+    original, draw = whole.read_bytes(), random.Random(7)
+    for number in range(20):
+        place = draw.randrange(len(original))
+        flipped = bytes([*original[:place], original[place] ^ 0xFF, *original[place + 1 :]])
+        damaged.write_bytes(flipped)
+        # A bit that says nothing of a member's content may be any.
+        with suppress(InvalidInputError):
+            tenants.restore_tenant(elsewhere, damaged, f"copy {number}")
+            assert answer(elsewhere, f"copy {number}") == before
+            tenants.suspend_tenant(elsewhere, f"copy {number}")
+            tenants.drop_tenant(elsewhere, f"copy {number}")
     assert [it.name for it in tenants.list_tenants(elsewhere)] == ["there"]
+
+
+def test_an_archive_appears_when_it_is_complete(two: str, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        tenants.back_up_tenant(two, "nobody", tmp_path / "nobody")
+    assert not list(tmp_path.iterdir())
+    tenants.back_up_tenant(two, "acme", tmp_path / "acme")
+    assert [it.name for it in tmp_path.iterdir()] == ["acme"]
+    with pytest.raises(ConflictError, match="exists already"):
+        tenants.back_up_tenant(two, "acme", tmp_path / "acme")
