@@ -72,9 +72,10 @@ def detect(source: Source) -> Detection | None:
     else:
         form = "JSON in a form that" if head.is_json else "text that"
         prose = "" if head.is_json else ", or --format text for any prose"
+        # Not the names of all formats: a folder may hold a thousand such files.
         fault = (
             f"not a conversation that memsense knows ({form} no reader knows); if it is one, name"
-            f" its format with --format NAME{prose}; the formats are {', '.join(readers())}"
+            f" its format with --format NAME{prose} ('memsense formats' lists them)"
         )
         if proposal := propose_mapping(head):
             fault += (
