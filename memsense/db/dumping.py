@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from memsense.db import migrate
 from memsense.db.address import read_address
 from memsense.db.connection import check_server, connect
-from memsense.errors import ConflictError, DatabaseError, SchemaError
+from memsense.errors import ConflictError, DatabaseError, InvalidInputError, SchemaError
 
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 _DEBIAN = "/usr/lib/postgresql"
@@ -90,11 +90,16 @@ def back_up(url: str, path: Path) -> Tool:
 def new_file(path: Path) -> Generator[Path]:
     """Yield where to write a file that appears under its own name when it is complete.
 
-    After an error nothing is left. Raises ConflictError if the file exists.
+    After an error nothing is left. Raises ConflictError if the file exists, and InvalidInputError
+    if it can't be written there.
     """
     if path.exists():
         raise ConflictError(f"{path} exists already; name another file")
     part = path.with_name(f"{path.name}.part")
+    try:
+        part.touch()
+    except OSError as error:
+        raise InvalidInputError(f"{path} can't be written: {error.strerror}") from error
     try:
         yield part
         part.replace(path)

@@ -171,6 +171,8 @@ def test_an_archive_appears_when_it_is_complete(two: str, tmp_path: Path) -> Non
     with pytest.raises(NotFoundError):
         tenants.back_up_tenant(two, "nobody", tmp_path / "nobody")
     assert not list(tmp_path.iterdir())
+    with pytest.raises(InvalidInputError, match="can't be written: No such file or directory"):
+        tenants.back_up_tenant(two, "acme", tmp_path / "missing" / "acme")
     tenants.back_up_tenant(two, "acme", tmp_path / "acme")
     assert [it.name for it in tmp_path.iterdir()] == ["acme"]
     with pytest.raises(ConflictError, match="exists already"):
