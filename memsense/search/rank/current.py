@@ -187,7 +187,7 @@ class Current:
 
     @cached_property
     def strengths(self) -> Mapping[tuple[int, int], float]:
-        """Return for each of these pairs the logit of the chance that the newer one replaces."""
+        """Return for each of these pairs how likely the newer one replaces the other: a logit."""
         return {pair: rate(evidence) for pair, evidence in self.judged.items()}
 
     def lifts(self) -> dict[int, tuple[float, int]]:
