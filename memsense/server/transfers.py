@@ -188,7 +188,7 @@ class Transfers:
         self._lock = threading.Lock()
         self._items: dict[UUID, Transfer] = {}
         self._ends: dict[UUID, float] = {}
-        self._keys: dict[tuple[str, str | None, str], UUID] = {}
+        self._keys: dict[tuple[Kind, str, str | None, str], UUID] = {}
         self._directory: Path | None = None
 
     def path(self, transfer_id: UUID) -> Path:
@@ -215,11 +215,13 @@ class Transfers:
         items = [it for it in self._items.values() if (it.kind, it.tenant, it.user_id) == expected]
         return items[::-1]
 
-    def find_repeated(self, tenant: str, user_id: str | None, key: str | None) -> Transfer | None:
+    def find_repeated(
+        self, kind: Kind, tenant: str, user_id: str | None, key: str | None
+    ) -> Transfer | None:
         """Return what an earlier request under this Idempotency-Key has created, if anything."""
         if key is None:
             return None
-        return self._items.get(self._keys.get((tenant, user_id, key), UUID(int=0)))
+        return self._items.get(self._keys.get((kind, tenant, user_id, key), UUID(int=0)))
 
     def delete(self, item: Transfer) -> None:
         """Forget one; its work ends."""
@@ -248,7 +250,7 @@ class Transfers:
             )
             self._items[item.transfer_id] = item
             if key is not None:
-                self._keys[tenant, user_id, key] = item.transfer_id
+                self._keys[kind, tenant, user_id, key] = item.transfer_id
             if len(self._items) > MOST_KEPT:
                 self._forget(next(iter(self._ends), next(iter(self._items))))
         return item
@@ -309,14 +311,16 @@ class Transfers:
 
     def _start(self, item: Transfer, work: Callable[[], Mapping[str, Any]]) -> None:
         def run() -> None:
+            # Whatever ends the work: one that ran for ever would keep its place among the running.
+            changes: dict[str, Any] = {"status": "failed", "error": "it ended unexpectedly"}
             try:
-                report = work()
+                changes = {"status": "done", "report": work()}
             except _Cancelled:
                 return
-            except MemSenseError as error:
-                self._end(item, status="failed", error=str(error))
-            else:
-                self._end(item, status="done", report=report)
+            except (MemSenseError, OSError) as error:
+                changes["error"] = str(error)
+            finally:
+                self._end(item, **changes)
 
         # In the request's context, which names the actor of what an import writes.
         threading.Thread(
@@ -324,9 +328,9 @@ class Transfers:
         ).start()
 
     def _end(self, item: Transfer, **changes: Any) -> None:
-        with self._lock:
-            self._ends[item.transfer_id] = self._clock()
-        self._change(item, ended_at=datetime.now(UTC), **changes)
+        if self._change(item, ended_at=datetime.now(UTC), **changes):
+            with self._lock:
+                self._ends[item.transfer_id] = self._clock()
 
     def _change(self, item: Transfer, **changes: Any) -> bool:
         """Change the state; return False if the resource is gone."""

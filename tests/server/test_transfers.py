@@ -3,13 +3,14 @@
 import asyncio
 import json
 import time
+from errno import ENOSPC
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 from serving import SAID, Serve, Served, add
 
-from memsense.server.transfers import ExportResponse
+from memsense.server.transfers import MOST_OF_TENANT, ExportResponse, Transfers
 
 LINES = {"Content-Type": "application/x-ndjson"}
 
@@ -56,6 +57,27 @@ def test_a_repeated_request_returns_the_same_export(served: Served) -> None:
     two = client.post("/v1/exports", json=body, headers=headers).json()
     assert one["transfer_id"] == two["transfer_id"]
     assert len(client.get("/v1/exports").json()["transfers"]) == 1
+    imported = client.post("/v1/imports", content=b"", headers={**LINES, **headers})
+    assert imported.status_code == 201, imported.text
+    assert imported.headers["Location"].startswith("/v1/imports/")
+
+
+def test_an_export_that_finds_the_disk_full_has_failed_and_frees_its_place() -> None:
+    transfers = Transfers()
+
+    def fill_disk(_: Any) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    for _ in range(MOST_OF_TENANT + 1):
+        item = transfers.begin("export", "acme", None, None)
+        transfers.run_export(item, fill_disk)
+        while (state := transfers.find("export", item.transfer_id, "acme", None)).ended_at is None:
+            time.sleep(0.01)
+        assert (state.status, state.error) == (
+            "failed",
+            f"[Errno {ENOSPC}] No space left on device",
+        )
+    transfers.close()
 
 
 def test_an_upload_that_can_t_be_used_is_refused_or_says_why(serve: Serve) -> None:

@@ -127,7 +127,7 @@ async def create_export(
     """Begin an export in the background, whose lines can be fetched in parts once it is done."""
     transfers = _transfers(request)
     owner = caller.tenant, caller.user_id
-    if (earlier := transfers.find_repeated(*owner, idempotency_key)) is not None:
+    if (earlier := transfers.find_repeated("export", *owner, idempotency_key)) is not None:
         return _respond(earlier, CREATED)
     arguments = (body or ExportBody()).arguments()
     whose = _check_whose(caller, arguments["user_id"], all_users=arguments["all_users"])
@@ -231,7 +231,7 @@ async def create_import(
         settings = False
     transfers = _transfers(request)
     owner = caller.tenant, caller.user_id
-    if (earlier := transfers.find_repeated(*owner, idempotency_key)) is not None:
+    if (earlier := transfers.find_repeated("import", *owner, idempotency_key)) is not None:
         return _respond(earlier, CREATED)
     item = transfers.begin("import", *owner, idempotency_key)
     await transfers.store(item, request.stream(), state_of(request).options.largest_import)
