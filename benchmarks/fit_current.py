@@ -1,14 +1,15 @@
 """Fit of the weights by which `current` judges that a newer statement replaces an older one.
 
     python -m benchmarks.true_now --half even
+    python -m benchmarks.true_now --plain
     python -m benchmarks.fit_current beam100k.jsonl
 
-It asks the questions about the even half of tests/data/changed_facts.jsonl (stored by the first
-command) and those of BEAM 1-10 (stored by `memsense eval beam FILE`), and takes every pair of
-candidates that the term compares. A pair is right if the lifted statement is wanted and the other
-one is not, and wrong if a wanted statement would fall. A logistic regression with a ridge penalty
-is fitted, each weight with the sign that its evidence has by its meaning; a pair of the chats
-counts half, since there are more of them.
+It asks the questions about the even half of tests/data/changed_facts.jsonl and about the bundled
+sample (stored by the first two commands), and those of BEAM 1-10 (stored by `memsense eval beam
+FILE`), and takes every pair of candidates that the term compares. A pair is right if the lifted
+statement is wanted and the other one is superseded, and wrong if something else rises above either
+of them. A logistic regression with a ridge penalty is fitted, each weight with the sign that its
+evidence has by its meaning.
 With --folds it prints how often the wanted statement comes first if whole pairs of facts are left
 out of the fit (cross-validation), for each threshold.
 """
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize  # pyright: ignore[reportMissingTypeStubs]
 
-from benchmarks.true_now import ASKED_AT, CASES, read_lines
+from benchmarks.true_now import ASKED_AT, CASES, DATA, read_lines
 from memsense.config import load_settings
 from memsense.db import Pool, open_pool, run_read
 from memsense.embed import open_embedder
@@ -45,6 +46,9 @@ Values = NDArray[np.float64]
 TUNED = "1-10"
 AGAINST = ("usual", "climb", "between", "addition", "story", "asks", "owner", "named")
 """Evidence whose weight may not be above 0; all other weights but two may not be below it."""
+
+COUNTS = {"BEAM": 0.5, "sample": 4.0}
+"""How much a pair of some groups counts: there are more of BEAM's, and few of the sample's."""
 
 FREE = ("bias", "early")
 THRESHOLDS = (-1.0, -0.5, 0.0, 0.5)
@@ -94,6 +98,21 @@ def read_changes(half: str) -> Iterator[Asked]:
                 wanted=frozenset(("old", "new") if wants == "both" else (wants,)),
                 sides={side: frozenset([f"{side}{row['id']}-user"]) for side in ("old", "new")},
             )
+
+
+def read_sample() -> Iterator[Asked]:
+    """Yield the questions about the bundled sample, in which hardly a fact changes."""
+    for row in read_lines(DATA / "sample_questions.jsonl"):
+        yield Asked(
+            namespace="true-now-sample",
+            user_id="ines",
+            question=row["question"],
+            asked_at=None,
+            case=row["question"],
+            group="sample",
+            wanted=frozenset(["gold"]),
+            sides={"gold": frozenset(row["gold_message_ids"])},
+        )
 
 
 def read_chats(path: Path, namespace: str, split: str) -> Iterator[Asked]:
@@ -172,7 +191,8 @@ def label(item: Judged) -> Iterator[tuple[Evidence, bool, float]]:
         high, low = item.sides[above], item.sides[below]
         if high and high not in wanted and low in wanted:
             yield evidence, True, 1.0
-        elif high in wanted and low not in wanted:
+        elif (high and not low) or (high in wanted and low not in wanted):
+            # Nothing else replaces either statement, the superseded one included.
             yield evidence, False, 1.0
         elif low not in wanted and any(side in wanted for side in item.sides[above + 1 : below]):
             yield evidence, False, 0.5
@@ -181,7 +201,7 @@ def label(item: Judged) -> Iterator[tuple[Evidence, bool, float]]:
 def fit(items: Sequence[Judged], penalty: float) -> Values:
     """Return the weights of the least loss, those of unused evidence being 0."""
     rows = [
-        (evidence, is_right, weight * (0.5 if item.asked.group.startswith("BEAM") else 1.0))
+        (evidence, is_right, weight * COUNTS.get(item.asked.group.partition(",")[0], 1.0))
         for item in items
         for evidence, is_right, weight in label(item)
     ]
@@ -221,7 +241,8 @@ def is_right(item: Judged, weights: Values, threshold: float) -> bool | None:
     last = len(scores) + 1
     old, new = ranks.get("old", last), ranks.get("new", last)
     if "gold" in item.asked.wanted:
-        return None
+        # What stood first by the other terms must stay there.
+        return item.sides[order[0]] == "gold" if item.sides[:1] == ["gold"] else None
     if len(item.asked.wanted) > 1:
         return max(old, new) <= 8
     return new < old if "new" in item.asked.wanted else old < new
@@ -249,7 +270,7 @@ def main() -> None:
     address = options.database_url or load_settings().database_url
     if address is None:
         raise SystemExit("give --database-url or set MEMSENSE_DATABASE_URL")
-    questions = list(read_changes("even"))
+    questions = [*read_changes("even"), *read_sample()]
     if options.beam:
         questions += read_chats(options.beam, options.beam_namespace, TUNED)
     with open_pool(address, min_size=1, max_size=1, timeout=10) as pool:

@@ -201,7 +201,7 @@ class Profile:
     current_pool: int = 15
     current_reach: float = 0.9
     current_margin: float = 0.01
-    current_threshold: float = -0.5
+    current_threshold: float = -1.0
     current_link_threshold: float = 0.0
     asker_known: bool = False
     reranker_weight: float = 1.0

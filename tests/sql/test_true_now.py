@@ -1,7 +1,8 @@
 """Changed facts: the statement that the question's tense asks for, and the link between the two."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from importlib.resources import as_file, files
 
 import pytest
 
@@ -30,6 +31,16 @@ def exchange(user: str, assistant: str, year: int) -> list[Mapping[str, str]]:
 @pytest.fixture
 def memory(open_memory: OpenMemory) -> MemSense:
     return open_memory(embedder=OnnxEmbedder())
+
+
+@pytest.fixture(scope="module")
+def sample(module_database_url: str) -> Iterator[MemSense]:
+    """Yield the memory of the bundled sample log."""
+    log = files("memsense") / "data" / "sample_conversation.jsonl"
+    with MemSense.open(module_database_url, embedder=OnnxEmbedder()) as opened:
+        with as_file(log) as path:
+            opened.ingest(path, user_id="ines")
+        yield opened
 
 
 @pytest.fixture
@@ -128,6 +139,14 @@ def test_parts_of_one_long_exchange_do_not_replace_each_other(memory: MemSense) 
     assert len(hits) > 1
     assert all(hit.superseded_by is None and hit.supersedes is None for hit in hits)
     assert "current" not in {term.name for hit in hits for term in hit.explain.terms}
+
+
+@pytest.mark.parametrize("question", ["Which nut makes Joost ill?", "What is Joost allergic to?"])
+def test_a_newer_memory_of_the_same_person_is_no_news_of_everything(
+    sample: MemSense, question: str
+) -> None:
+    first = sample.search(question, user_id="ines")[0]
+    assert "allergic to walnuts" in first.content
 
 
 def test_forgetting_the_newer_statement_undoes_the_link(
