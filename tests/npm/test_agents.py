@@ -109,12 +109,15 @@ def run(env: Mapping[str, str], *arguments: str) -> str:
 
 
 def stored(url: str, said: str) -> list[Chunk]:
-    """The memories, as soon as one of them holds what was said."""
+    """The memories, as soon as one of them holds what was said and an answer.
+
+    A hook may run before the agent has written the answer; the next one completes the exchange.
+    """
     ends = time.monotonic() + PATIENCE
     with MemSense.open(url) as memory:
         while time.monotonic() < ends:
             found = memory.recent(user_id="ada", limit=100)
-            if any(said in chunk.user_text for chunk in found):
+            if any(said in chunk.user_text and chunk.assistant_text for chunk in found):
                 return found
             time.sleep(0.2)
     raise AssertionError(f"{said!r} was not taken in")
