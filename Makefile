@@ -49,7 +49,7 @@ demo: setup  ## ingest the sample log, ask three questions and explain the hits
 
 # Check it ----------------------------------------------------------------------------------------
 
-.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words lint-generated generate format
+.PHONY: test test-rest test-all test-faults test-leaks test-mcp test-agents test-browser npm-mcp npm-agents npm-more-agents npm-page lint lint-ruff lint-format lint-types lint-layers lint-words lint-generated lint-docs docs generate format
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 test: setup-dev  ## run the quick tests on a real PostgreSQL: minutes, nothing from npm
@@ -117,7 +117,7 @@ test-browser: npm-page  ## test the page in Chromium; needs `apt-get install chr
 test-leaks: setup-dev  ## compare random scopes and filters with a filter in Python: half an hour
 	LEAK_PAIRS=$(LEAK_PAIRS) $(BIN)/pytest --all tests/sql/test_leaks.py tests/sql/test_row_security.py
 
-lint: lint-ruff lint-format lint-words lint-generated lint-layers lint-types  ## check with ruff, pyright, import-linter and tools/
+lint: lint-ruff lint-format lint-words lint-generated lint-docs lint-layers lint-types  ## check with ruff, pyright, import-linter, tools/ and the site's build
 
 lint-ruff: setup-dev
 	$(BIN)/ruff check .
@@ -136,6 +136,12 @@ lint-generated: setup-dev
 
 generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes
 	$(BIN)/python tools/generate.py
+
+# Strict: a link to a page or heading that is not there fails.
+docs: setup-dev  ## build the site into build/site
+	$(BIN)/zensical build --strict
+
+lint-docs: docs
 
 lint-words: setup-dev
 	$(BIN)/python tools/words.py

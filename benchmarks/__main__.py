@@ -14,7 +14,7 @@ from memsense.embed import OnnxEmbedder
 
 HERE = Path(__file__).parent
 LATEST = HERE / "results" / "latest.json"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "beside" / "benchmarks.md"
 QUICK, FULL = (1_000, 10_000), (1_000, 10_000, 100_000)
 USERS, CHUNKS_EACH = 1_000, 1_000
 

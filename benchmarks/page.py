@@ -1,4 +1,4 @@
-"""Writer of the last results into docs/benchmarks.md, between its two marks."""
+"""Writer of the last results into docs/beside/benchmarks.md, between its two marks."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,10 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
 def update_page(results: Mapping[str, Any], plot: Path, page: Path) -> None:
-    """Replace the text between the marks, and copy the plot beside the page."""
+    """Replace the text between the marks, and copy the plot into the site's images."""
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     _, _, after = rest.partition(END)
-    shutil.copy(plot, page.parent / "benchmarks.png")
+    shutil.copy(plot, page.parents[1] / "images" / "benchmarks.png")
     page.write_text(f"{before}{BEGIN}\n{render(results)}\n{END}{after}", encoding="utf-8")
 
 
@@ -29,7 +29,7 @@ def render(results: Mapping[str, Any]) -> str:
     )
     parts = [
         setting,
-        "![Latency against size](benchmarks.png)",
+        "![Latency against size](../images/benchmarks.png)",
         _section("Search, ms", search_rows(results)),
         _section("Add one exchange, ms", add_rows(results)),
         _section("Disk, bytes per chunk", disk_rows(results)),

@@ -19,7 +19,7 @@ from memsense.search.profiles import Profile
 from memsense.store import indexes
 
 USER = "ada"
-# Indexes pay from about 8,000 chunks on (docs/benchmarks.md, "HNSW breadth by size").
+# Indexes pay from about 8,000 chunks on (docs/beside/benchmarks.md, "HNSW breadth by size").
 INDEX_THRESHOLD = 8_000
 ROUNDS = 3
 

@@ -1,4 +1,4 @@
--- Entities and the graph route (docs/entities.md): statements that keep entities up to date with the chunks,
+-- Entities and the graph route (docs/how/entities.md): statements that keep entities up to date with the chunks,
 -- read them, and the route's parts of the recall statement. Every statement names one tenant; writes hold
 -- the scope's lock. Only memsense/graph reads this file.
 

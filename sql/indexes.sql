@@ -78,7 +78,7 @@ ORDER BY c.relname;
 
 -- name: ease_scope_index
 -- The index is built; from here on the setting is the effort of each write to find a vector's neighbours.
--- docs/benchmarks.md has what that saves, and what it finds less.
+-- docs/beside/benchmarks.md has what that saves, and what it finds less.
 ALTER INDEX memsense.{index} SET (ef_construction = 64);
 
 -- name: wait_briefly

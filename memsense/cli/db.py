@@ -50,7 +50,7 @@ def init(
 
     The embedded server is prepared at its first use; a database of your own needs this once.
     --roles needs a superuser or a user with CREATEROLE; from then on statements run as
-    memsense_app, which PostgreSQL keeps within one tenant (docs/security.md).
+    memsense_app, which PostgreSQL keeps within one tenant (docs/guides/tenants.md).
     """
     target = target_of(ctx)
     if citus and not target.settings().database_url:
@@ -90,7 +90,7 @@ def init(
             "searches can't use indexes below the row-level security of this database: as"
             " memsense_app a search reads every chunk of a memory, and the tables' owner, whose"
             " searches use indexes, is not limited to one tenant; 'memsense init --roles' mends"
-            " both (docs/security.md, Without a superuser)",
+            " both (docs/guides/tenants.md, Without a superuser)",
             err=True,
         )
     if fields["data_dir"]:

@@ -155,7 +155,8 @@ def locomo(
 def jsonl(
     ctx: typer.Context,
     file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="Gold set (docs/evaluation.md).")
+        Path,
+        typer.Argument(exists=True, dir_okay=False, help="Gold set (docs/guides/evaluation.md)."),
     ],
     *,
     profiles: Profiles = None,
@@ -172,7 +173,7 @@ def jsonl(
     questions_out: QuestionsOut = None,
     output: Output = "table",
 ) -> None:
-    """Measure recall on a gold set of your own; docs/evaluation.md has its format.
+    """Measure recall on a gold set of your own; docs/guides/evaluation.md has its format.
 
     \b
       memsense eval jsonl gold.jsonl --ci
@@ -220,7 +221,7 @@ def beam(
     questions_out: QuestionsOut = None,
     output: Output = "table",
 ) -> None:
-    """Measure recall on BEAM, long chats with an assistant; docs/evaluation.md has its fields.
+    """Measure recall on BEAM, long chats with an assistant (docs/guides/evaluation.md).
 
     \b
       memsense eval beam beam100k.jsonl

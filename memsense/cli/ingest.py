@@ -100,7 +100,7 @@ def ingest(
             metavar="FIELD=PATH",
             help="Where the files keep what memory needs: columns or JSONPaths by field, or a"
             " format's file. Such as content=said, messages='$.events[*]' or walks.toml;"
-            " docs/mapping.md describes the fields. Repeatable.",
+            " docs/guides/mappings.md describes the fields. Repeatable.",
         ),
     ] = None,
     preview: Annotated[

@@ -76,9 +76,9 @@ def install(
     Prints its changes to the files, and keeps a backup beside each file. --remove takes only these
     changes out: a file that was not changed since is restored to the byte. With --hooks the
     agent gets memories before each prompt, and each session is stored when a turn ends
-    (docs/agents.md). --tenant and --namespace go into the server's arguments, --database-url into
-    its environment; a URL with a password is refused: put the password into ~/.pgpass. See
-    docs/mcp.md for other hosts.
+    (docs/guides/hooks.md). --tenant and --namespace go into the server's arguments, --database-url
+    into its environment; a URL with a password is refused: put the password into ~/.pgpass. See
+    docs/guides/mcp.md for other hosts.
     """
     agent_host = HOSTS[host]
     if not hooks and (timeout is not None or max_tokens is not None):

@@ -47,7 +47,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the format.")
 def formats(ctx: typer.Context, *, output: Output = "table") -> None:
     """List the log formats that `memsense ingest` reads, in the order in which it tries them, and
     where programs keep such logs; a * stands for any name. Formats are readers of memsense, files
-    (docs/mapping.md), readers of installed packages, and your own.
+    (docs/guides/mappings.md), readers of installed packages, and your own.
 
     \b
       memsense formats
@@ -90,7 +90,7 @@ def add_format(
         typer.Option(
             "--map",
             metavar="FIELD=PATH",
-            help="Column or JSONPath that holds a field; docs/mapping.md describes them."
+            help="Column or JSONPath that holds a field; docs/guides/mappings.md describes them."
             " Repeatable.",
         ),
     ] = None,

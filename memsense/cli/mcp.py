@@ -75,7 +75,7 @@ def mcp(
 
     Tools: recall, remember, why_not, recent, forget, restore, feedback. These options choose the
     user; the model can't. With --http one process serves any number of hosts, at
-    http://127.0.0.1:8765/mcp. docs/mcp.md has the configuration of each host.
+    http://127.0.0.1:8765/mcp. docs/guides/mcp.md has the configuration of each host.
     """
     # The server's packages are an extra (memsense[mcp]), which may not be installed.
     try:

@@ -58,7 +58,9 @@ Output = Annotated[
         " or a CSV row.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; docs/cli.md lists the fields.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print JSON; docs/reference/output.md lists the fields.")
+]
 User = Annotated[
     str | None,
     typer.Option("--user", "-u", metavar="NAME", help="User whose memory to read; or --all-users."),

@@ -23,7 +23,7 @@ def export(
     selection: Selection,
     output: Output = "table",
 ) -> None:
-    """Write a user's memory, or everybody's, to a file of JSON lines (docs/data.md).
+    """Write a user's memory, or everybody's, to a file of JSON lines (docs/guides/export.md).
 
     A FILE that ends in .parquet is written as Parquet, for analysis; `import` reads JSON lines
     only.

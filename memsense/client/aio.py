@@ -1777,7 +1777,7 @@ class AsyncUserMemory(Facade):
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place. docs/data.md describes it.
+        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
@@ -2948,7 +2948,7 @@ class AsyncMemory(OpenFacade):
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place. docs/data.md describes it.
+        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in

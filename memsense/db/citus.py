@@ -39,7 +39,7 @@ def spread(url: str) -> Spread:
         if row is None:
             raise ConfigurationError(
                 "the server has no Citus: install it and put it first in shared_preload_libraries"
-                " (docs/citus.md), or leave --citus out"
+                " (docs/guides/citus.md), or leave --citus out"
             )
         if row[0] is None:
             connection.execute(query("create_citus", FILE))

@@ -122,7 +122,7 @@ def examine_security(connection: Connection, standing: Standing) -> Iterator[Fin
             check="security",
             severity="warning",
             text=f"row-level security does not hold for {role or user.name} on {', '.join(tables)}",
-            remedy="run 'memsense init --roles'; docs/security.md, Without a superuser",
+            remedy="run 'memsense init --roles'; docs/guides/tenants.md, Without a superuser",
         )
     if standing.lookups:
         text = "under policies, functions that run as memsense_index read the GIN indexes"

@@ -10,7 +10,7 @@ LEAST_ANALYSED = 1 << 20
 """Bytes; smaller tables are read whole whatever the planner knows of them."""
 
 LEAST_HUGE = 256 << 20
-"""Bytes; measured, a memory of 90 MB gained 4% and one of 1.3 GB 7% (docs/benchmarks.md)."""
+"""Bytes; measured, a memory of 90 MB gained 4% and one of 1.3 GB 7% (docs/beside/benchmarks.md)."""
 
 UNIT_STEP = 1024
 

@@ -13,8 +13,8 @@ from memsense.text.nearest import did_you_mean
 
 # Plain rankings: one list as it is, or two fused ------------------------------------------------
 
-# Plain fusion reads 400 of each list (docs/evaluation.md), so that a baseline does not lose by
-# short lists.
+# Plain fusion reads 400 of each list (docs/guides/evaluation.md), so that a baseline does not lose
+# by short lists.
 PLAIN: Mapping[str, Any] = {
     "least_candidates": 200,
     "least_route_limit": 200,

@@ -4,7 +4,7 @@ Everything about entities is in this folder, apart from a few places that know o
 `search/profiles.py` and `search/recall/optional.py` (the route),
 `client/context.py` (the extractor, the follower of writes), `client/entities.py` (the resource),
 `cli/app.py` (the commands), `doctor/indexes.py` (its indexes) and two views. `sql/graph.sql` holds
-all its statements, docs/entities.md its formulas and its measured worth.
+all its statements, docs/how/entities.md its formulas and its measured worth.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Graph route: chunks that mention the question's entities, or entities mentioned beside them.
 
-docs/entities.md has the formula, and why the route has weight 0 in every shipped profile: on
+docs/how/entities.md has the formula, and why the route has weight 0 in every shipped profile: on
 LoCoMo's conversations 5-9, weight 1 lowers turn recall@20 by 0.5 points (p = 0.009).
 """
 
@@ -28,7 +28,7 @@ BOOST = 1.5
 
 @dataclass(frozen=True, slots=True)
 class GraphRoute:
-    """Optional route of recall; docs/entities.md has its formula."""
+    """Optional route of recall; docs/how/entities.md has its formula."""
 
     table: str = "mentions"
     meaning: str = (

@@ -80,7 +80,7 @@ def detect(source: Source) -> Detection | None:
         if proposal := propose_mapping(head):
             fault += (
                 f". It looks like {proposal.description}; try: {proposal.command(source.label)}"
-                " --preview (docs/mapping.md)"
+                " --preview (docs/guides/mappings.md)"
             )
     raise IngestError(f"{source.label}: {fault}")
 

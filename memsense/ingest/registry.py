@@ -22,7 +22,7 @@ from memsense.ingest.reader import Reader
 from memsense.ingest.readers import GENERIC, READERS
 
 GROUP = "memsense.readers"
-"""Entry points of this group are readers of other packages; docs/readers.md describes them."""
+"""Entry points of this group are readers of other packages (docs/guides/readers.md)."""
 
 MapChoice = str | Path | Mapping[str, str | Sequence[str]]
 """A mapping as a caller gives it: fields, a format's file, or the name of a format."""

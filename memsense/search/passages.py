@@ -36,7 +36,7 @@ class Weights(NamedTuple):
     """Weights of a logistic regression: does a passage hold what the question asks for?
 
     Fitted by `python -m benchmarks.fit_context` on both kinds of conversation, each weighing the
-    same; docs/retrieval.md, "Context", has the figures.
+    same; docs/how/retrieval.md, "Context", has the figures.
     """
 
     bias: float = -1.482

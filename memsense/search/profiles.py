@@ -40,7 +40,7 @@ def _equal_weights() -> dict[Route, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """A complete set of constants for one way to rank; docs/retrieval.md has each formula.
+    """A complete set of constants for one way to rank; docs/how/retrieval.md has each formula.
 
         profile = PROFILES["balanced"].override(name="mine", lexical=1.5, mmr_lambda=0.9)
 
@@ -430,7 +430,7 @@ def _complete(weights: Mapping[Route, float]) -> dict[Route, float]:
 
 
 # The default. Its weights were fitted on LoCoMo 0-4 and BEAM 1-10 together by
-# benchmarks/tune_profile.py on 2026-11-24, and rounded; docs/retrieval.md has the figures.
+# benchmarks/tune_profile.py on 2026-11-24, and rounded; docs/how/retrieval.md has the figures.
 BALANCED = Profile(
     name="balanced",
     weights={
@@ -499,7 +499,7 @@ KEYWORD_FOCUSED = BALANCED.override(
     similarity_weight=0.025,
 )
 
-# The original's algorithm: docs/retrieval.md, "The original's algorithm", has its figures.
+# The original's algorithm: docs/how/retrieval.md, "The original's algorithm", has its figures.
 MEMSENSE = Profile(
     name="memsense",
     granularity="session",

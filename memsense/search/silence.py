@@ -28,8 +28,8 @@ SMALL_TALK_WORDS: Final = 8
 
 # Weights of logistic regressions of "the memory holds what the prompt asks for", shifted so that a
 # chance of one half is the calibrated threshold. What the hits say is fitted by `python -m
-# benchmarks.fit_context`; docs/retrieval.md, "Silence", has the figures. `names` and `personal` are
-# set by hand: nearly every question of the gold sets has one of them, so that a fit would leave
+# benchmarks.fit_context`; docs/how/retrieval.md, "Silence", has the figures. `names` and `personal`
+# are set by hand: nearly every question of the gold sets has one of them, so that a fit would leave
 # little to the hits, and a question without a name would get nothing. Cosines and similarities of
 # tokens mean something else in every model: where tokens were not compared, words alone decide.
 TOKEN_WEIGHTS: Final[Mapping[str, float]] = {

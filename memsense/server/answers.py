@@ -596,7 +596,7 @@ class SettingsHistory(_List):
 
 
 class ProfileAnswer(_AsDict):
-    """The constants of a profile; docs/retrieval.md explains each."""
+    """The constants of a profile; docs/how/retrieval.md explains each."""
 
     model_config = ConfigDict(extra="allow")
     holds_memory = False

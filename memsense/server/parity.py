@@ -1,4 +1,4 @@
-"""Table of the public methods of Python against the routes of HTTP; docs/server.md shows it."""
+"""Table of the public methods of Python against the routes of HTTP (docs/guides/server.md)."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -86,4 +86,4 @@ def render_table() -> str:
 
 
 if __name__ == "__main__":
-    print(render_table())  # noqa: T201 (for docs/server.md)
+    print(render_table())  # noqa: T201 (for docs/guides/server.md)

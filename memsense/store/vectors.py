@@ -27,8 +27,8 @@ from memsense.write.vectors import BatchVectors, TokenText
 FRESH_LIMIT = 250
 """Chunks of a memory that may wait to be added to its HNSW indexes.
 
-Each adds four microseconds to every search until then: docs/benchmarks.md. Beyond the limit, which
-is reached if no worker runs or much is written at once, a write adds its vectors itself.
+Each adds four microseconds to every search until then: docs/beside/benchmarks.md. Beyond the limit,
+which is reached if no worker runs or much is written at once, a write adds its vectors itself.
 """
 
 

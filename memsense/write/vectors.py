@@ -25,7 +25,7 @@ LATER = "vectors are made later"
 """Reason for deferred vectors when the caller asked for `embed="later"`."""
 
 # A server that needs its whole limit of 120 s to fail would otherwise cost every write 120 s. So
-# waiting for a failing embedder may take at most a tenth of the time: docs/outages.md.
+# waiting for a failing embedder may take at most a tenth of the time: docs/guides/outages.md.
 _BACKOFF_FACTOR = 10
 _LONGEST_BACKOFF = 300.0
 

@@ -24,7 +24,7 @@ from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.store.traces import Trace
 
 OpenMemory = Callable[..., MemSense]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "views.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "views.md"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Generator of docs/views.md: each debugging view and function with a query and its output."""
+"""Generator of docs/reference/views.md: each view and function with a query and its output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

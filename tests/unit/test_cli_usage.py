@@ -77,7 +77,9 @@ def test_wrong_usage_ends_in_2_and_names_the_remedy(
 
 def test_the_docs_list_the_formats_that_ingest_reads() -> None:
     folder = Path(__file__).parents[2]
-    listed = (folder / "docs" / "formats.md").read_text().split("## What is left out")[0]
+    listed = (
+        (folder / "docs" / "reference" / "formats.md").read_text().split("## What is left out")[0]
+    )
     named = set(re.findall(r"`(\w+)`(?:, only by name)?\)", listed))
     assert named == set(READERS)
 

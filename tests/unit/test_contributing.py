@@ -83,7 +83,7 @@ def test_a_terms_weight_is_at_all_its_places(weight: str) -> None:
     )
     assert re.search(rf"^ *{weight}: ", inspect.getdoc(Profile) or "", re.MULTILINE)
     term = weight.removesuffix("_weight")
-    assert term in (ROOT / "docs/retrieval.md").read_text(encoding="utf-8")
+    assert term in (ROOT / "docs/how/retrieval.md").read_text(encoding="utf-8")
     if weight in {"coverage_weight", "similarity_weight", "date_weight", "neighbour_weight"}:
         assert any(weight in changes for changes in PARTS.values())
 

@@ -1,4 +1,4 @@
-"""docs/lineage.md names an existing test for every feature."""
+"""docs/beside/lineage.md names an existing test for every feature."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.findall(
-    r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "docs" / "lineage.md").read_text("utf-8")
+    r"`(tests/[\w/]+\.py)(?:::(\w+))?`",
+    (ROOT / "docs" / "beside" / "lineage.md").read_text("utf-8"),
 )
 
 
@@ -18,6 +19,6 @@ def test_the_test_that_shows_a_feature_exists(path: str, name: str) -> None:
 
 
 def test_five_systems_are_accounted_for() -> None:
-    text = (ROOT / "docs" / "lineage.md").read_text("utf-8")
+    text = (ROOT / "docs" / "beside" / "lineage.md").read_text("utf-8")
     assert text.count("\n## ") == 5
     assert len(NAMED) == text.count("\n| ") - 2 * text.count("\n## ")

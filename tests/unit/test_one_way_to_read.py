@@ -1,5 +1,5 @@
 """All reads are repeated after a lost connection: nothing borrows a connection but the pool's own
-functions, `run_read`, `run_autocommit` and `run_transaction`, as docs/outages.md promises.
+functions, `run_read`, `run_autocommit` and `run_transaction`, as docs/guides/outages.md promises.
 """
 
 import ast

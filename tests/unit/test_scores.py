@@ -10,7 +10,7 @@ from memsense.search.rank.choose import contributions
 from memsense.search.recall.candidates import RouteHit
 from memsense.search.score_kinds import SCORE_KINDS, describe_scores, score_below
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "retrieval.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "how" / "retrieval.md"
 FOUND_BY_EVERY_ROUTE = tuple(RouteHit(route, 1, 0.5) for route in get_args(Route))
 
 

@@ -48,7 +48,7 @@ class Breadth(NamedTuple):
 
 # Whole texts lie closer together than their sides or facets, and need more: one breadth for all
 # would cost the others more than half their time. Of the ten best hits, these breadths lose fewer
-# than 2% from 5,000 to 100,000 chunks (docs/benchmarks.md).
+# than 2% from 5,000 to 100,000 chunks (docs/beside/benchmarks.md).
 HNSW_BREADTH: Mapping[Route, Breadth] = MappingProxyType(
     {
         route: Breadth(3.0, 0.15) if route == "vec_full" else Breadth(2.0, 0.125)

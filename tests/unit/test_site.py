@@ -1,0 +1,62 @@
+"""The site is whole: every page has its place, and what names a page names one that is there.
+
+Links between pages are checked by `make docs`, which fails for a missing page or heading.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "docs"
+SOURCES = (
+    *(ROOT / "memsense").rglob("*.py"),
+    *(ROOT / "tests").rglob("*.py"),
+    *(ROOT / "benchmarks").rglob("*.py"),
+    *(ROOT / "examples").rglob("*"),
+    *(ROOT / "sql").rglob("*.sql"),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml")),
+)
+
+
+def pages_of(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the pages of the navigation, in order."""
+    for entry in entries:
+        for target in entry.values():
+            if isinstance(target, str):
+                yield target
+            else:
+                yield from pages_of(target)
+
+
+def slugs_of(text: str) -> set[str]:
+    """Return the anchors of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def test_every_page_stands_once_in_the_navigation() -> None:
+    settings = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    listed = list(pages_of(settings["project"]["nav"]))
+    written = {path.relative_to(SITE).as_posix() for path in SITE.rglob("*.md")}
+    assert sorted(listed) == sorted(written)
+
+
+def test_a_page_that_a_source_names_is_there_with_its_heading() -> None:
+    missing: list[str] = []
+    for source in filter(Path.is_file, SOURCES):
+        if source.suffix == ".pyc":
+            continue
+        named = re.findall(
+            r"(?<![\w./])docs/([\w/-]+\.(?:md|png|svg))(?:#([\w-]+))?",
+            source.read_text(encoding="utf-8"),
+        )
+        for name, anchor in named:
+            page = SITE / name
+            if not page.is_file():
+                missing.append(f"{source.relative_to(ROOT)}: docs/{name}")
+            elif anchor and anchor not in slugs_of(page.read_text(encoding="utf-8")):
+                missing.append(f"{source.relative_to(ROOT)}: docs/{name}#{anchor}")
+    assert missing == []
