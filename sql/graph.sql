@@ -7,44 +7,40 @@
 INSERT INTO memsense.chunk_entities (tenant_id, scope_id, chunk_id, entities)
 SELECT %(tenant_id)s, %(scope_id)s, given.chunk_id, given.entities
 FROM unnest(%(chunk_ids)s::bigint[], %(entities)s::jsonb[]) AS given (chunk_id, entities)
-ON CONFLICT (tenant_id, scope_id, chunk_id) DO UPDATE SET entities = EXCLUDED.entities
-RETURNING chunk_id, entities
+ON CONFLICT (tenant_id, scope_id, chunk_id) DO UPDATE SET entities = EXCLUDED.entities;
 
--- name: find_kept
--- What was found in these chunks before.
-SELECT chunk_id, entities
-FROM memsense.chunk_entities
-WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s::bigint[])
+-- Three statements make entities, mentions and edges of what was found in chunks that become active. One with
+-- three writing CTEs would need every node of a Citus cluster, which sends the rows of each to all of them.
 
--- name: add_mentions
--- Makes mentions, entities and edges from what was found in chunks that become active.
-WITH kept AS (
-    {kept}
-),
-found AS (
-    SELECT kept.chunk_id, e.key, e.name, e.kind, e.count
-    FROM kept
-    CROSS JOIN LATERAL jsonb_to_recordset(kept.entities) AS e (key text, name text, kind text, count integer)
-),
-named AS (
-    INSERT INTO memsense.entities (tenant_id, scope_id, key, mention_count)
-    SELECT %(tenant_id)s, %(scope_id)s, key, sum(count) FROM found GROUP BY key ORDER BY key
-    ON CONFLICT (tenant_id, scope_id, key)
-    DO UPDATE SET mention_count = entities.mention_count + EXCLUDED.mention_count
-    RETURNING entity_id, key
-),
-mentioned AS (
-    INSERT INTO memsense.mentions (tenant_id, scope_id, entity_id, chunk_id, name, kind, mention_count)
-    SELECT %(tenant_id)s, %(scope_id)s, named.entity_id, found.chunk_id, found.name, found.kind, found.count
-    FROM found
-    JOIN named USING (key)
-    RETURNING entity_id, chunk_id
-)
+-- name: count_entities
+INSERT INTO memsense.entities (tenant_id, scope_id, key, mention_count)
+SELECT k.tenant_id, %(scope_id)s, e.key, sum(e.count)
+FROM memsense.chunk_entities AS k
+CROSS JOIN LATERAL jsonb_to_recordset(k.entities) AS e (key text, count integer)
+WHERE k.tenant_id = %(tenant_id)s AND k.scope_id = %(scope_id)s AND k.chunk_id = ANY (%(chunk_ids)s::bigint[])
+GROUP BY k.tenant_id, e.key
+ORDER BY e.key
+ON CONFLICT (tenant_id, scope_id, key)
+DO UPDATE SET mention_count = entities.mention_count + EXCLUDED.mention_count;
+
+-- name: insert_mentions
+INSERT INTO memsense.mentions (tenant_id, scope_id, entity_id, chunk_id, name, kind, mention_count)
+SELECT k.tenant_id, k.scope_id, n.entity_id, k.chunk_id, e.name, e.kind, e.count
+FROM memsense.chunk_entities AS k
+CROSS JOIN LATERAL jsonb_to_recordset(k.entities) AS e (key text, name text, kind text, count integer)
+JOIN memsense.entities AS n
+  ON n.tenant_id = k.tenant_id AND n.tenant_id = %(tenant_id)s AND n.scope_id = %(scope_id)s AND n.key = e.key
+WHERE k.tenant_id = %(tenant_id)s AND k.scope_id = %(scope_id)s AND k.chunk_id = ANY (%(chunk_ids)s::bigint[]);
+
+-- name: count_edges
 INSERT INTO memsense.edges (tenant_id, scope_id, entity_a, entity_b, weight)
-SELECT %(tenant_id)s, %(scope_id)s, one.entity_id, other.entity_id, count(*)
-FROM mentioned AS one
-JOIN mentioned AS other ON other.chunk_id = one.chunk_id AND other.entity_id > one.entity_id
-GROUP BY one.entity_id, other.entity_id
+SELECT one.tenant_id, %(scope_id)s, one.entity_id, other.entity_id, count(*)
+FROM memsense.mentions AS one
+JOIN memsense.mentions AS other
+  ON other.tenant_id = one.tenant_id AND other.tenant_id = %(tenant_id)s AND other.scope_id = %(scope_id)s
+ AND other.chunk_id = one.chunk_id AND other.entity_id > one.entity_id
+WHERE one.tenant_id = %(tenant_id)s AND one.scope_id = %(scope_id)s AND one.chunk_id = ANY (%(chunk_ids)s::bigint[])
+GROUP BY one.tenant_id, one.entity_id, other.entity_id
 ORDER BY one.entity_id, other.entity_id
 ON CONFLICT (tenant_id, scope_id, entity_a, entity_b)
 DO UPDATE SET weight = edges.weight + EXCLUDED.weight;

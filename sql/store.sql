@@ -380,22 +380,10 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     tag_length = scope_statistics.tag_length + EXCLUDED.tag_length,
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
 
--- name: count_stored
--- Everything that a write does for chunks that it has stored, at once: count_lexemes and count_chunks add
--- them to the statistics, insert_events continues their history, unless the event has no kind.
-WITH lexemes AS (
-    {lexemes}
-),
-chunks AS (
-    {chunks}
-)
-{events};
-
 -- name: insert_events
 INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, actor)
 SELECT %(tenant_id)s, %(scope_id)s, chunk_id, %(kind)s, %(detail)s, %(actor)s
-FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id
-WHERE %(kind)s::text IS NOT NULL;
+FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id;
 
 -- name: fetch_turns
 -- The active turns of a session, in order.

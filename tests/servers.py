@@ -113,14 +113,14 @@ class TestServer:
             with psycopg.connect(node, autocommit=True) as connection:
                 close = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false")
                 connection.execute(close.format(sql.Identifier(name)))
-                connection.execute(_END_CONNECTIONS, (name,))
+                connection.execute(END_CONNECTIONS, (name,))
 
     def close(self) -> None:
         """Wait until the last database is dropped."""
         self.threads.shutdown()
 
 
-_END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s"
+END_CONNECTIONS = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s"
 
 
 def _execute(node: str, statement: sql.Composed) -> None:
@@ -133,5 +133,5 @@ def _drop(node: str, name: str) -> None:
     with psycopg.connect(node, autocommit=True) as connection:
         # Citus's own process in the database takes longer to end than FORCE waits for.
         connection.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(identifier))
-        connection.execute(_END_CONNECTIONS, (name,))
+        connection.execute(END_CONNECTIONS, (name,))
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(identifier))

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow, class_row, scalar_row, tuple_row
 
 from memsense.db.connection import Connection
 from memsense.db.queries import Numbered, query
-from memsense.db.session import announced, limit_recall
+from memsense.db.session import announced, limit_recall, one_round_trip
 from memsense.db.wire import register_types
 from memsense.errors import DatabaseError
 
@@ -38,6 +38,19 @@ def execute(
 ) -> int:
     """Run a statement that returns no rows; return how many it wrote or deleted."""
     return _run(connection.cursor(), statement, values, file).rowcount
+
+
+def execute_together(
+    connection: Connection, statements: Iterable[str], values: Values, file: str = STORE
+) -> None:
+    """Run statements that return no rows in one round trip, in order, with the same values.
+
+    Needs a transaction. On a Citus cluster they need the nodes of their shards only; one statement
+    that writes in several CTEs would need every node.
+    """
+    with one_round_trip(connection):
+        for statement in statements:
+            connection.execute(query(statement, file), values)
 
 
 def execute_alone(connection: Connection, statement: Statement, file: str = STORE) -> None:

@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from typing import Any
 
-from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
-from memsense.db.queries import as_sql, fill
-from memsense.db.rows import execute, fetch_all, find_value
+from memsense.db.rows import execute, execute_together, fetch_all, find_value
 from memsense.graph.extraction import EntityExtractor, Mention, find_mentions
 from memsense.store import Scope
 from memsense.types import ChunkDraft, SessionDraft
 
 FILE = "graph.sql"
 REBUILD_STEP = 1000
+
+_ADD_MENTIONS = ("count_entities", "insert_mentions", "count_edges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,8 @@ class EntityUpkeep:
             if draft.granularity == "turn"
         }
         if turns:
-            execute(connection, _add_mentions("keep_found"), _list_values(scope, turns))
+            values = _list_values(scope, turns)
+            execute_together(connection, ["keep_found", *_ADD_MENTIONS], values, FILE)
 
     def chunks_withdrawn(
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
@@ -75,7 +75,8 @@ class EntityUpkeep:
         self, connection: Connection, scope: Scope, chunk_ids: Sequence[int]
     ) -> None:
         """Add the mentions again that were found in the chunks when they were written."""
-        _add_kept(connection, scope, chunk_ids)
+        values = {**_key(scope), "chunk_ids": list(chunk_ids)}
+        execute_together(connection, _ADD_MENTIONS, values, FILE)
 
 
 def _as_json(mentions: Sequence[Mention]) -> Jsonb:
@@ -88,16 +89,6 @@ def _key(scope: Scope) -> dict[str, Any]:
 
 def _list_values(scope: Scope, entities: Mapping[int, Jsonb]) -> dict[str, Any]:
     return {**_key(scope), "chunk_ids": list(entities), "entities": list(entities.values())}
-
-
-@cache
-def _add_mentions(source: str) -> SQL:
-    return as_sql(fill("add_mentions", FILE, kept=fill(source, FILE)))
-
-
-def _add_kept(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:
-    values = {**_key(scope), "chunk_ids": list(chunk_ids)}
-    execute(connection, _add_mentions("find_kept"), values)
 
 
 def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtractor) -> int:
@@ -124,5 +115,6 @@ def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtr
         }
         # Inactive chunks keep what is found, too, for a restore; only active ones count.
         execute(connection, "keep_found", _list_values(scope, entities), FILE)
-        _add_kept(connection, scope, [row[0] for row in turns if row[1] == "active"])
+        active = {**_key(scope), "chunk_ids": [row[0] for row in turns if row[1] == "active"]}
+        execute_together(connection, _ADD_MENTIONS, active, FILE)
         count, after = count + len(turns), turns[-1][0]

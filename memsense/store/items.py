@@ -18,7 +18,7 @@ from memsense.db.rows import (
     find_one,
     find_value,
 )
-from memsense.store.scopes import Namespace
+from memsense.store.scopes import Namespace, claim_model
 
 FILE = "items.sql"
 
@@ -261,8 +261,7 @@ def put_items(connection: Connection, collection: Collection, puts: Sequence[Put
     if not any(item.vectors for item in written.values()):
         return
     assert collection.model is not None, "a collection with vectors names their model"
-    execute(connection, "ensure_model", collection.model._asdict())
-    model_id = _find_model(connection, collection)
+    model_id = claim_model(connection, **collection.model._asdict())
     vectors = [
         {
             "tenant_id": tenant_id,

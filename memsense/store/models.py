@@ -23,7 +23,7 @@ from memsense.db.rows import execute, fetch_all, fetch_value, fetch_values
 from memsense.errors import InvalidInputError
 from memsense.store.indexes import INDEXED_TABLES
 from memsense.store.jobs import FILL
-from memsense.store.scopes import Namespace, Scope, fetch_namespace
+from memsense.store.scopes import Namespace, Scope, claim_model, fetch_namespace
 from memsense.store.tokens import lock_memory
 from memsense.store.vectors import Embedding, put_embeddings
 from memsense.types import EmbeddingModel, Granularity, JsonValue
@@ -96,9 +96,7 @@ def keep_model(
     # Waits for writes that have begun in new memories: filling the model in afterwards
     # sees every memory that was made without it.
     execute(connection, "lock_for_reindex", key, "reindex.sql")
-    execute(connection, "ensure_model", {"name": name, "dimension": dimension})
-    values = {"name": name, "dimension": dimension}
-    model_id: int = fetch_value(connection, "find_model", values)
+    model_id = claim_model(connection, name, dimension)
     present = fetch_namespace(connection, namespace.tenant_id, namespace.name)
     for kept_id, description in ((present.model_id, embedder_in_use), (model_id, embedder)):
         row = {**key, "model_id": kept_id, "embedder": Jsonb(dict(description))}

@@ -151,11 +151,25 @@ def claim_namespace(connection: Connection, *, tenant: str, name: str, language:
 
 def claim_tenant(connection: Connection, name: str) -> int:
     """Return the tenant's number, created if new; the rest of the transaction sees its rows."""
-    _announce_tenant(connection, name, None)
-    execute(connection, "ensure_tenant", {"name": name})
+    # Looked up first: on a Citus cluster, a row of `tenants` can't be inserted, not even in vain,
+    # while any node is down.
     tenant_id = name_tenant(connection, name)
+    if tenant_id is None:
+        execute(connection, "ensure_tenant", {"name": name})
+        tenant_id = name_tenant(connection, name)
     assert tenant_id is not None
     return tenant_id
+
+
+def claim_model(connection: Connection, name: str, dimension: int) -> int:
+    """Return the number of an embedding model, stored if it is new."""
+    key = {"name": name, "dimension": dimension}
+    model_id: int | None = find_value(connection, "find_model", key)
+    if model_id is None:
+        execute(connection, "ensure_model", key)
+        model_id = fetch_value(connection, "find_model", key)
+    assert model_id is not None
+    return model_id
 
 
 def name_tenant(connection: Connection, name: str, seal_key: str | None = None) -> int | None:
@@ -217,9 +231,7 @@ def open_namespace(
         )
     elif namespace is None or namespace.model_id is None:
         # A namespace that has settings or projects already gets its model at its first write.
-        key = {"name": model, "dimension": dimension}
-        execute(connection, "ensure_model", key)
-        model_id: int = fetch_value(connection, "find_model", key)
+        model_id = claim_model(connection, model, dimension)
         namespace = _make_namespace(connection, tenant_id, name, language, model_id)
     return namespace
 

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
-from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from memsense.actor import current_actor
 from memsense.db.connection import Connection
-from memsense.db.queries import as_sql, fill
-from memsense.db.rows import execute, fetch_all, fetch_value
+from memsense.db.rows import execute, execute_together, fetch_all, fetch_value
 from memsense.store import rows
 from memsense.store.jobs import forget_jobs, schedule_sweep
 from memsense.store.past import keep_past, keep_retired
@@ -187,7 +184,8 @@ def insert_chunks(
     }
     chunk_ids = [ids[draft.granularity, draft.ordinal, draft.part] for draft in drafts]
     counted = {**_key(scope), "chunk_ids": chunk_ids, "sign": 1, **_event(event)}
-    execute(connection, _count_stored(), counted)
+    names = ["count_lexemes", "count_chunks", *(["insert_events"] if event else [])]
+    execute_together(connection, names, counted)
     if any(draft.expires_at for draft in drafts):
         schedule_sweep(connection, scope)
     for follower in scope.followers:
@@ -229,19 +227,8 @@ def count_statistics(
 ) -> None:
     """Add chunks to the scope's statistics (sign 1), or subtract them (-1) before they change."""
     values = {**_key(scope), "chunk_ids": list(chunk_ids), "sign": sign}
-    execute(connection, "count_lexemes", values)
-    execute(connection, "count_chunks", values)
-    if sign < 0:
-        execute(connection, "drop_unused_lexemes", values)
-
-
-@cache
-def _count_stored() -> SQL:
-    # One statement in place of three: each would cost a write a round trip.
-    """Return the statement that counts stored chunks and records their event."""
-    names = {"lexemes": "count_lexemes", "chunks": "count_chunks", "events": "insert_events"}
-    parts = {hole: fill(name, "store.sql").removesuffix(";") for hole, name in names.items()}
-    return as_sql(fill("count_stored", "store.sql", **parts))
+    names = ["count_lexemes", "count_chunks", *(["drop_unused_lexemes"] if sign < 0 else [])]
+    execute_together(connection, names, values)
 
 
 def _event(kind: str | None, detail: Mapping[str, JsonValue] | None = None) -> dict[str, Any]:

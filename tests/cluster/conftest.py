@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from servers import TestServer
 
-sys.path.append(str(Path(__file__).parents[1] / "sql"))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "sql")]
 
 
 @pytest.fixture(autouse=True)
