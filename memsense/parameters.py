@@ -41,6 +41,9 @@ AllUsers = Annotated[bool, about("True for the memory of all users in the namesp
 OwnerId = Annotated[Id, about("Whose memory it becomes: an id of your own, up to 500 characters.")]
 OnlyUserId = Annotated[Id, about("Only this user's; default: all users'.")]
 SessionId = Annotated[Id, about("The conversation that it belongs to: an id of your own.")]
+SessionOrDay = Annotated[
+    Id, about("The conversation that it belongs to: an id of your own; default: the day.")
+]
 
 # One memory --------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "demo": ("memsense.cli.demo:demo", "Ingest the sample log and ask three questions about it."),
     "init": ("memsense.cli.db:init", "Prepare the database: create or upgrade the schema."),
     "ingest": ("memsense.cli.ingest:ingest", "Read conversation logs into memory."),
+    "add": ("memsense.cli.chunks:add", "Store what a user said."),
     "export": ("memsense.cli.transfer:export", "Write memory to a file of JSON lines."),
     "import": ("memsense.cli.transfer:import_file", "Store the contents of an exported file."),
     "search": ("memsense.cli.search:search", "Ask a question; show the memories that answer it."),

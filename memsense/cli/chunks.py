@@ -1,5 +1,6 @@
-"""Commands about single memories: show them, change them, take them out of searches, rate them."""
+"""Commands about single memories: add, show, change and rate them, take them out of searches."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,55 @@ if TYPE_CHECKING:
     from memsense.client.memory import MemSense
 
 EXCERPT = 240
+
+
+STDIN = "-"
+
+
+@options_of("add", leave_out={"messages", "mode", "facets", "key"})
+def add(
+    ctx: typer.Context,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="What the user said, or - to read it from stdin.")
+    ],
+    *,
+    user_id: Annotated[
+        str, typer.Option("--user", "-u", metavar="NAME", help=help_of("add", "user_id"))
+    ],
+    answer: Annotated[
+        str | None, typer.Option("--answer", metavar="TEXT", help="What was answered to it.")
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="When it was said, ISO 8601. Default: now."),
+    ] = None,
+    selection: Selection,
+    output: Output = "table",
+) -> None:
+    """Store what a user said; `ingest` stores whole logs.
+
+    \b
+      memsense add "I like tea" --user ada
+      memsense add "Which train to Porto?" --answer "The 10:40." -u ada --session trip
+    """
+    question = sys.stdin.read() if text == STDIN else text
+    if not question.strip():
+        raise typer.BadParameter("is empty: write what was said", param_hint="TEXT")
+    messages = [
+        {"role": role, "content": content, "at": at}
+        for role, content in (("user", question), ("assistant", answer))
+        if content
+    ]
+    with target_of(ctx).open(for_few=True) as memory:
+        added = memory.add(messages, user_id=user_id, **selection)
+    if output != "table":
+        print_data(output, [chunk.as_dict() for chunk in added])
+    else:
+        for chunk in added:
+            place = plain(f"in session {chunk.session_id} of {chunk.user_id}")
+            typer.echo(f"chunk {chunk.chunk_id}: {place}")
+    for note in added.notes:
+        typer.echo(f"memsense: {note}", err=True)
 
 
 def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> None:

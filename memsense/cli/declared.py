@@ -148,8 +148,9 @@ VERBS: dict[str, dict[str, Declared]] = {
         "dry_run": (bool, False, "Read and count, but store nothing."),
     },
     "add": {
+        "messages": (str, ..., "A text that the user said, or messages: dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`; messages of OpenAI, Anthropic and LangChain are accepted too."),
         "user_id": (str, ..., "Whose memory it becomes: an id of your own, up to 500 characters."),
-        "session_id": (str, ..., "The conversation that it belongs to: an id of your own."),
+        "session_id": (str, None, "The conversation that it belongs to: an id of your own; default: the day."),
         "agent_id": (str, None, "The agent that the conversation was with."),
         "project": (str, None, "The project that it is about, such as a repository's address or a folder; `search` can be limited to it."),
         "mode": (Literal["turn", "session", "hybrid"], "turn", 'What to store: "turn" for exchanges, "session" for whole sessions, "hybrid" for both.'),

@@ -36,7 +36,7 @@ STDIN = "-"
 # The other parameters of `add` are about one exchange or one call.
 @options_of(
     "add",
-    leave_out={"mode", "facets", "memory_kind", "confidence", "metadata", "redact", "embed", "key"},
+    leave_out=("session_id mode facets memory_kind confidence metadata redact embed key".split()),
     into="labels",
 )
 # A mapping is given field by field.

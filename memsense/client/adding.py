@@ -17,7 +17,7 @@ class _SessionItem(Annotations):
     """One session of `add_many`: the keywords of `add` that belong to a session."""
 
     messages: Any
-    session_id: Id
+    session_id: Id | None = None
     user_id: Id | None = None
     mode: IngestMode = "turn"
 
@@ -27,15 +27,17 @@ _read_items = Checker(Annotated[list[Mapping[str, Any]], AsList], "sessions")
 
 def read_session(
     context: Context,
-    messages: Iterable[object],
+    messages: object,
     *,
     user_id: str,
-    session_id: str,
+    session_id: str | None,
     mode: IngestMode,
     annotations: Annotations,
     redact: bool | None = None,
 ) -> SessionInput:
     """Return one session's messages, ready to be stored; those without a time are said now.
+
+    Without a `session_id`, the session is the day of the first message.
 
     Raises InvalidInputError for a message that can't be used.
     """
@@ -47,7 +49,7 @@ def read_session(
         redacts=context.redacts(logs=False, choice=redact),
         annotations=annotations,
     )
-    return SessionInput(conversation, drafter, user_id)
+    return SessionInput(conversation, drafter, user_id, is_named=session_id is not None)
 
 
 def read_sessions(
@@ -85,7 +87,7 @@ def read_sessions(
         if place in places:
             raise InvalidInputError(
                 f"sessions.{number}: session {shorten(place[1])} of {shorten(place[0])} came"
-                " before: give all of its messages at once"
+                " before: give all of its messages at once, or each session a session_id of its own"
             )
         places.add(place)
         inputs.append(session)

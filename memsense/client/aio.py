@@ -1197,9 +1197,9 @@ class AsyncUserMemory(Facade):
     @knows_arguments
     async def add(
         self,
-        messages: "Iterable[object]",
+        messages: "str | Mapping[str, object] | Iterable[object]",
         *,
-        session_id: "str",
+        session_id: "str | None" = None,
         agent_id: "str | None" = None,
         project: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
@@ -1217,19 +1217,25 @@ class AsyncUserMemory(Facade):
         timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
-        """Store the messages of one session as exchanges, in order.
+        """Store what was said: a sentence of the user's, or messages of one session, in order.
 
-            memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+            memory.add("I like tea", user_id="ada")
+            memory.add([{"role": "user", "content": "I moved to Lisbon."},
+                        {"role": "assistant", "content": "How do you like it?"}],
                        user_id="ada", session_id="monday")
+
+        Without a `session_id`, the session is the day on which the first message was said, in UTC,
+        such as "2026-05-04"; so name the sessions of conversations that go on past midnight.
 
         All or nothing: one transaction. The same exchange within ten minutes of event time is
         stored once, and its first chunk is returned, unless that was forgotten. An answer to the
         question with which the call before ended completes that exchange.
 
         Args:
-            messages: Dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`;
-                messages of OpenAI, Anthropic and LangChain are accepted too.
-            session_id: The conversation that it belongs to: an id of your own.
+            messages: A text that the user said, or messages: dicts with `role` and `content`, and
+                optionally `id`, `at` (time) and `name`; messages of OpenAI, Anthropic and LangChain
+                are accepted too.
+            session_id: The conversation that it belongs to: an id of your own; default: the day.
             agent_id: The agent that the conversation was with.
             project: The project that it is about, such as a repository's address or a folder;
                 `search` can be limited to it.
@@ -1306,8 +1312,8 @@ class AsyncUserMemory(Facade):
                             user_id="ada")
 
         Args:
-            sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
-                belongs to a session.
+            sessions: Dicts with `messages`, and any other argument of `add` that belongs to a
+                session, such as `session_id`.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
@@ -2324,10 +2330,10 @@ class AsyncMemory(OpenFacade):
     @knows_arguments
     async def add(
         self,
-        messages: "Iterable[object]",
+        messages: "str | Mapping[str, object] | Iterable[object]",
         *,
         user_id: "str",
-        session_id: "str",
+        session_id: "str | None" = None,
         agent_id: "str | None" = None,
         project: "str | None" = None,
         mode: "Literal['turn', 'session', 'hybrid']" = "turn",
@@ -2345,20 +2351,26 @@ class AsyncMemory(OpenFacade):
         timeout: "float | None" = None,
         connection: "Connection[Any] | AsyncConnection[Any] | None" = None,
     ) -> "Added":
-        """Store the messages of one session as exchanges, in order.
+        """Store what was said: a sentence of the user's, or messages of one session, in order.
 
-            memory.add([{"role": "user", "content": "I moved to Lisbon."}],
+            memory.add("I like tea", user_id="ada")
+            memory.add([{"role": "user", "content": "I moved to Lisbon."},
+                        {"role": "assistant", "content": "How do you like it?"}],
                        user_id="ada", session_id="monday")
+
+        Without a `session_id`, the session is the day on which the first message was said, in UTC,
+        such as "2026-05-04"; so name the sessions of conversations that go on past midnight.
 
         All or nothing: one transaction. The same exchange within ten minutes of event time is
         stored once, and its first chunk is returned, unless that was forgotten. An answer to the
         question with which the call before ended completes that exchange.
 
         Args:
-            messages: Dicts with `role` and `content`, and optionally `id`, `at` (time) and `name`;
-                messages of OpenAI, Anthropic and LangChain are accepted too.
+            messages: A text that the user said, or messages: dicts with `role` and `content`, and
+                optionally `id`, `at` (time) and `name`; messages of OpenAI, Anthropic and LangChain
+                are accepted too.
             user_id: Whose memory it becomes: an id of your own, up to 500 characters.
-            session_id: The conversation that it belongs to: an id of your own.
+            session_id: The conversation that it belongs to: an id of your own; default: the day.
             agent_id: The agent that the conversation was with.
             project: The project that it is about, such as a repository's address or a folder;
                 `search` can be limited to it.
@@ -2437,8 +2449,8 @@ class AsyncMemory(OpenFacade):
                             user_id="ada")
 
         Args:
-            sessions: Dicts with `messages`, `session_id`, and any other argument of `add` that
-                belongs to a session.
+            sessions: Dicts with `messages`, and any other argument of `add` that belongs to a
+                session, such as `session_id`.
             user_id: Owner of the sessions that name no `user_id` themselves.
             redact: Replace secrets, such as keys and passwords, by their kind before anything is
                 stored; default: as MEMSENSE_REDACT says.

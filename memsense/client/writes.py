@@ -37,11 +37,15 @@ ATTEMPTS = 5
 
 
 class SessionInput(NamedTuple):
-    """Messages that a caller adds to one session, and the drafter that cuts them."""
+    """Messages that a caller adds to one session, and the drafter that cuts them.
+
+    `is_named` is false where the caller left the session to the day.
+    """
 
     conversation: Conversation
     drafter: "Drafter"
     user_id: str
+    is_named: bool = True
 
 
 class Writes:
@@ -82,15 +86,17 @@ class Writes:
         write_key = None
         if key is not None:
             # The key stands for these texts: under other texts it is a conflict.
-            contents = [
-                (
-                    draft.user_id,
-                    draft.session_id,
-                    draft.mode,
-                    [chunk.content_hash for item in draft.exchanges for chunk in item.chunks],
-                )
-                for draft in drafts
-            ]
+            contents: list[object] = []
+            for session, draft in zip(sessions, drafts, strict=True):
+                chunks = [chunk for item in draft.exchanges for chunk in item.chunks]
+                if session.is_named:
+                    hashes = [chunk.content_hash for chunk in chunks]
+                    contents.append((draft.user_id, draft.session_id, draft.mode, hashes))
+                else:
+                    # A hash is one of a session too, and a call that is repeated after midnight is
+                    # still the same call.
+                    texts = [(chunk.user_text, chunk.assistant_text) for chunk in chunks]
+                    contents.append((draft.user_id, None, draft.mode, texts))
             write_key = WriteKey.of(key, "add", *contents)
         vectors = self._context.batch_vectors(embed)
         for _ in range(ATTEMPTS):

@@ -16,6 +16,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     JsonValue,
     ModelWrapValidatorHandler,
     StrictBool,
@@ -26,7 +28,13 @@ from pydantic import (
     create_model,
     model_validator,
 )
-from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core import (
+    CoreSchema,
+    ErrorDetails,
+    InitErrorDetails,
+    PydanticCustomError,
+    core_schema,
+)
 
 from memsense.client.access_keys import AccessKeysResource
 from memsense.client.cursors import read_cursor
@@ -39,10 +47,11 @@ from memsense.client.ttl import TtlResource
 from memsense.client.verbs import Memory
 from memsense.declaration import Parameter, parameters_of, read_arguments, unknown_argument
 from memsense.errors import InvalidInputError
-from memsense.inputs import Check, ChunkId, Id, Name, wrong_value
+from memsense.inputs import VISIBLE, Check, ChunkId, Id, Name, wrong_value
 from memsense.search.profiles import ROUTES, TUNABLE, Profile
 from memsense.search.settings import CHOICES, SETTING_NAMES
 from memsense.server.problems import ProblemError
+from memsense.write.messages import list_messages
 
 LARGEST_MESSAGE_COUNT = 10_000
 LARGEST_LIST = 1_000
@@ -181,7 +190,25 @@ class MessageIn(BaseModel):
     name: Annotated[str | None, Field(description="The speaker's name.")] = None
 
 
-Messages = Annotated[list[MessageIn], Field(min_length=1, max_length=LARGEST_MESSAGE_COUNT)]
+class _OneOrMany:
+    """Annotation of a list of messages: the user's words, or one message, stand for a list."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(list_messages, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        many = handler(schema)
+        words = {"type": "string", "minLength": 1, "maxLength": 1_000_000, "pattern": VISIBLE}
+        return {"anyOf": [words, many["items"], many]}
+
+
+Messages = Annotated[
+    list[MessageIn], Field(min_length=1, max_length=LARGEST_MESSAGE_COUNT), _OneOrMany()
+]
 
 
 class Sides(Body):
@@ -211,15 +238,18 @@ JSON_TYPES: dict[str, Any] = {
 class NewMemories(body_of(Memory.add)):
     """Messages of one session, to be stored as exchanges."""
 
-    model_config = _example({
-        "user_id": "ada",
-        "session_id": "monday",
-        "messages": [
-            {"role": "user", "content": "I moved to Lisbon in March."},
-            {"role": "assistant", "content": "How do you like it?"},
-        ],
-        "tags": ["home"],
-    })  # fmt: skip
+    model_config = _example(
+        {"user_id": "ada", "messages": "I like tea"},
+        {
+            "user_id": "ada",
+            "session_id": "monday",
+            "messages": [
+                {"role": "user", "content": "I moved to Lisbon in March."},
+                {"role": "assistant", "content": "How do you like it?"},
+            ],
+            "tags": ["home"],
+        },
+    )
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments for `add`, with messages as plain dicts."""

@@ -186,24 +186,36 @@ class _MessageInput(BaseModel):
     name: Text | None = None
 
 
-def _read_items(value: object) -> object:
-    # A text, bytes or a mapping can be iterated over, too, and would give an error for each of its
-    # characters or keys.
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+def list_messages(value: object) -> list[object]:
+    """Return the messages that a value stands for: the user's words, one message, or several."""
+    if isinstance(value, str):
+        if not value.strip():
+            raise ValueError('is empty: pass what was said, such as "I like tea"')
+        return [{"role": "user", "content": value}]
+    # One message stands for a list of one. A message of pydantic's can be iterated over, too.
+    if isinstance(value, Mapping) or _read_attributes(value, ("content",)):
+        return [cast("object", value)]
+    # Bytes can be iterated over, too, and would give an error for each of them.
+    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
         return list(cast("Iterable[object]", value))
-    raise wrong_value("must be a list of messages with role and content", cast("object", value))
+    raise wrong_value(
+        "must be a text, or a list of messages with role and content", cast("object", value)
+    )
 
 
 _read_inputs = Checker(
     Annotated[
-        list[Annotated[_MessageInput, BeforeValidator(read_form)]], BeforeValidator(_read_items)
+        list[Annotated[_MessageInput, BeforeValidator(read_form)]], BeforeValidator(list_messages)
     ],
     "messages",
 )
 
 
-def read_messages(messages: Iterable[object], *, session_id: str, now: datetime) -> Conversation:
+def read_messages(messages: object, *, session_id: str | None, now: datetime) -> Conversation:
     """Return the messages as one conversation; messages without a time get the time `now`.
+
+    A text is one message of the user's. Without a `session_id`, the session is the day of the
+    first message in UTC, such as "2026-05-04".
 
     Raises InvalidInputError, which names the first message that can't be used.
     """
@@ -225,7 +237,7 @@ def read_messages(messages: Iterable[object], *, session_id: str, now: datetime)
     # Every named speaker takes part, also one with a blank message.
     participants = dict.fromkeys(item.name for item in inputs if item.name)
     return Conversation(
-        session_id=session_id,
+        session_id=session_id or f"{texts[0].at or now:%Y-%m-%d}",
         messages=texts,
         format="api",
         source="add",

@@ -57,6 +57,7 @@ def run(url: str, *arguments: str, stdin: str = "") -> subprocess.CompletedProce
 
 
 EXAMPLES = {
+    "add": "add - --user ada",
     "archive": "archive 2",
     "compare": "compare",
     "config": "config show",

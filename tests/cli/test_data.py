@@ -5,6 +5,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import pytest
 from command import run
 
 from memsense.actor import current_actor, user_name
@@ -13,6 +14,46 @@ from memsense.actor import current_actor, user_name
 def read(done: CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_words_are_added_by_a_command_and_found_by_another(database_url: str) -> None:
+    [tea] = read(run(database_url, "add", "I like tea", "--user", "ada", "--json"))
+    [trip] = read(
+        run(
+            database_url,
+            *("add", "-", "-u", "ada", "--answer", "The 10:40.", "--session", "trip"),
+            *("--at", "2026-05-01", "--tag", "travel", "--json"),
+            stdin="Which train to Porto?",
+        )
+    )
+    assert (tea["user_text"], tea["session_id"]) == ("I like tea", tea["occurred_at"][:10])
+    assert (trip["session_id"], trip["assistant_text"], trip["tags"]) == (
+        "trip",
+        "The 10:40.",
+        ["travel"],
+    )
+    assert trip["occurred_at"].startswith("2026-05-01")
+    done = run(database_url, "add", "I like tea", "--user", "ada")
+    assert done.stdout == f"chunk {tea['chunk_id']}: in session {tea['session_id']} of ada\n"
+    found = read(run(database_url, "search", "tea", "--user", "ada", "--json"))
+    assert found["hits"][0]["chunk_id"] == tea["chunk_id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("", "--user", "ada"), "TEXT: is empty: write what was said"),
+        (("-", "--user", "ada"), "TEXT: is empty: write what was said"),
+        (("I like tea",), "Missing option '--user'"),
+        (("I like tea", "--user", " "), "user_id is empty"),
+        (("I like tea", "--user", "ada", "--at", "soon"), "at must be an ISO 8601 time"),
+    ],
+)
+def test_a_command_that_adds_nothing_says_why(
+    database_url: str, arguments: tuple[str, ...], words: str
+) -> None:
+    done = run(database_url, "add", *arguments)
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
 
 
 def test_erasing_asks_first_and_prints_a_receipt_that_is_kept(

@@ -310,6 +310,27 @@ def test_a_write_is_done_once_under_its_idempotency_key(client: TestClient) -> N
     assert len(scores) == 1
 
 
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "I like tea",
+        {"role": "user", "content": "I like tea"},
+        [{"role": "user", "content": "I like tea"}],
+    ],
+)
+def test_words_alone_are_added_to_the_day(client: TestClient, messages: Any) -> None:
+    answer = client.post("/v1/memories", json={"user_id": "ada", "messages": messages})
+    [chunk] = answer.json()["memories"]
+    assert (answer.status_code, chunk["user_text"]) == (201, "I like tea")
+    assert chunk["session_id"] == chunk["occurred_at"][:10]
+
+
+@pytest.mark.parametrize("messages", ["", " ", [], {}, 7, None, ["I like tea"]])
+def test_messages_without_words_are_unprocessable(client: TestClient, messages: Any) -> None:
+    answer = client.post("/v1/memories", json={"user_id": "ada", "messages": messages})
+    assert "messages" in problem(answer, 422)
+
+
 def test_wrong_requests_are_told_as_problems(client: TestClient) -> None:
     add(client)
     assert "user_id is missing" in problem(client.post("/v1/search", json={"query": "x"}), 422)

@@ -233,7 +233,7 @@ def test_another_model_than_the_stores_is_refused(
         [{"role": "robot", "content": "x"}],
         [{"role": "user", "content": "x", "at": "yesterday"}],
         [{"role": "user", "content": "x", "when": "now"}],
-        "hello",
+        "",
     ],
 )
 def test_unusable_messages_are_refused(memory: MemSense, messages: Any) -> None:
@@ -267,3 +267,33 @@ def test_turns_added_one_by_one_make_what_all_at_once_make(
     )
     assert slowly == at_once
     assert len([item for item in slowly if item[0] < item[1]]) > 1
+
+
+def test_words_alone_are_stored_and_found(memory: MemSense) -> None:
+    [tea] = memory.add("I like tea", user_id="ada")
+    [cats] = memory.add("My cats are Mia and Mo", user_id="ada")
+    assert (tea.user_text, tea.assistant_text) == ("I like tea", "")
+    # One session for a day; two sentences in a row are two memories.
+    assert tea.session_id == cats.session_id == f"{tea.occurred_at:%Y-%m-%d}"
+    hit = memory.search("Which cats?", user_id="ada")[0]
+    assert hit.chunk.chunk_id == cats.chunk_id
+    assert not memory.search("Which cats?", user_id="bob")
+
+
+def test_an_answer_alone_completes_the_last_words_of_the_day(memory: MemSense) -> None:
+    [asked] = memory.add("Which train to Porto?", user_id="ada")
+    [answered] = memory.add({"role": "assistant", "content": "The 10:40."}, user_id="ada")
+    assert answered.chunk_id == asked.chunk_id
+    assert answered.assistant_text == "The 10:40."
+
+
+def test_a_call_without_a_session_is_done_once_under_its_key_on_either_side_of_midnight(
+    memory: MemSense,
+) -> None:
+    late, early = (
+        datetime(2026, 5, day, tzinfo=UTC) + timedelta(hours=hour)
+        for day, hour in ((4, 23.9), (5, 0.1))
+    )
+    first = add(memory, said("I moved to Lisbon.", late), session_id=None, key="k")
+    assert add(memory, said("I moved to Lisbon.", early), session_id=None, key="k") == first
+    assert count(memory) == 1

@@ -214,7 +214,8 @@ def test_many_sessions_under_a_key_are_stored_once(memory: MemSense) -> None:
 
 UNUSABLE: list[tuple[Any, str]] = [
     ({"session_id": "s"}, "sessions must be a list"),
-    ([{"messages": []}], r"sessions\.0: session_id is missing"),
+    ([{"messages": ""}], r"sessions\.0: messages is empty"),
+    ([{"messages": "tea"}, {"messages": "mate"}], r"sessions\.1: session .+ of 'ada' came"),
     ([{"session_id": "s", "messages": [], "top": 1}], r"sessions\.0: top is unknown"),
     ([{"session_id": "s", "messages": []}], r"sessions\.0: no message has any text"),
     (

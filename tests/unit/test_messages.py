@@ -95,10 +95,44 @@ def test_an_unusable_message_is_refused_by_its_place(message: Any, words: str) -
         read(message)
 
 
-@pytest.mark.parametrize("messages", ["hello", b"hello", {"role": "user", "content": "x"}, 3, None])
-def test_a_value_that_is_no_list_is_refused_as_messages(messages: Any) -> None:
-    with pytest.raises(InvalidInputError, match="messages must be a list of messages"):
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        (b"hello", "messages must be a text, or a list of messages"),
+        (3, "messages must be a text, or a list of messages"),
+        (None, "messages must be a text, or a list of messages"),
+        ("", "messages is empty: pass what was said, such as"),
+        (" \n", "messages is empty: pass what was said, such as"),
+        ([], "no message has any text"),
+        (["I like tea"], "messages.0 must be a mapping or an object with role and content"),
+    ],
+)
+def test_a_value_that_holds_no_messages_is_refused(messages: Any, words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
         read_messages(messages, session_id="s", now=NOW)
+
+
+def test_a_text_is_a_message_of_the_user_and_one_message_is_a_list_of_one() -> None:
+    text = "I like tea"
+    pydantic_message = Said(role="user", content=text)
+    for form in (text, {"role": "user", "content": text}, pydantic_message):
+        [message] = read_messages(form, session_id="s", now=NOW).messages
+        assert (message.role, message.text) == ("user", text)
+
+
+@pytest.mark.parametrize(
+    ("at", "session"),
+    [
+        (None, f"{NOW:%Y-%m-%d}"),
+        ("2024-02-29", "2024-02-29"),
+        ("2024-03-01T00:30:00+01:00", "2024-02-29"),  # in UTC still the day before
+    ],
+)
+def test_without_a_session_the_session_is_the_day_of_the_first_message(
+    at: str | None, session: str
+) -> None:
+    messages = [{"role": "user", "content": "x", "at": at}, {"role": "assistant", "content": "y"}]
+    assert read_messages(messages, session_id=None, now=NOW).session_id == session
 
 
 def test_texts_are_cleaned_of_what_postgresql_cannot_hold() -> None:
@@ -119,6 +153,11 @@ class Note:
     role: str
     content: Any
     timestamp: datetime | None = None
+
+
+class Said(BaseModel):
+    role: str
+    content: str
 
 
 class Block(BaseModel):
