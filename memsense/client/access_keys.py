@@ -110,7 +110,9 @@ class AccessKeysResource:
                 raise NotFoundError(f"no key {key_id!r}; 'memsense key list' shows their ids")
             return key
 
-        return run_transaction(self._context.pool, revoke)
+        revoked = run_transaction(self._context.pool, revoke)
+        self._context.known_keys.drop(revoked)
+        return revoked
 
     def _find_tenant(self, connection: Connection) -> int | None:
         return store.find_tenant(connection, self._context.settings.tenant)

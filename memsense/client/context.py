@@ -21,6 +21,7 @@ from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
 from memsense.search.rank.reranker import Reranker
 from memsense.search.settings import find_profile, tuned_profile
+from memsense.store.access import KnownKeys
 from memsense.text.secrets import clean
 from memsense.types import EmbedWhen, SessionDraft
 
@@ -71,6 +72,7 @@ class Context:
         self.settings = settings
         self.profile = profile
         self.scope_states = KnownScopes()
+        self.known_keys = KnownKeys()
         self.recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
@@ -94,7 +96,7 @@ class Context:
     def for_tenant(self, tenant: str) -> "Context":
         """Return another tenant's context over the same connections and models.
 
-        It shares no cached state with this one, and must be closed before it.
+        It shares no cached state with this one but the known keys, and must be closed before it.
         """
         # The other context does not own the embedded server, by which "auto" decides: say "on".
         works = self.settings.worker == "auto" and self._server is not None
@@ -109,6 +111,7 @@ class Context:
             make_worker=self._make_worker,
         )
         other.embedders = self.embedders.apart()
+        other.known_keys = self.known_keys
         return other
 
     def for_namespace(self, namespace: str) -> "Context":

@@ -89,6 +89,16 @@ class Tenants:
                 context.close()
         return memory[1]
 
+    def find_open(self, tenant: str) -> MemSense | None:
+        """Return a tenant's memory if it is open."""
+        if tenant == self.settings.tenant:
+            return self._own
+        with self._lock:
+            opened = self._opened.get(tenant)
+            if opened is not None:
+                self._opened[tenant] = self._opened.pop(tenant)
+        return opened[1] if opened is not None else None
+
     def pool(self, tenant: str) -> Pool:
         """Return the shared pool, limited to a tenant's rows."""
         return self._context.pool.for_tenant(tenant)
@@ -99,7 +109,15 @@ class Tenants:
         if key is None:
             return None
         pool = self._context.pool.for_tenant(tenant_id=key.tenant_id)
-        return run_read(pool, lambda it: verify_key(it, key))
+        access_key = run_read(pool, lambda it: verify_key(it, key))
+        if access_key is not None:
+            self._context.known_keys.put(access_key)
+        return access_key
+
+    def find_known(self, text: str) -> AccessKey | None:
+        """Return the same without the database, if the key was verified a moment ago."""
+        key = ShownKey.read(text)
+        return None if key is None else self._context.known_keys.find(key)
 
     def ping(self) -> None:
         """Send the database a query; raise DatabaseError if it does not answer."""

@@ -1,10 +1,11 @@
 """The explanation of a hit: the terms of its score, the step that chose it, and their table."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from memsense.search.profiles import Route
 from memsense.search.score_kinds import describe_scores
@@ -237,21 +238,48 @@ class Explanation:
         of_turn = self.session.best_turn_routes if self.session else ()
         return frozenset({"rrf", "final", *(item.score_kind for item in (*self.routes, *of_turn))})
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the explanation as plain values, ready for JSON."""
-        return {
+    def as_dict(self, *, matches: bool = True) -> dict[str, Any]:
+        """Return the explanation as plain values, ready for JSON.
+
+        Args:
+            matches: Whether to add the word matches, which are computed only then.
+        """
+        plain = {
             **_as_plain(self),
-            # They may be lazy: as a tuple they are computed once.
-            "matches": _as_plain(tuple(self.matches)),
             "memory_score": self.memory_score,
             "parts": dict(self.parts()),
             "score_kinds": describe_scores(self.score_kinds()),
         }
+        if matches:
+            # They may be lazy: as a tuple they are computed once.
+            plain["matches"] = _as_plain(tuple(self.matches))
+        else:
+            del plain["matches"]
+        return plain
 
 
 @cache
-def _field_names(kind: type) -> Sequence[str]:
-    return [item.name for item in fields(kind)] if is_dataclass(kind) else ()
+def _reader(kind: type) -> "_Reader | None":
+    """Return how to read the fields of a dataclass; None for any other type."""
+    if not is_dataclass(kind):
+        return None
+    hints = get_type_hints(kind)
+    names = [item.name for item in fields(kind)]
+    members = [it for name in names for it in (hints[name], *get_args(hints[name]))]
+    return _Reader(
+        names=names,
+        read=attrgetter(*names),
+        is_flat=not any(is_dataclass(it) or get_origin(it) in _CONTAINERS for it in members),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """The fields of a dataclass; in a flat one each is a number, a text or None."""
+
+    names: Sequence[str]
+    read: Callable[[Any], Sequence[Any]]
+    is_flat: bool
 
 
 def _as_plain(value: Any) -> Any:
@@ -263,17 +291,19 @@ def _as_plain(value: Any) -> Any:
     kind: Any = value.__class__
     if kind in _SCALARS:
         return value
-    if names := _field_names(kind):
-        return {name: _as_plain(getattr(value, name)) for name in names}
+    if reader := _reader(kind):
+        items = zip(reader.names, reader.read(value), strict=True)
+        return dict(items) if reader.is_flat else {name: _as_plain(item) for name, item in items}
     if kind is dict:
         return {key: _as_plain(item) for key, item in value.items()}
     if kind is tuple:
-        return tuple(map(_as_plain, value))
+        return tuple([_as_plain(item) for item in value])
     if kind is list:
-        return [*map(_as_plain, value)]
+        return [_as_plain(item) for item in value]
     return value
 
 
+_CONTAINERS = (Sequence, Mapping)
 _SCALARS = frozenset({int, float, str, bool, type(None)})
 
 

@@ -116,8 +116,12 @@ class Hit:
         """Return the id of the session that the chunk belongs to."""
         return self.chunk.session_id
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the hit as plain values, ready for JSON."""
+    def as_dict(self, *, matches: bool = True) -> dict[str, Any]:
+        """Return the hit as plain values, ready for JSON.
+
+        Args:
+            matches: Whether its explanation has the word matches.
+        """
         return {
             "chunk_id": self.chunk_id,
             "score": self.score,
@@ -159,7 +163,7 @@ class Hit:
             ],
             "superseded_by": self.superseded_by.as_dict() if self.superseded_by else None,
             "supersedes": self.supersedes.as_dict() if self.supersedes else None,
-            "explain": self.explain.as_dict(),
+            "explain": self.explain.as_dict(matches=matches),
         }
 
 
@@ -302,13 +306,17 @@ class SearchResult(Sequence[Hit]):
             exclude=exclude,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the whole result as plain values, ready for JSON."""
+    def as_dict(self, *, matches: bool = True) -> dict[str, Any]:
+        """Return the whole result as plain values, ready for JSON.
+
+        Args:
+            matches: Whether the explanations have the word matches.
+        """
         return {
             "profile": self.profile,
             "question": dict(self.question),
             "notes": list(self.notes),
             "timings_ms": dict(self.timings_ms),
             "trace_id": str(self.trace_id) if self.trace_id else None,
-            "hits": [hit.as_dict() for hit in self.hits],
+            "hits": [hit.as_dict(matches=matches) for hit in self.hits],
         }

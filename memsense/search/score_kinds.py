@@ -82,11 +82,14 @@ SCORE_KINDS: Mapping[str, ScoreKind] = MappingProxyType(
 def describe_scores(names: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the kinds of these names as plain values, in the order of SCORE_KINDS."""
     requested = set(names)
-    return {
-        name: {key: value for key, value in asdict(kind).items() if key != "name"}
-        for name, kind in SCORE_KINDS.items()
-        if name in requested
-    }
+    return {name: dict(kind) for name, kind in _PLAIN_KINDS.items() if name in requested}
+
+
+# Each hit of each answer describes its scores: made once, the fields cost a copy alone.
+_PLAIN_KINDS: Mapping[str, Mapping[str, Any]] = {
+    name: {key: value for key, value in asdict(kind).items() if key != "name"}
+    for name, kind in SCORE_KINDS.items()
+}
 
 
 def score_below(score: float, bound: float) -> str:

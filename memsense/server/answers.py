@@ -18,6 +18,7 @@ from memsense.client.ttl import TtlRule
 from memsense.client.worker import JobsDone
 from memsense.graph import reading
 from memsense.graph.resource import EntityView
+from memsense.search.hits import SearchResult
 from memsense.search.profiles import Profile
 from memsense.search.prompt import Prompt, PromptLine
 from memsense.search.settings import Setting
@@ -453,6 +454,13 @@ class SearchAnswer(_AsDict):
     timings_ms: dict[str, float]
     trace_id: UUID | None = Field(description="Id of the recorded search.")
     hits: list[FoundMemory]
+
+    @classmethod
+    def plain(
+        cls, value: SearchResult, arguments: Mapping[str, Any] = NO_ARGUMENTS
+    ) -> dict[str, Any]:
+        """Return the result, with its word matches if the request asks for them."""
+        return value.as_dict(matches=bool(arguments.get("matches")))
 
 
 class SearchAnswers(_List):

@@ -20,7 +20,7 @@ try:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from memsense.server.gate import Gate
-    from memsense.server.guards import BodyLimit
+    from memsense.server.operations import COMPRESSION, SMALLEST_COMPRESSED
     from memsense.server.page.routers import ROUTERS as PAGE_ROUTERS
     from memsense.server.page.visitors import (
         COOKIE,
@@ -37,10 +37,6 @@ except ImportError as error:
     raise ConfigurationError(
         f"the server needs more packages ({error.name}): pip install 'memsense[server]'"
     ) from error
-
-SMALLEST_COMPRESSED = 1_000
-COMPRESSION = 1
-"""Bytes from which an answer is compressed, and zlib's level: higher ones save little more."""
 
 SUMMARY = "Memory for agents: conversations in, the few memories that matter out, and why."
 
@@ -109,7 +105,6 @@ def create_app(
         app.router.routes.append(Route(path, mounted))
     app.openapi = lambda: _openapi(app)
     # The last one that is added is the first one that runs.
-    app.add_middleware(BodyLimit, largest=options.largest_body)
     app.add_middleware(_Compress, minimum_size=SMALLEST_COMPRESSED, compresslevel=COMPRESSION)
     if options.origins:
         app.add_middleware(

@@ -4,19 +4,23 @@ import asyncio
 import socket
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 REQUEST_SECONDS = 30.0
 """Time in which a connection must have sent the head of its first request."""
+
+LARGEST_HEAD = 64 * 1024
+"""Bytes that the head of a request may have: the parser itself would collect any number."""
 
 PROBE_AFTER, PROBE_EVERY, PROBES = 60, 15, 4
 """Seconds of silence before the kernel asks whether the other side is there, and how often."""
 
 
-class QuickProtocol(H11Protocol):
-    """HTTP/1.1 of uvicorn, which by itself waits for a request for ever."""
+class QuickProtocol(HttpToolsProtocol):
+    """HTTP/1.1 of uvicorn, which by itself waits for a request for ever, however long its head."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _head_size = 0
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first request."""
@@ -25,9 +29,13 @@ class QuickProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read data, and wait for the rest of a request's head no longer than for a first one."""
+        self._head_size += len(data)
         super().data_received(data)
         if not self._is_between_requests():
             self._stop_waiting()
+            self._head_size = 0
+        elif self._head_size > LARGEST_HEAD:
+            self.transport.close()
         elif self._deadline is None:
             # Counted from its first byte: a head that comes byte by byte gets no more time.
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self._close_if_silent)

@@ -8,8 +8,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memsense.server.admission import TooBusyError
-from memsense.server.guards import check_host, check_origin, format_retry_after
-from memsense.server.problems import ProblemError
+from memsense.server.guards import Bodies, check_host, check_origin, format_retry_after
+from memsense.server.problems import BodyTooLargeError, ProblemError
 from memsense.server.state import ServerState
 
 FREE_PATHS = ("/health/", "/v1/openapi.json", "/ui/static/", "/favicon.ico")
@@ -28,6 +28,7 @@ class Gate:
         self._app = app
         self._state = state
         self._respond = respond
+        self._bodies = Bodies(state.options.largest_body)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, wait for its turn, pass it on, and count it."""
@@ -50,8 +51,9 @@ class Gate:
         try:
             check_host(request, state.options)
             check_origin(request, state.options)
-            await self._run(request, scope, receive, send_with_headers)
-        except ProblemError as error:
+            async with self._bodies.reading(scope, receive) as receive_body:
+                await self._run(request, scope, receive_body, send_with_headers)
+        except (ProblemError, BodyTooLargeError) as error:
             await self._respond(request, error)(scope, receive, send_with_headers)
         finally:
             # By the route's pattern: the paths themselves hold ids, and would be a counter each.

@@ -1,14 +1,14 @@
 """Guards of the server: request rates, body sizes, and requests that other web sites cause."""
 
+import asyncio
 import math
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from anyio import fail_after
 from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope
 
 from memsense.server.options import ServerOptions, is_loopback
 from memsense.server.problems import BodyTooLargeError, ProblemError
@@ -17,8 +17,15 @@ READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 UPLOADS = "/v1/imports"
 
-BODY_SECONDS = 60.0
-"""Time within which a client must send the next part of a body."""
+BODY_SECONDS = 30.0
+LEAST_RATE = 64 * 1024
+"""Seconds that a body may take, and the bytes that earn it another second."""
+
+BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+"""A request without either has no body."""
+
+MOST_BUFFERED = 256 * 1024 * 1024
+"""Bytes of bodies that are held in memory at once."""
 
 LARGEST_BUCKET_COUNT = 10_000
 """Callers whose bucket is remembered. Beyond it the one that was used longest ago is dropped."""
@@ -64,32 +71,78 @@ def format_retry_after(seconds: float) -> str:
     return str(max(1, math.ceil(seconds)))
 
 
-class BodyLimit:
-    """ASGI middleware that raises BodyTooLargeError for a body of more than `largest` bytes.
+class Bodies:
+    """Reader of requests' bodies, before a request gets its slot: a slow client holds none.
 
-    It counts the bytes that are read, because a request with chunked encoding has no length. An
-    upload of an export is counted by its own route.
+    Args:
+        largest: Bytes that a body may have.
     """
 
-    def __init__(self, app: ASGIApp, largest: int) -> None:
-        self._app = app
+    def __init__(self, largest: int) -> None:
         self._largest = largest
+        self._buffered = 0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and count the bytes of its body."""
-        size = 0
+    @asynccontextmanager
+    async def reading(self, scope: Scope, receive: Receive) -> AsyncGenerator[Receive]:
+        """Read a request's body; yield a `receive` that gives it whole.
 
-        async def count_and_receive() -> Any:
-            nonlocal size
-            with fail_after(BODY_SECONDS):
+        An upload is passed on as it comes; its own route counts it.
+
+        Raises:
+            BodyTooLargeError: If the body is too large.
+            ProblemError: If it comes too slowly, or bodies fill the memory.
+        """
+        names = {name for name, _ in scope["headers"]}
+        if names.isdisjoint(BODY_HEADERS):
+            yield receive
+            return
+        in_time = _in_time(receive)
+        if scope["path"] == UPLOADS:
+            yield in_time
+            return
+        body, size = bytearray(), 0
+        try:
+            # Counted as they come, because a body in chunks does not say its length.
+            while True:
+                message = await in_time()
+                part: bytes = message.get("body", b"")
+                size += len(part)
+                self._buffered += len(part)
+                if size > self._largest:
+                    raise BodyTooLargeError(self._largest)
+                if self._buffered > MOST_BUFFERED:
+                    raise ProblemError(503, "too many bodies are being read", {"Retry-After": "1"})
+                body += part
+                if not message.get("more_body", False):
+                    break
+            first: list[Message] = [{**message, "body": bytes(body)}]
+
+            async def receive_whole() -> Message:
+                return first.pop() if first else await receive()
+
+            yield receive_whole
+        finally:
+            self._buffered -= size
+
+
+def _in_time(receive: Receive) -> Receive:
+    """Return a `receive` that raises ProblemError for a body that comes too slowly."""
+    started, size = time.monotonic(), 0
+
+    async def receive_part() -> Message:
+        nonlocal size
+        left = started + BODY_SECONDS + size / LEAST_RATE - time.monotonic()
+        try:
+            async with asyncio.timeout(left):
                 message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._largest:
-                raise BodyTooLargeError(self._largest)
-            return message
+        except TimeoutError:
+            raise ProblemError(
+                408, f"the body came too slowly: {size:,} bytes so far", {"Connection": "close"}
+            ) from None
+        size += len(message.get("body", b""))
+        return message
 
-        is_counted = scope["type"] == "http" and scope["path"] != UPLOADS
-        await self._app(scope, count_and_receive if is_counted else receive, send)
+    return receive_part
 
 
 def check_host(request: Request, options: ServerOptions) -> None:

@@ -7,6 +7,7 @@ keeps memory from keys that may not read.
 
 import inspect
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ from memsense.declaration import Parameter, parameters_of, plain_type
 from memsense.graph.resource import Entities
 from memsense.inputs import LARGEST_BIGINT, LONGEST_ID, VISIBLE, wrong_value
 from memsense.server.answers import Answer, Written
-from memsense.server.callers import Caller, require
+from memsense.server.callers import Caller, require, state_of
 from memsense.server.problems import ProblemError, problem_responses
 from memsense.server.requests import (
     LARGEST_LIST,
@@ -47,6 +48,13 @@ from memsense.server.requests import (
 from memsense.store.access import KeyScope
 
 JSON = "application/json"
+
+SMALLEST_COMPRESSED = 1_000
+COMPRESSION = 1
+"""Bytes from which an answer is compressed, and zlib's level: higher ones save little more."""
+
+GZIP = 31
+"""Window bits by which zlib writes gzip's form."""
 
 RESOURCES: Mapping[str, type] = {
     "": MemSense,
@@ -181,29 +189,32 @@ class Operation:
             items.append(_keyword("body", body, ...) if needs_body else _optional_body(body))
         return inspect.Signature(items)
 
-    async def run(self, caller: Caller, arguments: dict[str, Any]) -> Any:
+    def run(self, caller: Caller, arguments: dict[str, Any]) -> Any:
         """Return what the method returns, called for the key's tenant or user."""
         if self.check is not None:
             self.check(caller, arguments)
+        memory: Any = caller.blocking
         if not self.is_of_user:
-            memory: Any = caller.whole()
+            caller.whole()
         elif self.is_narrowed:
             user_id = arguments.pop("user_id", None)
             arguments |= caller.whose(user_id, all_users=arguments.pop("all_users", False))
             if user_id is not None or "user_id" not in self.parameters:
                 arguments.pop("user_id", None)
-            memory = caller.memory if user_id is None else caller.of_user(user_id)
+            if user_id is not None and caller.user_id is None:
+                memory = memory.for_user(user_id)
         else:
             arguments = caller.with_user(arguments)
             needs_user = self.parameters["user_id"].is_required
             if needs_user and arguments.get("user_id", "") is None:
                 raise ProblemError(422, "user_id is missing: say whose memory it is")
-            memory = caller.memory
         positional = arguments.pop(self.spread) if self.spread else ()
-        return await attrgetter(self.verb)(memory)(*positional, **arguments, **self.fixed)
+        return attrgetter(self.verb)(memory)(*positional, **arguments, **self.fixed)
 
-    def respond(self, caller: Caller, value: Any, request: Mapping[str, Any]) -> Response:
-        """Return the response for a result.
+    def respond(
+        self, caller: Caller, value: Any, request: Mapping[str, Any], *, compressed: bool
+    ) -> Response:
+        """Return the response for a result, compressed if the client reads that.
 
         No answer that holds memory leaves for a key that may not read: it gets the ids alone.
         """
@@ -215,14 +226,18 @@ class Operation:
             headers["Location"] = f"/v1{self.location}".format(**content)
         if self.answer.holds_memory and not caller.may("read"):
             content = Written(chunk_ids=sorted(_ids_in(content))).model_dump()
+        body = to_json(content)
+        if compressed and len(body) >= SMALLEST_COMPRESSED:
+            body = zlib.compress(body, COMPRESSION, wbits=GZIP)
+            headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
         # A finished response: FastAPI would check the answer again and copy it item by item.
-        return Response(to_json(content), status_code=self.status, headers=headers, media_type=JSON)
+        return Response(body, status_code=self.status, headers=headers, media_type=JSON)
 
     def endpoint(self) -> Callable[..., Any]:
         """Return the function that FastAPI calls."""
 
         async def call(
-            request: Request,  # noqa: ARG001 (the limits of a route are found by it)
+            request: Request,
             caller: Caller,
             body: Body | None = None,
             idempotency_key: str | None = None,
@@ -237,7 +252,14 @@ class Operation:
                 arguments["key"] = idempotency_key
             if "by" in self.parameters:
                 arguments["by"] = caller.name
-            return self.respond(caller, await self.run(caller, arguments), sent)
+            compressed = "gzip" in request.headers.get("accept-encoding", "")
+
+            def answer() -> Response:
+                value = self.run(caller, arguments)
+                return self.respond(caller, value, sent, compressed=compressed)
+
+            # The answer is written in the thread, too: the loop has every other client to serve.
+            return await state_of(request).threads.run(answer)
 
         call.__name__ = self.operation_name
         call.__doc__ = (self.function.__doc__ or "").partition("\n")[0]

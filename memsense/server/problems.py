@@ -27,6 +27,7 @@ TITLES: Mapping[int, str] = {
     403: "The key does not allow this",
     404: "Not found",
     405: "The path does not have this method",
+    408: "The request came too slowly",
     409: "The Idempotency-Key was used for another request",
     413: "The request is too large",
     415: "The content type is not supported",
@@ -116,7 +117,7 @@ def respond(
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the problems of a route for OpenAPI: these, and those that every route has."""
-    every = sorted({400, 401, 403, 413, 415, 422, 429, 500, 503, *statuses})
+    every = sorted({400, 401, 403, 408, 413, 415, 422, 429, 500, 503, *statuses})
     return {
         status: {
             "description": TITLES[status],

@@ -299,19 +299,33 @@ class UpdateBody(body_of(Memory.update, without=("chunk_id",))):
         return arguments
 
 
-class SearchBody(body_of(Memory.search)):
+class _WithMatches(Body):
+    """Base of the bodies whose answers have word matches, but only if they are asked for."""
+
+    beside: ClassVar[Sequence[str]] = ("matches",)
+
+    matches: Annotated[
+        bool,
+        Field(
+            description="Add `matches` to each hit's `explain`: which words of the question met"
+            " which of the memory. They cost as much time as all else in the answer."
+        ),
+    ] = False
+
+
+class SearchBody(body_of(Memory.search, base=_WithMatches)):
     """A question, whose memory to search, filters, and how to rank."""
 
     model_config = _example({"query": "Where does Ada live?", "user_id": "ada", "top_k": 4})
 
 
-class RecordBody(body_of(Memory.search, without=("trace",))):
+class RecordBody(body_of(Memory.search, without=("trace",), base=_WithMatches)):
     """A search that is recorded."""
 
     model_config = _example({"query": "Where does Ada live?", "user_id": "ada"})
 
 
-class SearchesBody(body_of(Memory.search_many)):
+class SearchesBody(body_of(Memory.search_many, base=_WithMatches)):
     """Several questions with the same filters."""
 
     model_config = _example({"queries": ["Where does Ada live?", "What tea?"], "user_id": "ada"})

@@ -122,6 +122,10 @@ class ServerState:
 
     async def open(self, key: str) -> tuple[AccessKey, MemSense] | None:
         """Return the access key of a text with its tenant's memory; None if it opens nothing."""
+        if (access_key := self.tenants.find_known(key)) is not None:
+            memory = self.tenants.find_open(access_key.tenant)
+            if memory is not None:
+                return access_key, memory
 
         def find() -> tuple[AccessKey, MemSense] | None:
             access_key = self.tenants.verify(key)

@@ -6,7 +6,9 @@ the row holds only the hash of the whole key.
 """
 
 import re
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -27,6 +29,10 @@ _LARGEST_TENANT = 2**31 - 1
 # A use is written at most once a minute: without this, every request would write a row.
 _USE_INTERVAL = timedelta(minutes=1)
 _NO_HASH = bytes(32)
+
+KNOWN_SECONDS = 1.0
+MOST_KNOWN = 10_000
+"""Seconds for which a checked key is known, and the number of keys that are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +150,35 @@ def verify_key(connection: Connection, sent_key: ShownKey) -> AccessKey | None:
         values = {"tenant_id": sent_key.tenant_id, "key_id": sent_key.key_id}
         execute(connection, "note_use", values, FILE)
     return key
+
+
+class KnownKeys:
+    """Keys that were valid a moment ago, so that not each request of a key asks the database.
+
+    This process drops a key that it revokes; others open nothing with it after `KNOWN_SECONDS`.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # By the hash of the whole key: its text is stored nowhere. In order of their checks.
+        self._keys: OrderedDict[bytes, tuple[float, AccessKey]] = OrderedDict()
+
+    def find(self, sent_key: ShownKey) -> AccessKey | None:
+        """Return the key if it was checked a moment ago and has not expired since."""
+        until, key = self._keys.get(sent_key.key_hash, (0.0, None))
+        is_valid = key is not None and self._clock() < until and key.opens_at(datetime.now(UTC))
+        return key if is_valid else None
+
+    def put(self, key: AccessKey) -> None:
+        """Remember a key that was just checked."""
+        self._keys.pop(key.key_hash, None)
+        self._keys[key.key_hash] = self._clock() + KNOWN_SECONDS, key
+        if len(self._keys) > MOST_KNOWN:
+            self._keys.popitem(last=False)
+
+    def drop(self, key: AccessKey) -> None:
+        """Forget a key."""
+        self._keys.pop(key.key_hash, None)
 
 
 def list_keys(connection: Connection, tenant_id: int) -> list[AccessKey]:

@@ -15,6 +15,7 @@ from memsense import MemSense, load_settings
 from memsense.client.tenants import Tenants
 from memsense.client.traces import TracesResource
 from memsense.errors import ConfigurationError
+from memsense.server import guards
 from memsense.server.app import create_app
 from memsense.server.options import ServerOptions
 from memsense.server.requests import NewMemories, ReplayBody, SearchBody, WhyNotBody
@@ -104,7 +105,12 @@ def test_an_answer_is_that_of_the_python_api(served: Served) -> None:
     client = served.client()
     add(client)
     add(client, "ada", "tuesday", messages=[{"role": "user", "content": "Lisbon is warm."}])
-    body = {"query": "Lisbon tea", "user_id": "ada", "asked_at": "2026-05-01T12:00:00Z"}
+    body = {
+        "query": "Lisbon tea",
+        "user_id": "ada",
+        "asked_at": "2026-05-01T12:00:00Z",
+        "matches": True,
+    }
     over_http = client.post("/v1/search", json=body).json()
     result = served.tenants.memory("acme").search(
         "Lisbon tea", user_id="ada", asked_at="2026-05-01T12:00:00Z"
@@ -114,6 +120,11 @@ def test_an_answer_is_that_of_the_python_api(served: Served) -> None:
         hit["explain"] for hit in in_python["hits"]
     ]
     assert over_http["question"] == in_python["question"]
+    # Word matches are computed only if they are asked for; all else is there without asking.
+    brief = client.post("/v1/search", json={**body, "matches": False}).json()
+    for hit in over_http["hits"]:
+        assert hit["explain"].pop("matches") is not None
+    assert brief["hits"] == over_http["hits"]
 
 
 def test_why_not_tells_the_step_that_lost_a_memory(client: TestClient) -> None:
@@ -374,6 +385,20 @@ def test_a_body_has_a_limit_whether_or_not_it_says_its_length(serve: Serve) -> N
     add(client)
 
 
+def test_bodies_that_fill_the_memory_are_refused_and_leave_no_trace(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guards, "MOST_BUFFERED", 2_000)
+    client = serve().client()
+    text = [{"role": "user", "content": "x" * 3_000}]
+    body = {"user_id": "ada", "session_id": "s", "messages": text}
+    for _ in range(2):
+        answer = client.post("/v1/memories", json=body)
+        assert "too many bodies" in problem(answer, 503)
+        assert answer.headers["Retry-After"] == "1"
+    add(client)
+
+
 def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
     served = serve(rate=0.5, burst=3)
     client, other = served.client(), served.client()
@@ -514,7 +539,7 @@ def test_a_fault_of_the_server_s_own_is_counted_and_tells_nothing(served: Served
 )
 def test_a_body_has_what_the_python_api_takes(method: Any, body: Any, besides: set[str]) -> None:
     taken = inspect.signature(method).parameters.keys() - {"self"} - besides
-    assert body.model_fields.keys() == taken
+    assert body.model_fields.keys() - {*body.beside} == taken
 
 
 def test_a_memory_expires_when_its_body_says(client: TestClient) -> None:

@@ -1,6 +1,7 @@
 """Access keys: shown once, stored as hashes, looked up without a tenant."""
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 
@@ -12,6 +13,7 @@ from wire import counting_wire
 from memsense import MemSense, load_settings
 from memsense.client.tenants import Tenants
 from memsense.errors import InvalidInputError, NotFoundError
+from memsense.store.access import KNOWN_SECONDS, KnownKeys, ShownKey
 
 OpenMemory = Callable[..., MemSense]
 
@@ -77,6 +79,29 @@ def test_a_revoked_or_expired_key_opens_nothing(tenants: Tenants, database_url: 
     assert tenants.verify(revoked.text) is None
     assert tenants.verify(expiring.text) is None
     assert [key.name for key in keys.list()] == ["kept", "revoked", "expiring"]
+
+
+def test_a_checked_key_is_known_for_a_second_unless_it_expires_or_is_revoked_here(
+    tenants: Tenants,
+) -> None:
+    now = 100.0
+    known = KnownKeys(clock=lambda: now)
+    made = tenants.own.access_keys.create()
+    shown = ShownKey.read(made.text)
+    assert shown is not None
+    known.put(made.key)
+    assert known.find(shown) == made.key
+    now += KNOWN_SECONDS
+    assert known.find(shown) is None
+    known.put(made.key)
+    known.drop(made.key)
+    assert known.find(shown) is None
+    known.put(replace(made.key, expires_at=datetime.now(UTC) - timedelta(seconds=1)))
+    assert known.find(shown) is None
+    assert tenants.verify(made.text)
+    assert tenants.find_known(made.text) is not None
+    tenants.own.access_keys.revoke(made.key.key_id)
+    assert tenants.find_known(made.text) is None
 
 
 def test_a_keys_last_use_is_recorded_once_a_minute(tenants: Tenants, database_url: str) -> None:

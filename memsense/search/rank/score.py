@@ -534,10 +534,9 @@ class Comparison:
 
     def sides(self, row: int) -> SideValues | None:
         """Return the values of a candidate's sides, None if it has no tokens."""
-        indexes = np.flatnonzero(self.rows == row)
-        if not len(indexes):
+        place = self._place_of(row)
+        if place is None:
             return None
-        place = int(indexes[0])
         user, assistant = self.user_values.item(place), self.assistant_values.item(place)
         return SideValues(
             user=None if np.isnan(user) else user,
@@ -650,6 +649,74 @@ class Comparison:
         """
         return _WordMatches(self, row)
 
+    def match_words(self, row: int) -> tuple[WordMatch, ...]:
+        """Return the same, computed now; empty for a candidate without tokens."""
+        place = self._place_of(row)
+        if place is None:
+            return ()
+        words, first = self._words, self.tokens.starts.item(place)
+        last = first + self.tokens.counts.item(place)
+        nearest = self._near[first:last, words.weightiest].argmax(axis=0).tolist()
+        weighted = self.nearest[place].astype(np.float64) * self.shares
+        similarities = (np.add.reduceat(weighted, words.starts) / words.shares).tolist()
+        return tuple(
+            [
+                WordMatch(
+                    asked=word,
+                    met=self._spell_word(first, last, first + token),
+                    similarity=similarity,
+                    share=share,
+                )
+                for word, token, similarity, share in zip(
+                    words.words, nearest, similarities, words.shares.tolist(), strict=True
+                )
+            ]
+        )
+
+    @cached_property
+    def _words(self) -> "_QuestionWords":
+        """The words of the question, which every candidate is matched with."""
+        pieces = self.question.words
+        starts = [at for at, piece in enumerate(pieces) if not at or not piece.startswith("##")]
+        ends = [*starts[1:], len(pieces)]
+        spans = [range(start, end) for start, end in zip(starts, ends, strict=True)]
+        return _QuestionWords(
+            words=[_join_pieces([pieces[at] for at in span]) for span in spans],
+            starts=starts,
+            shares=np.add.reduceat(self.shares, starts),
+            weightiest=[max(span, key=self.shares.__getitem__) for span in spans],
+        )
+
+    def _spell_word(self, first: int, last: int, token: int) -> str:
+        """Return the whole word that a token between `first` and `last` is a piece of."""
+        vocabulary, pieces = self.question.vocabulary, self.tokens.pieces
+        start, end = token, token + 1
+        while start > first and vocabulary[pieces.item(start)].startswith("##"):
+            start -= 1
+        while end < last and vocabulary[pieces.item(end)].startswith("##"):
+            end += 1
+        numbers: list[int] = pieces[start:end].tolist()
+        return _join_pieces([vocabulary[number] for number in numbers])
+
+    def _place_of(self, row: int) -> int | None:
+        """Return the index of a candidate among those that have tokens, None if it has none."""
+        places = np.flatnonzero(self.rows == row)
+        return places.item(0) if len(places) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QuestionWords:
+    """The w words of a question.
+
+    `starts` are the index of each word's first piece, `shares` (w,) their weights, and
+    `weightiest` the index of each word's piece that weighs most: its match is that of the word.
+    """
+
+    words: Sequence[str]
+    starts: Sequence[int]
+    shares: Values
+    weightiest: Sequence[int]
+
 
 class _WordMatches(Sequence[WordMatch]):
     """The word matches of a candidate, computed when they are looked at."""
@@ -660,30 +727,7 @@ class _WordMatches(Sequence[WordMatch]):
 
     @cached_property
     def _matches(self) -> tuple[WordMatch, ...]:
-        compared, question = self._compared, self._compared.question
-        own = compared.tokens.of(self._row)
-        if own is None:
-            return ()
-        near = _compare(question, own)
-        nearest = near.argmax(axis=0).tolist()
-        best = near.max(axis=0).astype(np.float64)
-        pieces = [question.vocabulary[int(piece)] for piece in own.pieces]
-        words = _word_spans(pieces)
-        matches: list[WordMatch] = []
-        for span in _word_spans(question.words):
-            # The pieces of a word count together; its match is that of its weightiest piece.
-            shares = compared.shares[span.start : span.stop]
-            weightiest = span.start + int(shares.argmax())
-            met = next(word for word in words if nearest[weightiest] in word)
-            matches.append(
-                WordMatch(
-                    asked=_join_pieces(question.words, span),
-                    met=_join_pieces(pieces, met),
-                    similarity=float(shares @ best[span.start : span.stop] / shares.sum()),
-                    share=float(shares.sum()),
-                )
-            )
-        return tuple(matches)
+        return self._compared.match_words(self._row)
 
     def __len__(self) -> int:
         return len(self._matches)
@@ -715,15 +759,5 @@ def rows_alone(columns: int, depth: int) -> int:
     return max(1, MOST_ALONE // max(1, columns * depth))
 
 
-def _word_spans(pieces: Sequence[str]) -> list[range]:
-    """Return the range of pieces of each word."""
-    firsts = [
-        place for place, piece in enumerate(pieces) if not place or not piece.startswith("##")
-    ]
-    return [
-        range(first, end) for first, end in zip(firsts, [*firsts[1:], len(pieces)], strict=True)
-    ]
-
-
-def _join_pieces(pieces: Sequence[str], span: range) -> str:
-    return "".join([pieces[place].removeprefix("##") for place in span])
+def _join_pieces(pieces: Sequence[str]) -> str:
+    return "".join([piece.removeprefix("##") for piece in pieces])
