@@ -133,9 +133,11 @@ lint-layers: setup-dev
 
 lint-generated: setup-dev
 	$(BIN)/python tools/generate.py --check
+	$(BIN)/python tools/reference.py --check
 
-generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes
+generate: setup-dev  ## write what is made from the public signatures: docstrings, views, async classes, reference
 	$(BIN)/python tools/generate.py
+	$(BIN)/python tools/reference.py
 
 # Strict: a link to a page or heading that is not there fails.
 docs: setup-dev  ## build the site into build/site

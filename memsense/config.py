@@ -82,15 +82,25 @@ class Settings(BaseModel):
         default="english", description="text-search configuration of new namespaces"
     )
     profile: str = Field(default="balanced", description="recall profile")
-    embedder: Literal["onnx", "openai"] = "onnx"
-    embedding_model: str | None = None
-    embedding_url: str | None = None
-    embedding_api_key: str | None = None
+    embedder: Literal["onnx", "openai"] = Field(
+        default="onnx",
+        description="what embeds: the model that is installed (onnx), or a server that speaks"
+        " OpenAI's POST /embeddings (openai)",
+    )
+    embedding_model: str | None = Field(
+        default=None, description="the embedding server's name of the model"
+    )
+    embedding_url: str | None = Field(
+        default=None, description="the embedding server, such as http://localhost:11434/v1"
+    )
+    embedding_api_key: str | None = Field(default=None, description="the embedding server's key")
     embedding_api_keys: dict[str, str] = Field(
         default_factory=dict[str, str],
         description="the keys of other models' servers, as JSON: {URL: key}",
     )
-    embedding_dimension: int | None = None
+    embedding_dimension: int | None = Field(
+        default=None, description="length of the vectors to ask the embedding server for"
+    )
     embedding_timeout: float = Field(
         default=30.0, gt=0, description="seconds that the embedding server may be silent"
     )
@@ -125,18 +135,22 @@ class Settings(BaseModel):
     )
     tagger: Literal["rules", "llm"] = Field(default="rules", description="who finds facets")
     tagger_url: str | None = Field(default=None, description="speaks POST /chat/completions")
-    tagger_model: str | None = None
-    tagger_api_key: str | None = None
+    tagger_model: str | None = Field(default=None, description="the tagger's name of its model")
+    tagger_api_key: str | None = Field(default=None, description="the tagger's key")
     reranker: Literal["http", "cross-encoder"] = Field(
         default="http", description="what asks a second opinion: reranker_url, or a local model"
     )
     reranker_url: str | None = Field(
         default=None, description="server speaking POST /rerank; unset: none"
     )
-    reranker_model: str | None = None
-    reranker_api_key: str | None = None
-    pool_min_size: int = Field(default=1, ge=0)
-    pool_max_size: int = Field(default=8, ge=1)
+    reranker_model: str | None = Field(default=None, description="the reranker's name of its model")
+    reranker_api_key: str | None = Field(default=None, description="the reranker's key")
+    pool_min_size: int = Field(
+        default=1, ge=0, description="connections that an open memory keeps ready"
+    )
+    pool_max_size: int = Field(
+        default=8, ge=1, description="connections that an open memory uses at most"
+    )
     pool_timeout: float = Field(
         default=10.0, gt=0, description="seconds to wait for a free connection"
     )
@@ -152,7 +166,9 @@ class Settings(BaseModel):
     recall_timeout: float = Field(
         default=30.0, ge=0, le=86_400, description="seconds that a recall may take; 0: any"
     )
-    query_cache_size: int = Field(default=1024, ge=0)
+    query_cache_size: int = Field(
+        default=1024, ge=0, description="embedded questions that a process remembers"
+    )
     index_threshold: int = Field(
         default=8_000, ge=1, description="active chunks from which a user gets HNSW indexes"
     )

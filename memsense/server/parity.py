@@ -1,4 +1,4 @@
-"""Table of the public methods of Python against the routes of HTTP (docs/guides/server.md)."""
+"""Table of the public methods of Python against the routes of HTTP (docs/reference/http.md)."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ WITHOUT_ROUTE: Mapping[str, str] = {
 }
 """Public methods that have no route, each with its reason."""
 
-_ALL_RESOURCES: Mapping[str, type[Any]] = {
+ALL_RESOURCES: Mapping[str, type[Any]] = {
     **RESOURCES,
     "items": ItemsResource,
     "histories": HistoriesResource,
@@ -50,14 +50,14 @@ _ALL_RESOURCES: Mapping[str, type[Any]] = {
 
 def list_methods() -> Iterator[str]:
     """Yield the dotted name of each public method of `MemSense` and its resources."""
-    for resource, kind in _ALL_RESOURCES.items():
+    for resource, kind in ALL_RESOURCES.items():
         # The fields of a dataclass are no methods.
         declared: Any = kind
         field_names = {it.name for it in fields(declared)} if is_dataclass(kind) else set[str]()
         members: list[tuple[str, Any]] = inspect.getmembers(declared)
         for name, value in members:
             is_method = callable(value) or isinstance(value, property)
-            is_resource = name in _ALL_RESOURCES or isinstance(value, cached_property)
+            is_resource = name in ALL_RESOURCES or isinstance(value, cached_property)
             is_hidden = name.startswith("_") or name in field_names
             if is_method and not is_resource and not is_hidden:
                 yield f"{resource}.{name}".lstrip(".")
@@ -83,7 +83,3 @@ def render_table() -> str:
         for name in sorted({*list_methods()} | routes.keys())
     ]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(render_table())  # noqa: T201 (for docs/guides/server.md)

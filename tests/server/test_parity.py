@@ -1,10 +1,10 @@
-"""HTTP has what Python has: the table of docs/guides/server.md is complete and current."""
+"""HTTP has what Python has: the table of docs/reference/http.md is complete and current."""
 
 from pathlib import Path
 
 from memsense.server import parity
 
-DOCS = Path(__file__).parents[2] / "docs" / "guides" / "server.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 BEGIN, END = "<!-- routes: begin -->\n", "\n<!-- routes: end -->"
 
 
