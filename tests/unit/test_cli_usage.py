@@ -84,17 +84,17 @@ def test_the_docs_list_the_formats_that_ingest_reads() -> None:
     assert named == set(READERS)
 
 
-def test_readme_counts_the_routes_that_sql_recall_prints(
+def test_the_site_lists_the_routes_that_sql_recall_prints(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert call("sql", "recall") == 0
     printed = set(re.findall(r"%\(weight_(\w+)\)s::float8 AS weight", capsys.readouterr().out))
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    table = readme.split("| route |")[1].split("\n\n")[0]
+    page = (Path(__file__).parents[2] / "docs" / "how" / "index.md").read_text()
+    table = page.split("| route |")[1].split("\n\n")[0]
     rows = [row for row in table.splitlines()[2:] if "off by default" not in row]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])} == printed
     assert len(printed) == 8
-    assert readme.count("eight routes") == 2
+    assert "Routes: eight ranked lists" in page
 
 
 def test_the_shell_completes_commands_and_options(

@@ -68,7 +68,7 @@ def test_a_route_is_at_all_its_places(name: str) -> None:
     for column in ("turns", "turn_scores", "sessions", "session_scores"):
         assert f"AS {column}" in step
     assert f"`{name}`" in section(
-        (ROOT / "README.md").read_text(encoding="utf-8"), "How recall works"
+        (ROOT / "docs/how/index.md").read_text(encoding="utf-8"), "Routes: eight ranked lists"
     )
 
 
