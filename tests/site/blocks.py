@@ -37,7 +37,7 @@ from sybil.parsers.markdown import CodeBlockParser, SkipParser
 from memsense.cli import app
 
 ROOT = Path(__file__).parents[2]
-LANGUAGES = ("python", "sql", "text", "console", "json", "toml", "mermaid")
+LANGUAGES = ("python", "sql", "text", "console", "json", "toml")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 CLOSE_ENOUGH = 0.02
 
