@@ -6,7 +6,7 @@ connection is applied only once.
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from memsense import store
@@ -58,8 +58,9 @@ class Changes:
         arguments = "restore", chunk_id, reason
         return vectors.retry_until_embedded(lambda: self._change(change, key, *arguments))
 
-    def move_score(self, chunk_id: int, change: float, key: str | None) -> float:
-        """Raise or lower a chunk's memory score, and return the new score."""
+    def move_score(self, chunk_id: int, steps: Literal[1, -1], key: str | None) -> float:
+        """Raise or lower a chunk's memory score by a step, and return the new score."""
+        change = steps * SCORE_STEP
         return self._change(
             lambda it, _, place: store.change_memory_score(it, place, change),
             key or _make_key(),

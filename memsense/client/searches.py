@@ -2,15 +2,15 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memsense import store, telemetry
 from memsense.client.context import Context
 from memsense.client.spans import describe_search
-from memsense.client.writes import Writes
 from memsense.db import run_read
 from memsense.db.connection import Connection
 from memsense.errors import (
@@ -18,7 +18,6 @@ from memsense.errors import (
     EmbeddingError,
     ModelMismatchError,
 )
-from memsense.explain.recorder import Recording
 from memsense.search.hits import SearchResult
 from memsense.search.plan import SearchPlan, has_same_plan, prepare_search, update_scope
 from memsense.search.profiles import Profile
@@ -29,14 +28,24 @@ from memsense.search.show import fetch_result, fetch_results, note_unknown_names
 from memsense.store.past import fetch_kept_since, find_scope_then
 from memsense.types import EmbeddingModel
 
+if TYPE_CHECKING:
+    from memsense.client.writes import Writes
+
 
 class Searches:
     """Searcher within one context."""
 
     def __init__(
-        self, context: Context, writes: Writes, *, model: EmbeddingModel | None = None
+        self,
+        context: Context,
+        writes: "Callable[[], Writes]",
+        *,
+        model: EmbeddingModel | None = None,
     ) -> None:
-        """Use the vectors of `model` if one is given, else those of the namespace's model."""
+        """Use the vectors of `model` if one is given, else those of the namespace's model.
+
+        `writes` is called where session chunks have to be made first.
+        """
         self._context = context
         self._writes = writes
         self._model = model
@@ -109,7 +118,7 @@ class Searches:
     def _with_sessions(self, namespace: store.Namespace, search: Search) -> Search:
         if not search.awaits_sessions:
             return search
-        self._writes.make_sessions(search.request.user_id)
+        self._writes().make_sessions(search.request.user_id)
         return self._run_current(namespace, search.request)
 
     def _run_current(self, namespace: store.Namespace, request: SearchRequest) -> Search:
@@ -218,6 +227,8 @@ class Searches:
 
     def _record(self, search: Search, result: SearchResult) -> SearchResult:
         """Hand the search to the recorder, which adds a note to the result if it fails."""
+        from memsense.explain.recorder import Recording
+
         trace_id, notes = uuid4(), list(result.notes)
         recording = Recording(
             trace_id=trace_id,

@@ -8,16 +8,14 @@ shared parameters into the docstrings, and from this file `user_memory.py` and `
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import psycopg
 from pydantic import InstanceOf
 
 from memsense import store
-from memsense.client.changes import SCORE_STEP, Changes
 from memsense.client.context import Context, no_chunk
 from memsense.client.searches import Searches
-from memsense.client.writes import Writes
 from memsense.db import run_read
 from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
@@ -91,7 +89,6 @@ from memsense.search.request import (
     QuestionText,
     SearchRequest,
 )
-from memsense.store.listing import Order
 from memsense.types import (
     Added,
     Chunk,
@@ -106,11 +103,13 @@ from memsense.types import (
 )
 
 if TYPE_CHECKING:
+    from memsense.client.changes import Changes
     from memsense.client.erasing import Erasing
     from memsense.client.listing import Listing
     from memsense.client.traces import TracesResource
     from memsense.client.transfer import ExportReport, ImportReport, Place, Transfer
     from memsense.client.updating import Updating
+    from memsense.client.writes import Writes
     from memsense.explain.why_not import Verdict
     from memsense.graph.resource import Entities
     from memsense.ingest import ReadOptions
@@ -169,9 +168,7 @@ class Memory:
         the namespace's model.
         """
         self._context = context
-        self._changes = Changes(context)
-        self._writes = Writes(context)
-        self._searches = Searches(context, self._writes, model=model)
+        self._searches = Searches(context, lambda: self._writes, model=model)
 
     # Resources that a view of one user has too ---------------------------------------------------
 
@@ -194,6 +191,18 @@ class Memory:
             require_namespace=context.require_namespace,
             extractor=context.extractor,
         )
+
+    @cached_property
+    def _writes(self) -> "Writes":
+        from memsense.client.writes import Writes
+
+        return Writes(self._context)
+
+    @cached_property
+    def _changes(self) -> "Changes":
+        from memsense.client.changes import Changes
+
+        return Changes(self._context)
 
     @cached_property
     def _erasing(self) -> "Erasing":
@@ -1328,7 +1337,7 @@ class Memory:
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return self._changes.move_score(chunk_id, SCORE_STEP, key)
+        return self._changes.move_score(chunk_id, 1, key)
 
     @takes
     def demote(
@@ -1341,7 +1350,7 @@ class Memory:
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        return self._changes.move_score(chunk_id, -SCORE_STEP, key)
+        return self._changes.move_score(chunk_id, -1, key)
 
     @takes
     def feedback(
@@ -1408,7 +1417,9 @@ class Memory:
             AsList,
             about('Which to list: "active", "archived", "deleted" (forgotten, without texts).'),
         ] = ("active",),
-        order: Annotated[Order, about('"newest" or "oldest" event time first.')] = "newest",
+        order: Annotated[
+            Literal["newest", "oldest"], about('"newest" or "oldest" event time first.')
+        ] = "newest",
         limit: PageSize = DEFAULT_PAGE,
         cursor: Cursor | None = None,
         timeout: Timeout | None = None,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from memsense.db.connection import Connection
 from memsense.errors import MemSenseError
-from memsense.explain.outcomes import Fates, judge_candidates
 from memsense.forking import renew_in_child
 from memsense.search.profiles import ROUTES, Route
 from memsense.search.rank.choose import Ranking
 from memsense.search.rank.score import ScoreTerms
 from memsense.search.search import Search
-from memsense.store.traces import PackedCandidates, Trace, write_trace
+
+if TYPE_CHECKING:
+    from memsense.store.traces import PackedCandidates, Trace
 
 logger = logging.getLogger("memsense.traces")
 
@@ -158,6 +159,9 @@ class TraceRecorder:
         return is_due
 
     def _write(self, recording: Recording) -> None:
+        # Here and below: a search that is not recorded does without these modules.
+        from memsense.store.traces import write_trace
+
         packed = pack_candidates(recording.search, recording.hit_chunks)
         try:
             trace = build_trace(recording)
@@ -182,8 +186,10 @@ def _without_vectors(recording: Recording) -> Recording:
     return replace(recording, search=replace(search, candidates=candidates, ranking=ranking))
 
 
-def build_trace(recording: Recording) -> Trace:
+def build_trace(recording: Recording) -> "Trace":
     """Return the part of a trace that is about the search as a whole."""
+    from memsense.store.traces import Trace
+
     search, request = recording.search, recording.search.request
     question = search.describe_question()
     return Trace(
@@ -214,8 +220,11 @@ def build_trace(recording: Recording) -> Trace:
     )
 
 
-def pack_candidates(search: Search, hit_chunks: Mapping[int, int]) -> PackedCandidates:
+def pack_candidates(search: Search, hit_chunks: Mapping[int, int]) -> "PackedCandidates":
     """Return every candidate with its outcome, as columns; `hit_chunks` as in Recording."""
+    from memsense.explain.outcomes import Fates, judge_candidates
+    from memsense.store.traces import PackedCandidates
+
     candidates, profile, ranking = search.candidates, search.plan.profile, search.ranking
     columns = np.flatnonzero(candidates.ranks.any(axis=0))
     routes: list[Route] = [ROUTES[column] for column in columns.tolist()]

@@ -1,51 +1,108 @@
 """Storage of chunks: every statement that writes them or reads them back, but for recall."""
 
-from memsense.store.indexes import (
-    IndexChange,
-    count_fresh,
-    list_misfits,
-    optimise,
-    settle_vectors,
-    should_index,
-)
-from memsense.store.jobs import Job, JobCounts, JobStatus, count_unembedded
-from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
-from memsense.store.planning import select_missing
-from memsense.store.reads import (
-    FoundExchange,
-    FoundHit,
-    Past,
-    WantedHit,
-    fetch_chunks,
-    fetch_history,
-    fetch_hits,
-    fetch_known_names,
-    fetch_named_chunks,
-    fetch_shown,
-    fetch_statistics,
-    fetch_texts,
-)
-from memsense.store.scopes import (
-    ChunkPlace,
-    Follower,
-    KnownScope,
-    Namespace,
-    Scope,
-    check_model,
-    claim_namespace,
-    claim_tenant,
-    find_chunk_scope,
-    find_namespace,
-    find_scope,
-    find_tenant,
-    list_namespaces,
-    lock_scope,
-    name_tenant,
-    open_namespace,
-)
-from memsense.store.sessions import MarkedSession, list_marked, session_texts
-from memsense.store.tokens import fetch_last_texts, fill_tokens
-from memsense.store.writes import make_session, write_session
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memsense.store.indexes import (
+        IndexChange,
+        count_fresh,
+        list_misfits,
+        optimise,
+        settle_vectors,
+        should_index,
+    )
+    from memsense.store.jobs import Job, JobCounts, JobStatus, count_unembedded
+    from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
+    from memsense.store.planning import select_missing
+    from memsense.store.reads import (
+        FoundExchange,
+        FoundHit,
+        Past,
+        WantedHit,
+        fetch_chunks,
+        fetch_history,
+        fetch_hits,
+        fetch_known_names,
+        fetch_named_chunks,
+        fetch_shown,
+        fetch_statistics,
+        fetch_texts,
+    )
+    from memsense.store.scopes import (
+        ChunkPlace,
+        Follower,
+        KnownScope,
+        Namespace,
+        Scope,
+        check_model,
+        claim_namespace,
+        claim_tenant,
+        find_chunk_scope,
+        find_namespace,
+        find_scope,
+        find_tenant,
+        list_namespaces,
+        lock_scope,
+        name_tenant,
+        open_namespace,
+    )
+    from memsense.store.sessions import MarkedSession, list_marked, session_texts
+    from memsense.store.tokens import fetch_last_texts, fill_tokens
+    from memsense.store.writes import make_session, write_session
+
+_MODULES = {
+    "IndexChange": "indexes",
+    "count_fresh": "indexes",
+    "list_misfits": "indexes",
+    "optimise": "indexes",
+    "settle_vectors": "indexes",
+    "should_index": "indexes",
+    "Job": "jobs",
+    "JobCounts": "jobs",
+    "JobStatus": "jobs",
+    "count_unembedded": "jobs",
+    "change_memory_score": "lifecycle",
+    "record_feedback": "lifecycle",
+    "restore": "lifecycle",
+    "retire": "lifecycle",
+    "select_missing": "planning",
+    "FoundExchange": "reads",
+    "FoundHit": "reads",
+    "Past": "reads",
+    "WantedHit": "reads",
+    "fetch_chunks": "reads",
+    "fetch_history": "reads",
+    "fetch_hits": "reads",
+    "fetch_known_names": "reads",
+    "fetch_named_chunks": "reads",
+    "fetch_shown": "reads",
+    "fetch_statistics": "reads",
+    "fetch_texts": "reads",
+    "ChunkPlace": "scopes",
+    "Follower": "scopes",
+    "KnownScope": "scopes",
+    "Namespace": "scopes",
+    "Scope": "scopes",
+    "check_model": "scopes",
+    "claim_namespace": "scopes",
+    "claim_tenant": "scopes",
+    "find_chunk_scope": "scopes",
+    "find_namespace": "scopes",
+    "find_scope": "scopes",
+    "find_tenant": "scopes",
+    "list_namespaces": "scopes",
+    "lock_scope": "scopes",
+    "name_tenant": "scopes",
+    "open_namespace": "scopes",
+    "MarkedSession": "sessions",
+    "list_marked": "sessions",
+    "session_texts": "sessions",
+    "fetch_last_texts": "tokens",
+    "fill_tokens": "tokens",
+    "make_session": "writes",
+    "write_session": "writes",
+}
 
 __all__ = [
     "ChunkPlace",
@@ -99,3 +156,11 @@ __all__ = [
     "should_index",
     "write_session",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # A search needs a third of these modules: the others, which write, are imported at first use.
+    if name in _MODULES:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

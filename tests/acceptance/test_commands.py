@@ -116,6 +116,28 @@ def test_a_command_runs_as_a_process(url: str, command: str) -> None:
     assert done.stdout
 
 
+def test_a_search_loads_neither_what_writes_nor_what_migrates(url: str) -> None:
+    code = (
+        "import sys; from memsense.cli import main\n"
+        "sys.argv = ['memsense', 'search', 'bees', '--user', 'ada']\n"
+        "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(url),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    modules = set(done.stderr.split())
+    assert "memsense.search.recall.run" in modules
+    unneeded = """alembic sqlalchemy zstandard jsonpath tomlkit dateutil psutil
+        memsense.evaluation memsense.client.writes memsense.store.writes memsense.store.traces
+        memsense.ingest.readers memsense.explain.outcomes memsense.graph.extraction.rules"""
+    assert not modules & set(unneeded.split())
+
+
 def test_watching_adds_what_a_growing_log_gets_and_ctrl_c_ends_it(url: str, tmp_path: Path) -> None:
     log = write_rows(tmp_path / "log.jsonl", exchange("w", 1, "I own a red kayak.", "Nice."))
     watching = subprocess.Popen(

@@ -236,17 +236,25 @@ def test_the_graph_gives_the_vectors_of_the_whole_model(embedder: OnnxEmbedder) 
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": 0 * ids}
         expected = whole.run(None, feed)[0]
         for each in (embedder, few):
-            assert np.abs(each._session.run(None, feed)[0] - expected).max() < 1e-5
+            found = each._session.run(None, feed)[0]  # pyright: ignore[reportPrivateUsage]
+            assert np.abs(found - expected).max() < 1e-5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 def test_the_table_of_words_never_becomes_floats() -> None:
-    code = (
-        "import re; from pathlib import Path; from memsense.embed import open_embedder\n"
-        "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])\n"
-        "embedder = open_embedder('onnx', for_few=True)\n"
-        "before = peak(); embedder.embed_query('tea'); print(peak() - before)"
-    )
+    code = """
+from pathlib import Path
+from memsense.embed import open_embedder
+
+def peak():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+
+embedder = open_embedder("onnx", for_few=True)
+before = peak()
+embedder.embed_query("tea")
+print(peak() - before)
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 30522 * 384 * 4 / 1024
 
