@@ -92,6 +92,11 @@ class CandidateTokens:
         """Return the index of each candidate's first token."""
         return np.cumsum(self.counts) - self.counts
 
+    def of(self, row: int) -> "CandidateTokens | None":
+        """Return the tokens of one candidate, None if it has none."""
+        indexes = np.flatnonzero(self.places == row)
+        return self._select(indexes) if len(indexes) else None
+
     def take(self, rows: Sequence[int] | NDArray[np.int64]) -> "CandidateTokens":
         """Return the tokens of the candidates of these rows, under their new row numbers."""
         index_of = {place: index for index, place in enumerate(self.places.tolist())}
