@@ -129,11 +129,10 @@ ORDER BY scope_id
 ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)
 DO UPDATE SET run_at = EXCLUDED.run_at, attempts = 0, dead_at = NULL, last_error = NULL, errors = '[]';
 
--- name: enqueue_lacking
--- Jobs for the active chunks of a memory that lack a vector of a model, or their tokens if it makes any;
--- none once the model is being dropped.
-INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, chunk_id, model_id)
-SELECT s.tenant_id, s.namespace_id, %(kind)s, s.scope_id, c.chunk_id, %(model_id)s
+-- name: list_lacking
+-- The active chunks of a memory that lack a vector of a model, or their tokens if it makes any; none once the
+-- model is being dropped.
+SELECT c.chunk_id
 FROM memsense.scopes AS s
 JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active'
 WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
@@ -151,8 +150,7 @@ WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
           SELECT FROM memsense.token_vectors AS t
           WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id
             AND t.model_id = %(model_id)s)))
-ORDER BY c.chunk_id
-ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id) DO NOTHING;
+ORDER BY c.chunk_id;
 
 -- name: select_lacking
 -- Those of some texts that still lack their vector and have not changed since they were read, by their

@@ -437,22 +437,28 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
     tell, as after a crash, work that `is_idempotent` runs again; any other, or if that fails too,
     raises OutcomeUnknownError. After every other error nothing is written.
     """
-    doubts: list[psycopg.OperationalError] = []
+    doubts: list[psycopg.Error] = []
 
     def attempt() -> T:
         done: tuple[T, _Number] | None = None
+        has_citus = False
         try:
             with pool.connection() as connection, begun(connection):
+                has_citus = connection.has_citus
                 result = work(connection)
                 done = result, _Number(*_ask(connection, "fetch_transaction"))
-        except psycopg.OperationalError as error:
-            if done is None or not is_lost(error):
+        except psycopg.Error as error:
+            if done is None or not (is_lost(error) or has_citus):
                 raise
-            outcome = _was_committed(pool, done[1], error, is_idempotent=is_idempotent)
+            # A coordinator reports the connection that it has lost to a node by an internal error.
+            lost = error if is_lost(error) else psycopg.OperationalError(first_line(error))
+            outcome = _was_committed(
+                pool, done[1], lost, is_idempotent=is_idempotent, has_citus=has_citus
+            )
             if outcome is None:
-                doubts.append(error)
+                doubts.append(lost)
             if not outcome:
-                raise
+                raise lost from error
             return done[0]
         return result
 
@@ -512,7 +518,7 @@ def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
 
 
 def _was_committed(
-    pool: Pool, number: _Number, lost: psycopg.OperationalError, *, is_idempotent: bool
+    pool: Pool, number: _Number, lost: psycopg.Error, *, is_idempotent: bool, has_citus: bool
 ) -> bool | None:
     """Return whether a transaction was committed whose connection was lost during the commit.
 
@@ -522,6 +528,10 @@ def _was_committed(
     try:
         for _ in range(_OUTCOME_LOOKS):
             (outcome,) = run_read(pool, lambda it: _ask(it, "fetch_outcome", number._asdict()))
+            # A node of a cluster commits before its coordinator, which may then have aborted.
+            if outcome == "aborted" and has_citus:
+                outcome = "aborted on the coordinator, not for certain on its node"
+                break
             if outcome in {"committed", "aborted"}:
                 return outcome == "committed"
             if outcome == "crashed":
@@ -531,7 +541,7 @@ def _was_committed(
         raise OutcomeUnknownError(
             _unknown_outcome(f"{first_line(lost)}, and then {error}")
         ) from error
-    if outcome == "crashed" and is_idempotent:
+    if is_idempotent and (outcome == "crashed" or has_citus):
         return None
     state = "the server crashed" if outcome == "crashed" else f"it is {outcome}"
     raise OutcomeUnknownError(_unknown_outcome(f"{first_line(lost)}; {state}")) from lost

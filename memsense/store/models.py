@@ -268,8 +268,12 @@ def enqueue_lacking(
     Locks the memory: there will be no more such chunks, since every later write makes its own.
     """
     key = lock_memory(connection, scope)
-    values = {**key, "model_id": model_id, "tokens": tokens, "kind": FILL}
-    execute(connection, _with_texts("enqueue_lacking"), values)
+    values = {**key, "model_id": model_id, "tokens": tokens}
+    chunk_ids: list[int] = fetch_values(connection, _with_texts("list_lacking"), values)
+    # By a second statement: Citus takes no subquery over VALUES in an INSERT ... SELECT.
+    if chunk_ids:
+        values = {**key, "model_id": model_id, "kind": FILL, "chunk_ids": chunk_ids}
+        execute(connection, "enqueue_chunks", values, "jobs.sql")
 
 
 # Dropping ----------------------------------------------------------------------------------------

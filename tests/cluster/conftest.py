@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from servers import TestServer
 
-sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[1] / "sql")]
+_TESTS = Path(__file__).parents[1]
+sys.path += [str(Path(__file__).parent), str(_TESTS / "sql"), str(_TESTS / "faults")]
+
+pytest.register_assert_rewrite("counting", "invariants")
 
 
 @pytest.fixture(autouse=True)

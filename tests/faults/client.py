@@ -1,5 +1,7 @@
 """A client that is killed at work: run as a process, it tells in a file what it was acknowledged.
 
+DIR is the directory of an embedded server, or the URL of another one: there each life is a tenant.
+
 client.py talk DIR NAME SEED     adds and searches, exchanges and sessions, until it is ended
 client.py import DIR USER LOG    ingests the log, forgets, makes session chunks, optimises, and ends
 client.py live DIR USER LOG      a life in a namespace of the user's name: ingests, adds, erases,
@@ -55,8 +57,10 @@ class FlakyEmbedder(HashingEmbedder):
 def open_memory(
     data_dir: str, embedder: HashingEmbedder, namespace: str = "default", **options: Any
 ) -> MemSense:
-    values = {"database_url": None, "data_dir": data_dir, "pool_timeout": 120, "job_lease": 1}
-    changes = {"index_threshold": 20, "worker": "off", "namespace": namespace}
+    is_url = "://" in data_dir
+    values = {"database_url": data_dir if is_url else None, "pool_timeout": 120, "job_lease": 1}
+    place = {"tenant": namespace} if is_url else {"data_dir": data_dir, "namespace": namespace}
+    changes = {"index_threshold": 20, "worker": "off", **place}
     settings = Settings.model_validate({**values, **changes})
     return MemSense.open(settings=settings, embedder=embedder, **options)
 
