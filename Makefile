@@ -26,12 +26,12 @@ $(BIN)/python:
 	  || { echo "$(PYTHON) can't create a virtual environment: apt install python3-venv, or make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable .
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@# The first generation of MCP's SDK, which CrewAI needs, for a test that puts it before the second.
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(VENV)/share/mcp-1 \
 	  'mcp>=1.30,<2' httpx-sse pydantic-settings python-dotenv
@@ -185,6 +185,26 @@ db-stop: setup  ## stop the embedded PostgreSQL
 
 db-psql: setup  ## open psql on the embedded PostgreSQL
 	$(BIN)/memsense db psql
+
+# Release it --------------------------------------------------------------------------------------
+
+.PHONY: dist sbom constraints first-hit
+dist: setup-dev  ## build the wheel and the sdist into dist, and check both
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+first-hit: dist  ## install the wheel in an empty directory and go to the first explained hit; prints what each step costs
+	$(BIN)/python -m benchmarks.first_hit --wheel dist/*.whl
+
+sbom: setup-dev  ## write dist/sbom.json: CycloneDX, all packages that memsense installs, with versions and licences
+	mkdir -p dist && rm -rf build/sbom && $(PYTHON) -m venv build/sbom
+	build/sbom/bin/python -m pip install --quiet --constraint constraints.txt .
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --of JSON --output-file dist/sbom.json build/sbom/bin/python
+
+constraints: setup-dev  ## write the versions that are installed now into constraints.txt
+	$(BIN)/python tools/constraints.py
 
 .PHONY: clean
 clean:  ## remove .venv, caches and builds, but no stored memories

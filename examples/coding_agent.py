@@ -1,7 +1,4 @@
-"""Coding agent with a memory for each folder: `python examples/coding_agent.py "fix the tests"`.
-
-chat.py says how to choose the model.
-"""
+"""Coding agent with a memory for each folder: `python examples/coding_agent.py "fix the tests"`."""
 
 import json
 import os
@@ -13,7 +10,7 @@ from uuid import uuid4
 
 from openai import OpenAI
 
-from memsense import MemSense
+from memsense import MemSense, MemSenseError
 
 SYSTEM = "You work on the project in this folder. Recall before you ask; say what you learned."
 MOST_STEPS = 20
@@ -31,7 +28,10 @@ TOOLS: list[Any] = [
 def run_tool(memory: MemSense, project: str, name: str, text: str) -> str:
     """Run a tool and return its output."""
     if name == "recall":
-        return str(memory.search(text, user_id=project).to_prompt(max_tokens=1000))
+        try:
+            return str(memory.search(text, user_id=project).to_prompt(max_tokens=1000))
+        except MemSenseError as error:  # such as an empty question
+            return str(error)
     process = subprocess.run(["sh", "-c", text], text=True, capture_output=True, check=False)
     return f"exit code {process.returncode}\n{process.stdout}{process.stderr}"[-4000:]
 
@@ -45,7 +45,7 @@ def work(memory: MemSense, model: OpenAI, project: str, task: str) -> str:
         talk.append(completion.choices[0].message.model_dump(exclude_none=True))
         for call in (calls := talk[-1].get("tool_calls", ())):
             function = call["function"]
-            text = json.loads(function["arguments"])["text"]
+            text = json.loads(function["arguments"]).get("text", "")
             result = run_tool(memory, project, function["name"], text)
             talk.append({"role": "tool", "tool_call_id": call["id"], "content": result})
         if not calls:

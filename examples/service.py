@@ -8,20 +8,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated
 
-from fastapi import Depends, FastAPI, Header, HTTPException
+from fastapi import Body, Depends, FastAPI, Header, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse
 
 from memsense import AsyncMemSense, load_settings
 from memsense.client.aio import AsyncUserMemory
 from memsense.client.tenants import Tenants
-
-
-class Message(BaseModel):
-    """Message of a conversation."""
-
-    role: str
-    content: str
+from memsense.errors import InvalidInputError
 
 
 @asynccontextmanager
@@ -31,7 +25,12 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         yield
 
 
-app = FastAPI(lifespan=lifespan)
+async def refuse(_: Request, error: Exception) -> JSONResponse:
+    """Answer wrong input, such as an empty question, with its reason."""
+    return JSONResponse({"detail": str(error)}, 422)
+
+
+app = FastAPI(lifespan=lifespan, exception_handlers={InvalidInputError: refuse})
 
 
 async def memory_of(user: str, authorization: Annotated[str, Header()]) -> AsyncUserMemory:
@@ -44,12 +43,13 @@ async def memory_of(user: str, authorization: Annotated[str, Header()]) -> Async
 
 
 Memory = Annotated[AsyncUserMemory, Depends(memory_of)]
+Talk = Annotated[list[dict[str, str]] | str, Body()]
 
 
 @app.post("/{user}/sessions/{session}")
-async def add(memory: Memory, session: str, messages: list[Message]) -> dict[str, list[int]]:
-    """Store the messages of a session."""
-    added = await memory.add([one.model_dump() for one in messages], session_id=session)
+async def add(memory: Memory, session: str, messages: Talk) -> dict[str, list[int]]:
+    """Store the messages of a session, or what the user said."""
+    added = await memory.add(messages, session_id=session)
     return {"chunk_ids": [chunk.chunk_id for chunk in added]}
 
 

@@ -141,6 +141,13 @@ with TestClient(app) as client:
         answer = client.get(f"/{user}/context", params={"question": "launch code"}, headers=key)
         return "4711" in answer.json()["context"]
     print(known("ada", acme), known("ben", acme), known("ada", bolt))
+    assert client.post("/ada/sessions/one", json="I like tea", headers=acme).json()["chunk_ids"]
+    for wrong in ("", [], [{"role": "robot", "content": "x"}], [{"role": "user"}], 7):
+        refused = client.post("/ada/sessions/one", json=wrong, headers=acme)
+        assert (refused.status_code, bool(refused.json()["detail"])) == (422, True), wrong
+    for params in ({"question": " "}, {"question": "x" * 9_000}, {}):
+        refused = client.get("/ada/context", params=params, headers=acme)
+        assert (refused.status_code, bool(refused.json()["detail"])) == (422, True), params
     nobody = {"Authorization": "Bearer x"}
     print(client.get("/ada/context", params={"question": "x"}, headers=nobody).status_code)
 """

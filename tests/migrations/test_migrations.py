@@ -1,5 +1,6 @@
 """Revisions up, down, twice and at once; and what is said of a database at another one."""
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -124,6 +125,40 @@ def test_every_revision_can_be_undone_and_done_again(empty_database_url: str) ->
     assert left == []
     upgrade(empty_database_url)
     assert catalog(empty_database_url) == catalogs[REVISIONS[-1]]
+
+
+def test_a_released_revision_is_never_edited() -> None:
+    # To renew at a release: cd alembic/versions && sha256sum [0-9]* > ../../tests/migrations/...
+    released = Path(__file__).with_name("released.sha256").read_text().splitlines()
+    files = {name: digest for digest, name in (line.split() for line in released)}
+    edited = [
+        name
+        for name, digest in files.items()
+        if hashlib.sha256((VERSIONS / name).read_bytes()).hexdigest() != digest
+    ]
+    assert not edited
+
+
+@pytest.mark.parametrize("revision", ["0001", "0010", "0019"])
+def test_memories_of_an_older_schema_are_found_and_explained_after_an_upgrade(
+    empty_database_url: str, revision: str
+) -> None:
+    upgrade(empty_database_url)
+    with MemSense.open(empty_database_url) as memory:
+        for text in ("I moved to Lisbon in March.", "My sister keeps bees."):
+            memory.add(text, user_id="ada", session_id="monday")
+    # The rows as that schema has them: what later revisions added is gone.
+    downgrade(empty_database_url, revision)
+    assert schema_state(empty_database_url).current == revision
+    before = execute(empty_database_url, "SELECT user_text FROM memsense.chunks ORDER BY 1")
+    upgrade(empty_database_url)
+    assert execute(empty_database_url, "SELECT user_text FROM memsense.chunks ORDER BY 1") == before
+    with MemSense.open(empty_database_url) as memory:
+        hit = memory.search("Who keeps bees?", user_id="ada")[0]
+        assert "bees" in hit.content
+        assert sum(value for _, value in hit.explain.parts()) == pytest.approx(hit.score)
+        [chunk] = memory.add("I like tea", user_id="ada", session_id="monday")
+        assert chunk.chunk_id in {it.chunk_id for it in memory.list(user_id="ada")}
 
 
 def test_an_upgrade_keeps_what_is_stored(empty_database_url: str) -> None:
