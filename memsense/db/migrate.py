@@ -175,6 +175,10 @@ def seal(url: str, key: str, *, replaces: bool = False) -> None:
         require_current(connection)
         if connection.execute("SELECT to_regrole('memsense_app')").fetchone() == (None,):
             raise SchemaError("sealed tenants need the roles; run 'memsense init --roles'")
+        if citus.is_spread(connection):
+            raise SchemaError(
+                "tenants of a Citus cluster can't be sealed: its nodes use no row-level security"
+            )
         for name in ("drop_other_seals", "drop_this_seal", "add_seal")[not replaces :]:
             connection.execute(queries.query(name, "security.sql"), keys)
         connection.execute(queries.as_sql(_securing()))

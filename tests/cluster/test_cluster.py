@@ -9,8 +9,8 @@ from servers import SHARDS, TestServer, with_database
 
 from memsense import MemSense
 from memsense.db import citus
-from memsense.db.migrate import head_revision, make_roles, schema_state, upgrade
-from memsense.errors import ConfigurationError
+from memsense.db.migrate import head_revision, make_roles, schema_state, seal, upgrade
+from memsense.errors import ConfigurationError, SchemaError
 
 FEW_SHARDS = f"?options=-c%20citus.shard_count%3D{SHARDS}"
 
@@ -128,3 +128,9 @@ def test_changes_that_citus_once_refused_are_made(database_url: str) -> None:
         memory.forget(chunk.chunk_id)
         memory.erase(session_id="s", user_id="ada")
         assert [hit.session_id for hit in memory.search("Lisbon", user_id="ada")] == ["t"]
+
+
+def test_tenants_of_a_cluster_are_not_sealed_in_vain(database_url: str) -> None:
+    make_roles(database_url)
+    with pytest.raises(SchemaError, match="Citus cluster can't be sealed"):
+        seal(database_url, "k" * 32)
