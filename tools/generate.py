@@ -441,7 +441,9 @@ def _user_method(  # noqa: PLR0917 (what a method is made of)
     passed = dict(signature.passed)
     has_user = "user_id" in inspect.signature(module.value(owner, node.name)).parameters
     lines: list[str] = []
-    if id_name in passed:
+    if id_name in passed and node.name == "delete":
+        passed[str(id_name)] = f"self._own_or_deleted({id_name}, key)"
+    elif id_name in passed:
         passed[str(id_name)] = f"self._own({id_name})"
     elif node.name == "matching_words":
         pass  # it reads words that the caller passes, and no memory

@@ -165,7 +165,8 @@ class Context:
         return namespace
 
     def forget_user(self, user_id: str) -> None:
-        """Drop what this process has cached of a user: speakers, and embedded questions."""
+        """Drop what this process has cached of a user: speakers, keys, and embedded questions."""
+        self.known_keys.drop_user(self.settings.tenant, user_id)
         self.scope_states.drop(user_id)
         self.embedders.forget()
 

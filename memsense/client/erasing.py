@@ -157,7 +157,17 @@ class Erasing:
                 raise no_chunk(chunk_id)
             return Target(user_id=chunks[0].user_id, chunk_id=chunk_id)
 
-        return self._erase(find, by, _Repeat(key=key, kind="chunk", name=str(chunk_id)))
+        return self._erase(find, by, _repeat_of(chunk_id, key))
+
+    def find_deleted(self, chunk_id: int, key: str | None) -> Receipt | None:
+        """Return the receipt that `delete` under this key left; None if there is none."""
+
+        def find(connection: Connection) -> Receipt | None:
+            namespace = self._context.require_namespace(connection)
+            erasure_id = _repeat_of(chunk_id, key).erasure_id(namespace)
+            return erasure_id and erasing.find_receipt(connection, namespace, erasure_id)
+
+        return None if key is None else run_read(self._context.pool, find)
 
     @traced("delete_memory", lambda receipt: receipt.counts.get("chunks", 0))
     def _erase(
@@ -239,6 +249,10 @@ class _Repeat:
             raise ConflictError(
                 f"the key {self.key!r} belongs to another erasure; give each a key of its own"
             )
+
+
+def _repeat_of(chunk_id: int, key: str | None) -> _Repeat:
+    return _Repeat(key=key, kind="chunk", name=str(chunk_id))
 
 
 _KEYS = UUID("5b0c7a52-3f0e-4d55-9d0e-6b8d0a4c1f21")

@@ -1103,7 +1103,9 @@ class UserMemory(UserView):
             NotFoundError: If the namespace has no such chunk.
             ConflictError: If the key belongs to another erasure.
         """
-        return self._memory.delete(self._own(chunk_id), by=by, timeout=timeout, key=key)
+        return self._memory.delete(
+            self._own_or_deleted(chunk_id, key), by=by, timeout=timeout, key=key
+        )
 
     @knows_arguments
     def update(

@@ -55,6 +55,19 @@ class UserView(OneUser):
         """Return the id if the chunk is the user's; a chunk never changes its owner."""
         return self._fetch(chunk_id).chunk_id
 
+    def _own_or_deleted(self, chunk_id: int, key: str | None) -> int:
+        """Return the id if the chunk is the user's, or was until a `delete` under this key."""
+        try:
+            return self._own(chunk_id)
+        except NotFoundError:
+            from memsense.client.erasing import Erasing
+
+            # A retry, whose first call has taken the chunk away: its receipt says whose it was.
+            receipt = Erasing(self._context).find_deleted(chunk_id, key)
+            if receipt is None or not receipt.is_of_user(self.user_id):
+                raise
+            return chunk_id
+
     def _only_own(self, chunks: Mapping[int, Chunk]) -> dict[int, Chunk]:
         """Return the chunks that are the user's."""
         return {key: chunk for key, chunk in chunks.items() if chunk.user_id == self.user_id}

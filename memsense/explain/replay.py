@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from uuid import UUID
 
 from memsense.explain.outcomes import trace_outcomes
@@ -233,7 +233,7 @@ def replay_trace(
         },
         old=old,
         new=new,
-        moves=_find_moves(trace, search, old, new),
+        moves=join_moves(old, new, reasons=_AbsenceReasons(trace, search)),
         notes=result.notes,
     )
 
@@ -252,25 +252,58 @@ def list_hits(result: SearchResult) -> list[ListedHit]:
     ]
 
 
-def _find_moves(
-    trace: Trace, search: Search, old: Sequence[ListedHit], new: Sequence[ListedHit]
+class AbsenceReasons(Protocol):
+    """Reasons why a hit of one list is not in the other."""
+
+    def why_entered(self, hit: ListedHit) -> str:
+        """Return why a hit of the new list is not in the old one."""
+        ...
+
+    def why_left(self, hit: ListedHit) -> str:
+        """Return why a hit of the old list is not in the new one."""
+        ...
+
+
+class _AbsenceReasons:
+    """Reasons of a recorded search and of the search that replays it."""
+
+    def __init__(self, trace: Trace, search: Search) -> None:
+        self._recorded = {item.chunk_id: item for item in trace.candidates}
+        self._outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
+
+    def why_entered(self, hit: ListedHit) -> str:
+        """Return what the recorded search did with the hit."""
+        item = self._recorded.get(hit.candidate_id)
+        return f"before: {_describe_dropped(item)}" if item else "was no candidate before"
+
+    def why_left(self, hit: ListedHit) -> str:
+        """Return what the replay did with the hit."""
+        outcome = self._outcomes.get(hit.candidate_id)
+        return describe_outcome(outcome) if outcome else "is no candidate any more"
+
+
+def join_moves(
+    old: Sequence[ListedHit], new: Sequence[ListedHit], *, reasons: AbsenceReasons
 ) -> list[Move]:
+    """Return the moves from one list of hits to another, by the parts of the scores that changed.
+
+    Args:
+        old: The hits of the one list.
+        new: The hits of the other.
+        reasons: Why a hit is in one of them alone.
+    """
     before = {hit.chunk_id: hit for hit in old}
     after = {hit.chunk_id: hit for hit in new}
-    # What became of a chunk in the search that did not return it.
-    recorded = {item.chunk_id: item for item in trace.candidates}
-    outcomes = {item.candidate.chunk_id: item for item in trace_outcomes(search)}
     moves: list[Move] = []
-    for chunk_id in [*after, *(chunk_id for chunk_id in before if chunk_id not in after)]:
+    for chunk_id in dict.fromkeys([*after, *before]):
         one, other = before.get(chunk_id), after.get(chunk_id)
         changes: dict[str, float] = {}
-        if one is None:
-            item = recorded.get(other.candidate_id) if other else None
-            why = f"before: {_describe_dropped(item)}" if item else "was no candidate before"
-        elif other is None:
-            outcome = outcomes.get(one.candidate_id)
-            why = describe_outcome(outcome) if outcome else "is no candidate any more"
-        else:
+        why = ""
+        if one is None and other is not None:
+            why = reasons.why_entered(other)
+        elif one is not None and other is None:
+            why = reasons.why_left(one)
+        elif one is not None and other is not None:
             names = dict.fromkeys([*other.parts, *one.parts])
             differences = {
                 name: other.parts.get(name, 0.0) - one.parts.get(name, 0.0) for name in names

@@ -4,7 +4,7 @@ An answer has the fields of its dataclass with their types, or a named part of t
 around them are written out here: pages, lists, and results that Python returns as plain values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, cast, get_args, get_type_hints
@@ -58,6 +58,24 @@ class Answer(BaseModel):
         """
         del arguments
         return cls.model_validate(value).model_dump()
+
+    @classmethod
+    def close(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return what of an answer a key gets that may not read: the ids of memories alone."""
+        return (
+            Written(chunk_ids=sorted(ids_in(content))).model_dump() if cls.holds_memory else content
+        )
+
+
+def ids_in(content: Any) -> set[int]:
+    """Return the ids of chunks in an answer, at any depth."""
+    if isinstance(content, Mapping):
+        mapping = cast("Mapping[str, Any]", content)
+        own = {mapping["chunk_id"]} if mapping.get("chunk_id") is not None else set[int]()
+        return own.union(*map(ids_in, mapping.values()))
+    if isinstance(content, list | tuple):
+        return set[int]().union(*map(ids_in, cast("Sequence[Any]", content)))
+    return set()
 
 
 class Written(BaseModel):
@@ -691,6 +709,14 @@ class Jobs(_List):
     holds_memory = False
 
     jobs: list[JobLine]
+
+    @classmethod
+    def close(cls, content: dict[str, Any]) -> dict[str, Any]:
+        """Return the jobs without the ids of whose memory they work on."""
+        return {"jobs": [job | dict.fromkeys(_WHOSE) for job in content["jobs"]]}
+
+
+_WHOSE = ("user_id", "session_id", "chunk_id")
 
 
 class JobNumbers(answer_of(JobCounts)):

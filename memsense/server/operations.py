@@ -224,8 +224,8 @@ class Operation:
         headers: dict[str, str] = {}
         if self.location:
             headers["Location"] = f"/v1{self.location}".format(**content)
-        if self.answer.holds_memory and not caller.may("read"):
-            content = Written(chunk_ids=sorted(_ids_in(content))).model_dump()
+        if not caller.may("read"):
+            content = self.answer.close(content)
         body = to_json(content)
         if compressed and len(body) >= SMALLEST_COMPRESSED:
             body = zlib.compress(body, COMPRESSION, wbits=GZIP)
@@ -285,17 +285,6 @@ class Operation:
             responses=problem_responses(*self.problems),
             name=self.operation_name,
         )
-
-
-def _ids_in(content: Any) -> set[int]:
-    """Return the ids of chunks in an answer, at any depth."""
-    if isinstance(content, Mapping):
-        fields = cast("Mapping[str, Any]", content)
-        own = {fields["chunk_id"]} if fields.get("chunk_id") is not None else set[int]()
-        return own.union(*map(_ids_in, fields.values()))
-    if isinstance(content, list | tuple):
-        return set[int]().union(*map(_ids_in, cast("Sequence[Any]", content)))
-    return set()
 
 
 # Parameters --------------------------------------------------------------------------------------

@@ -180,6 +180,12 @@ class KnownKeys:
         """Forget a key."""
         self._keys.pop(key.key_hash, None)
 
+    def drop_user(self, tenant: str, user_id: str) -> None:
+        """Forget the keys of one user, which end with the user's memory."""
+        for _, key in list(self._keys.values()):
+            if key.tenant == tenant and key.user_id == user_id:
+                self.drop(key)
+
 
 def list_keys(connection: Connection, tenant_id: int) -> list[AccessKey]:
     """Return the tenant's keys, oldest first, expired and revoked ones included."""

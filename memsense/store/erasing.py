@@ -95,6 +95,10 @@ class Receipt:
         digest = hash_id(name, self.salt)
         return compare_digest(digest, self.user_hash) or compare_digest(digest, self.subject_hash)
 
+    def is_of_user(self, name: str) -> bool:
+        """Return whether what was erased was this user's."""
+        return compare_digest(hash_id(name, self.salt), self.user_hash)
+
     def as_dict(self) -> dict[str, Any]:
         """Return all fields as plain values, ready for JSON; hashes in hexadecimal."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}

@@ -239,6 +239,16 @@ def test_jobs_are_listed_retried_and_dropped(client: TestClient) -> None:
     problem(client.post("/v1/jobs/drop", json={"job_ids": [job_id]}), 404)
 
 
+def test_a_key_that_may_not_read_sees_jobs_without_whose_they_are(served: Served) -> None:
+    writer = served.client()
+    add(writer, embed="later")
+    [job] = writer.get("/v1/jobs").json()["jobs"]
+    [blank] = served.client("acme", "admin").get("/v1/jobs").json()["jobs"]
+    assert job["user_id"] is not None
+    names = ("user_id", "session_id", "chunk_id")
+    assert blank == {**job, **dict.fromkeys(names)}
+
+
 def test_pages_hold_each_item_once(client: TestClient) -> None:
     start = datetime(2026, 5, 1, tzinfo=UTC)
     for number in range(5):
@@ -319,6 +329,19 @@ def test_a_write_is_done_once_under_its_idempotency_key(client: TestClient) -> N
     assert "another write" in problem(client.post(path, headers=headers), 409)
     scores = {client.post(path, headers={"Idempotency-Key": "k2"}).text for _ in range(3)}
     assert len(scores) == 1
+
+
+def test_a_delete_is_repeated_under_its_key_for_the_user_that_it_names(client: TestClient) -> None:
+    chunk_id, path = add(client), "/v1/memories/{}?user_id={}"
+    headers = {"Idempotency-Key": "k1"}
+    first = client.delete(path.format(chunk_id, "ada"), headers=headers).json()
+    assert first["kind"] == "chunk"
+    again = client.delete(path.format(chunk_id, "ada"), headers=headers)
+    assert again.json() == first
+    add(client, "bob")
+    problem(client.delete(path.format(chunk_id, "bob"), headers=headers), 404)
+    problem(client.delete(path.format(chunk_id, "ada"), headers={"Idempotency-Key": "k2"}), 404)
+    problem(client.delete(path.format(chunk_id, "ada")), 404)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ NAMES_NOTHING = {
     "place", "marks", "user_text", "assistant_text", "at", "back", "value",
     "days", "scope-read", "saved", "about", "erasure_id", "statuses", "order", "queries", "words",
     "lexemes", "settings", "names", "expected_version", "base", "existing", "scopes",
-    "dimension", "incomplete", "language", "key_id", *SETTING_NAMES,
+    "dimension", "incomplete", "language", "matches", "key_id", *SETTING_NAMES,
     "set", "label", "timeout",
 }  # fmt: skip
 """Parameters that say nothing of whose memory it is, or which of it."""

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from memsense.client.aio import AsyncMemSense
 from memsense.errors import MemSenseError
 from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
-from memsense.explain.replay import list_hits
+from memsense.explain.replay import join_moves, list_hits
 from memsense.inputs import shorten
 from memsense.search.hits import SearchResult
 from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
@@ -24,7 +24,7 @@ from memsense.server.page.labels import (
     fetch_questions,
     question_key,
 )
-from memsense.server.page.traces import TwoRankings, compare_rankings, join_moves
+from memsense.server.page.traces import ListReasons, TwoRankings, compare_rankings
 from memsense.server.page.visitors import (
     AnyVisitor,
     ReadingVisitor,
@@ -233,13 +233,14 @@ async def _compare(
             next((hit.rank for hit in hits if entry.labels.get(hit.chunk_id)), None)
             for hits in lists
         )
+        moves = join_moves(*lists, reasons=ListReasons())
         wrong = tuple(sum(entry.labels.get(hit.chunk_id) is False for hit in it) for it in lists)
         rows.append(
             QuestionRow(
                 entry=entry,
                 places=(places[0], places[1]),
                 wrong=(wrong[0], wrong[1]),
-                pair=compare_rankings(titles, lists, join_moves(*lists), chunks, entry.labels),
+                pair=compare_rankings(titles, lists, moves, chunks, entry.labels),
             )
         )
     return rows

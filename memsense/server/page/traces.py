@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from memsense.errors import MemSenseError
-from memsense.explain.replay import ListedHit, Move, Replay
+from memsense.explain.replay import ListedHit, Move, Replay, join_moves
 from memsense.inputs import shorten
 from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
 from memsense.server.page.bars import list_legend
@@ -130,7 +130,7 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
     chunks = await visitor.caller.memory.get_many(hits)
     rows: list[tuple[Replay, TwoRankings]] = []
     for first, second in pairs:
-        moves = join_moves(first.new, second.new, reasons_of(first, second))
+        moves = join_moves(first.new, second.new, reasons=ListReasons(first, second))
         lists = (first.new, second.new)
         rows.append((first, compare_rankings((one, other), lists, moves, chunks)))
     return visitor.page(
@@ -145,42 +145,23 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
     )
 
 
-def join_moves(
-    old: Sequence[ListedHit], new: Sequence[ListedHit], reasons: Mapping[int, str] | None = None
-) -> list[Move]:
-    """Return the moves from one list to another, by the parts of the scores that changed.
+class ListReasons:
+    """Reasons why a memory is in one of two lists alone.
 
-    `reasons` say of a memory that is in one of the lists alone why it is not in the other.
+    Args:
+        replays: Replays whose moves say it; of all others a general reason is given.
     """
-    before = {hit.chunk_id: hit for hit in old}
-    after = {hit.chunk_id: hit for hit in new}
-    moves: list[Move] = []
-    for chunk_id in dict.fromkeys([*after, *before]):
-        one, other = before.get(chunk_id), after.get(chunk_id)
-        changes: dict[str, float] = {}
-        why = (reasons or {}).get(chunk_id, "not among the hits of the other list")
-        if one and other:
-            names = dict.fromkeys([*other.parts, *one.parts])
-            changes = {x: other.parts.get(x, 0.0) - one.parts.get(x, 0.0) for x in names}
-            largest = sorted(changes, key=lambda name: -abs(changes[name]))[:3]
-            why = ", ".join(f"{name} {changes[name]:+.4f}" for name in largest if changes[name])
-        moves.append(
-            Move(
-                chunk_id=chunk_id,
-                old_rank=one.rank if one else None,
-                new_rank=other.rank if other else None,
-                old_score=one.score if one else None,
-                new_score=other.score if other else None,
-                changes=changes,
-                why=why or "same score",
-            )
-        )
-    return moves
 
+    def __init__(self, *replays: Replay) -> None:
+        self._reasons = {move.chunk_id: move.why for it in replays for move in it.moves}
 
-def reasons_of(*replays: Replay) -> dict[int, str]:
-    """Return why each memory moved, by replays of one search."""
-    return {move.chunk_id: move.why for replay in replays for move in replay.moves}
+    def why_entered(self, hit: ListedHit) -> str:
+        """Return why a hit of the new list is not in the old one."""
+        return self._reasons.get(hit.chunk_id, "not among the hits of the other list")
+
+    def why_left(self, hit: ListedHit) -> str:
+        """Return why a hit of the old list is not in the new one."""
+        return self.why_entered(hit)
 
 
 def _legend_of(pairs: Collection[TwoRankings]) -> list[tuple[str, str]]:
