@@ -5,6 +5,13 @@
 -- none.
 SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'citus';
 
+-- name: has_seals
+SELECT to_regclass('memsense.seals') IS NOT NULL;
+
+-- name: find_seals
+-- Whether tenants are sealed.
+SELECT EXISTS (SELECT FROM memsense.seals);
+
 -- name: create_citus
 CREATE EXTENSION citus;
 

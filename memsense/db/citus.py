@@ -32,7 +32,7 @@ def spread(url: str) -> Spread:
     """Distribute the tables that are not distributed yet, in one transaction.
 
     The extension is created if it is missing. Raises ConfigurationError if the server has no Citus,
-    or is not the coordinator.
+    or is not the coordinator, or if tenants are sealed.
     """
     with connect(url) as connection, database_errors():
         row = connection.execute(query("find_citus", FILE)).fetchone()
@@ -44,9 +44,22 @@ def spread(url: str) -> Spread:
         if row[0] is None:
             connection.execute(query("create_citus", FILE))
         refuse_worker(connection)
+        if _is_sealed(connection):
+            raise ConfigurationError(
+                "the tenants of this database are sealed, and the nodes of a Citus cluster use no"
+                " row-level security: run 'memsense db seal --undo' first"
+            )
         with connection.transaction():
             connection.execute(query("set_on_every_node", FILE))
             return spread_local(connection)
+
+
+def _is_sealed(connection: Connection) -> bool:
+    """Return whether tenants are sealed; an earlier schema has no table of seals."""
+    for name in ("has_seals", "find_seals"):
+        if connection.execute(query(name, FILE)).fetchone() != (True,):
+            return False
+    return True
 
 
 def spread_local(connection: Connection) -> Spread:

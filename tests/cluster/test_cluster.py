@@ -134,3 +134,11 @@ def test_tenants_of_a_cluster_are_not_sealed_in_vain(database_url: str) -> None:
     make_roles(database_url)
     with pytest.raises(SchemaError, match="Citus cluster can't be sealed"):
         seal(database_url, "k" * 32)
+
+
+def test_a_database_with_sealed_tenants_is_not_spread(unspread_url: str) -> None:
+    upgrade(unspread_url)
+    make_roles(unspread_url)
+    seal(unspread_url, "k" * 32)
+    with pytest.raises(ConfigurationError, match="tenants of this database are sealed"):
+        citus.spread(unspread_url)
