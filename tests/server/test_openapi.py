@@ -113,5 +113,9 @@ def test_a_body_has_the_parameters_and_texts_of_python(
     fields = document["components"]["schemas"][model]["properties"]
     parameters = parameters_of(method)
     texts = {name: parameters[name].text for name in parameters if name not in elsewhere}
-    assert {name: field["description"] for name, field in fields.items()} == texts
+    given = {name: field["description"] for name, field in fields.items()}
+    if path == "/v1/search":
+        # Python makes a hit's matches when they are read; an answer has to be told.
+        assert given.pop("matches")
+    assert given == texts
     assert all(texts.values())

@@ -93,8 +93,8 @@ class PageRunner:
             try:
                 function(example)
             except Exception as error:
-                place = f"{self.page.relative_to(ROOT)}:{example.line}"
-                raise AssertionError(f"{place}: {error!r}") from error
+                error.add_note(f"in {self.page.relative_to(ROOT)}:{example.line}")
+                raise
         self.end = example.end
 
     def run_python(self, example: Example) -> None:

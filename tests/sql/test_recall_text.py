@@ -333,7 +333,6 @@ def test_every_statement_of_the_store_names_the_tenant() -> None:
         "find_model",
         "find_language",
         "list_languages",
-        "count_stored",  # a frame for others, each of which does
     }
     named = {name for name in statement_names() if "tenant_id" in query(name).as_string()}
     assert set(statement_names()) - named == without - {"find_tenant"}
