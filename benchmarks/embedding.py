@@ -4,8 +4,9 @@
         [--before DIRECTORY]
 
 All run the same file on the same exchanges of LoCoMo's, or of the bundled sample, as a write would
-give them: each exchange whole, its two sides, and what is read for its tokens. A token is one that
-the model reads; padding is none, so that who pads has fewer a second. They take turns; told is
+give them: each exchange once, for its two sides and its tokens too. "Texts alone" embeds the whole
+and the sides apart, as an embedder without token vectors does. A token is one that the model reads;
+padding is none, so that who pads has fewer a second. They take turns; told is
 the median over rounds of processor time and of wall time. `--before` is a checkout of another
 commit, whose embedder takes part as a process of its own. fastembed does where it is installed
 (`pip install fastembed`). `multiply` is what a core can do at most: products of float32 matrices of
@@ -28,12 +29,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpus import LOCOMO, SAMPLE, _messages  # pyright: ignore[reportPrivateUsage]
-from memsense.embed import OnnxEmbedder
+from memsense.embed import OnnxEmbedder, Passage
 from memsense.embed.onnx import open_tokenizer
 from memsense.embed.runtime import import_untyped, open_session, usable_cores
 
 WIDTH, INNER, LAYERS, LONGEST = 384, 1536, 6, 256
-CONTEXT = 40
 
 Run = Callable[[], int]
 """A function that embeds everything once and returns the number of tokens."""
@@ -167,24 +167,19 @@ class Measured:
 def ours(whole: Sequence[str], sides: Sequence[str], texts_only: bool) -> Run:
     """Time the shipped embedder, for the texts' vectors alone, or as a write calls it."""
     embedder = OnnxEmbedder()
-    contexts = ["", *whole[:-1]]
-    ends = open_tokenizer().encode_batch([text[-400:] for text in contexts])
-    before = [min(len(item.ids) - 2, CONTEXT) for item in ends]
-    behind = [
-        min(len(item.ids), LONGEST) + length
-        for item, length in zip(open_tokenizer().encode_batch(list(whole)), before, strict=True)
-        if length
+    every, read = count_tokens([*whole, *sides]), count_tokens(whole)
+    passages = [
+        Passage(text, (((0, len(user)),), ((len(text) - len(answer), len(text)),)))
+        for text, user, answer in zip(whole, sides[::2], sides[1::2], strict=True)
     ]
-    tokens = count_tokens([*whole, *sides])
 
     def embed() -> int:
         embedder.embed([*whole, *sides])
-        return tokens
+        return every
 
     def write() -> int:
-        embedder.embed_with_tokens(whole, contexts)
-        embedder.embed(sides)
-        return tokens + sum(behind)
+        embedder.read(passages)
+        return read
 
     return embed if texts_only else write
 

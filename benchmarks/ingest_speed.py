@@ -1,122 +1,99 @@
-"""Reading of large Claude Code logs, compared with `json.loads` of each line: processor time.
+"""Exchanges a second of one core: `memsense ingest` of real conversations, beside another checkout.
 
-    python benchmarks/ingest_speed.py [--megabytes 500] [--profile]
+    python -m benchmarks.ingest_speed locomo10.json [--beam] [--conversations 1] [--rounds 3]
+        [--before DIRECTORY]
 
-The log is made of synthetic lines in the program's form: mostly calls of tools and their results,
-some of them twice, as the program writes them; about one line in five holds words. Both sides
-run in turns in this process, and the ratio of their best times is printed.
+The first conversations of the file become one log, which each checkout ingests by the command line
+into a database of its own. Told is the median over rounds of the processor time of the whole
+command, its start included and the server's apart, since the model takes nearly all of it. The
+checkouts take turns.
 """
 
 import argparse
-import cProfile
-import itertools
 import json
-import pstats
-import random
+import os
+import statistics
+import subprocess
+import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from memsense.ingest import ReadReport, expand_paths, read_source
+from benchmarks import stores
+from memsense.db.embedded import EmbeddedServer
+from memsense.evaluation import read_beam
 
-WORDS = "river garden lantern recipe violin travel budget kitchen report puzzle window bicycle"
-ROUNDS = 3
+HERE = Path(__file__).parents[1]
 
-
-def write_log(path: Path, megabytes: int) -> None:
-    """Write a session of about so many megabytes."""
-    chance = random.Random(7)
-    written = 0
-    with path.open("w", encoding="utf-8") as stream:
-        for number in itertools.count():
-            written += stream.write(json.dumps(make_line(number, chance)) + "\n")
-            if written >= megabytes * 1_000_000:
-                return
+Turn = tuple[str, str, str]
+"""A message: its session, its role and its text."""
 
 
-def make_line(number: int, chance: random.Random) -> dict[str, object]:
-    kind = chance.random()
-    line: dict[str, object] = {
-        "parentUuid": f"{number - 1:036d}" if number else None,
-        "isSidechain": False,
-        "userType": "external",
-        "cwd": "/home/ada/looms",
-        "sessionId": "11111111-2222-4333-8444-555555555555",
-        "version": "2.1.0",
-        "gitBranch": "main",
-        "type": "user" if kind < 0.45 else "assistant",
-        "uuid": f"{number:036d}",
-        "timestamp": "2026-01-01T10:00:00.000Z",
-    }
-    if kind < 0.4:
-        output = source_code(chance, chance.randint(1, 90))
-        block = {"type": "tool_result", "tool_use_id": f"t{number - 1}", "content": output}
-        line["message"] = {"role": "user", "content": [block]}
-        line["toolUseResult"] = {"stdout": output, "stderr": "", "interrupted": False}
-    elif kind < 0.45:
-        line["message"] = {"role": "user", "content": sentence(chance, 25)}
-    else:
-        block = {"type": "text", "text": sentence(chance, 60)}
-        if kind < 0.85:
-            code = source_code(chance, chance.randint(1, 20))
-            edit = {"file_path": "/home/ada/looms/a.py", "old_string": code, "new_string": code}
-            block = {"type": "tool_use", "id": f"t{number}", "name": "Edit", "input": edit}
-        usage = {"input_tokens": 4, "cache_read_input_tokens": 90_000, "output_tokens": 250}
-        line["message"] = {"id": f"msg_{number}", "role": "assistant", "content": [block]} | {
-            "model": "claude-opus-4-5",
-            "usage": usage,
-        }
-    return line
+def read_turns(path: Path, *, is_beam: bool, conversations: int) -> Iterator[Turn]:
+    """Yield the messages of the first conversations, each with its session and its role."""
+    if is_beam:
+        for conversation in read_beam(path)[:conversations]:
+            for session in conversation.sessions:
+                name = f"{conversation.conversation_id}-{session.session_id}"
+                yield from ((name, turn.role, turn.content) for turn in session.turns)
+        return
+    samples: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    for sample in samples[:conversations]:
+        said: dict[str, Any] = sample["conversation"]
+        sessions = [name for name, value in said.items() if isinstance(value, list)]
+        for name in sessions:
+            for turn in said[name]:
+                role = "user" if turn["speaker"] == said["speaker_a"] else "assistant"
+                yield f"{sample['sample_id']}-{name}", role, turn["text"]
 
 
-def sentence(chance: random.Random, words: int) -> str:
-    return " ".join(chance.choices(WORDS.split(), k=words)).capitalize() + "."
+def write_log(turns: Iterable[Turn], log: Path) -> None:
+    """Write each message as a line."""
+    with log.open("w", encoding="utf-8") as file:
+        for number, (session, role, text) in enumerate(turns):
+            line = {"session_id": session, "id": f"m{number}", "role": role, "content": text}
+            file.write(json.dumps(line) + "\n")
 
 
-def source_code(chance: random.Random, lines: int) -> str:
-    return "\n".join(f'\tname = "{sentence(chance, 6)}"' for _ in range(lines))
-
-
-def load_lines(path: Path) -> None:
-    with path.open(encoding="utf-8") as stream:
-        for line in stream:
-            json.loads(line)
-
-
-def read_log(path: Path) -> None:
-    report = ReadReport()
-    for source in expand_paths([path]):
-        for _ in read_source(source, report=report):
-            pass
-
-
-def processor_seconds(call: Callable[[Path], None], path: Path) -> float:
-    started = time.process_time()
-    call(path)
-    return time.process_time() - started
+def ingest(checkout: Path, log: Path, url: str) -> tuple[int, float]:
+    """Ingest the log into an empty database; return exchanges and seconds of processor time."""
+    env = {**os.environ, "PYTHONPATH": str(checkout), "MEMSENSE_DATABASE_URL": url}
+    command = [sys.executable, "-m", "memsense", "ingest", str(log), "--user", "ada", "--json"]
+    before = os.times()
+    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, check=True)
+    after = os.times()
+    seconds = (after.children_user - before.children_user) + (
+        after.children_system - before.children_system
+    )
+    return json.loads(done.stdout)["new"], seconds
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=500)
-    parser.add_argument("--profile", action="store_true", help="show where reading spends its time")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "session.jsonl"
-        write_log(path, arguments.megabytes)
-        if arguments.profile:
-            with cProfile.Profile() as profile:
-                read_log(path)
-            pstats.Stats(profile).sort_stats("tottime").print_stats(15)
-            return
-        rounds = [
-            (processor_seconds(load_lines, path), processor_seconds(read_log, path))
-            for _ in range(ROUNDS)
-        ]
-    loading, reading = (min(times) for times in zip(*rounds, strict=True))
-    print(f"{arguments.megabytes} MB: json.loads {loading:.2f} s, memsense {reading:.2f} s", end="")
-    print(f" of processor, ratio {reading / loading:.2f}")
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("file", type=Path, help="conversations of LoCoMo")
+    parser.add_argument("--beam", action="store_true", help="the file holds BEAM's instead")
+    parser.add_argument("--conversations", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path, help="a checkout of another commit")
+    options = parser.parse_args()
+    checkouts = {"ours": HERE, **({"before": options.before} if options.before else {})}
+    rates: dict[str, list[float]] = {name: [] for name in checkouts}
+    with tempfile.TemporaryDirectory(prefix="memsense-ingest-") as directory:
+        log = Path(directory) / "log.jsonl"
+        turns = read_turns(options.file, is_beam=options.beam, conversations=options.conversations)
+        write_log(turns, log)
+        with EmbeddedServer(Path(directory) / "server") as server:
+            for number in range(options.rounds):
+                for name, checkout in checkouts.items():
+                    database = f"memsense_ingest_{name}_{number}"
+                    with stores.new_database(server.url, database) as url:
+                        exchanges, seconds = ingest(checkout, log, url)
+                    rates[name].append(exchanges / seconds)
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    ratio = medians["ours"] / medians["before"] if options.before else None
+    print(json.dumps({"exchanges_per_core_second": medians, "ratio": ratio}, indent=1))
 
 
 if __name__ == "__main__":

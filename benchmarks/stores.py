@@ -17,7 +17,7 @@ from memsense import store
 from memsense.db import Pool, migrate, open_pool, transaction
 from memsense.db.connection import Connection
 from memsense.types import SessionWrite
-from memsense.write.vectors import BatchVectors, list_texts
+from memsense.write.vectors import BatchVectors, list_chunks
 
 NAMESPACE = "bench"
 TENANT = "bench"
@@ -94,7 +94,7 @@ def _write_all(pool: Pool, sessions: Iterable[PreparedSession]) -> Iterator[floa
 def write_prepared(pool: Pool, session: PreparedSession) -> SessionWrite:
     """Store one session with prepared vectors, in one transaction."""
     vectors = BatchVectors(PreparedEmbedder(known=session.vectors))
-    vectors.prepare(list_texts([session.draft]))
+    vectors.prepare(list_chunks([session.draft]))
     with transaction(pool) as connection:
         namespace = open_namespace(connection)
         scope = store.lock_scope(

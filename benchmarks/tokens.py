@@ -27,7 +27,15 @@ from benchmarks import stores
 from benchmarks.corpus import Corpus, PreparedEmbedder, load_corpus
 from memsense import MemSense
 from memsense.db.embedded import EmbeddedServer
-from memsense.embed import OnnxEmbedder, QuestionTokens, Tokens, Vectors, Vocabulary
+from memsense.embed import (
+    OnnxEmbedder,
+    Passage,
+    QuestionTokens,
+    Reading,
+    Tokens,
+    Vectors,
+    Vocabulary,
+)
 from memsense.search.profiles import BALANCED
 
 USER = "ada"
@@ -56,19 +64,21 @@ class PreparedTokens(PreparedEmbedder):
     length: int = 70
     vocabulary: Vocabulary = Vocabulary([f"w{number}" for number in range(30_000)])  # noqa: RUF009
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, list[Tokens]]:
+    def read(self, passages: Sequence[Passage]) -> list[Reading]:
         """Return the prepared vectors, and random tokens."""
-        del contexts
-        rng = np.random.default_rng(len(texts[0]))
-        return self.embed(texts), [
-            Tokens(
-                pieces=rng.integers(30_000, size=self.length, dtype=np.uint16),
-                starts=np.arange(self.length),
-                signs=rng.integers(256, size=(self.length, self.dimension // 8), dtype=np.uint8),
+        rng = np.random.default_rng(len(passages[0].text))
+        shape = self.length, self.dimension // 8
+        return [
+            Reading(
+                vector=self.embed_query(passage.text),
+                parts=[None] * len(passage.parts),
+                tokens=Tokens(
+                    pieces=rng.integers(30_000, size=self.length, dtype=np.uint16),
+                    starts=np.arange(self.length),
+                    signs=rng.integers(256, size=shape, dtype=np.uint8),
+                ),
             )
-            for _ in texts
+            for passage in passages
         ]
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
@@ -156,17 +166,20 @@ def token_bytes(url: str) -> int:
 
 
 def measure_embedding(corpus: Corpus) -> dict[str, float]:
-    """Return processor milliseconds for an exchange's three texts, without and with its tokens."""
+    """Return processor milliseconds for an exchange's three texts apart, and for one reading."""
     pairs = list(zip(corpus.messages[::2], corpus.messages[1::2], strict=False))[:EXCHANGES]
     whole = ["\n".join(pair) for pair in pairs]
     sides = [side for pair in pairs for side in pair]
     embedder = OnnxEmbedder()
-    embedder.embed_with_tokens(whole[:4], whole[:4])
+    passages = [
+        Passage(text, (((0, len(user)),), ((len(text) - len(answer), len(text)),)))
+        for text, (user, answer) in zip(whole, pairs, strict=True)
+    ]
+    embedder.read(passages[:4])
     started = time.process_time()
     embedder.embed([*whole, *sides])
     between = time.process_time()
-    embedder.embed_with_tokens(whole, ["", *whole[:-1]])
-    embedder.embed(sides)
+    embedder.read(passages)
     ended = time.process_time()
     each = 1000 / len(pairs)
     return {"without_ms": each * (between - started), "with_ms": each * (ended - between)}

@@ -29,7 +29,7 @@ from memsense import MemSense, store
 from memsense.db import Pool, open_pool, run_transaction
 from memsense.db.connection import Connection
 from memsense.db.embedded import EmbeddedServer
-from memsense.write.vectors import BatchVectors, list_texts
+from memsense.write.vectors import BatchVectors, list_chunks
 
 USER = "ada"
 FIRST = 200_000
@@ -89,7 +89,7 @@ class Writer:
             for piece in session.single_exchanges():
                 # Vectors are at hand: embedding would be most of what is measured.
                 vectors = BatchVectors(PreparedEmbedder(known=piece.vectors))
-                vectors.prepare(list_texts([piece.draft]))
+                vectors.prepare(list_chunks([piece.draft]))
 
                 def write(
                     connection: Connection, vectors: BatchVectors = vectors, piece: Any = piece

@@ -358,14 +358,6 @@ def render_exchange(
     return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
 
 
-@dataclass(frozen=True, slots=True)
-class Awaiting:
-    """The parts of a stored exchange without an answer, and the text of the exchange before it."""
-
-    parts: Sequence[Chunk]
-    before: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """One entry of a chunk's append-only history.

@@ -165,12 +165,12 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND kind = %(kind)s 
   AND coalesce(model_id, %(model_id)s) IS NOT DISTINCT FROM %(model_id)s;
 
 -- name: fetch_unembedded
--- Some active chunks, each with the exchange before it in its session, the routes that have a vector of the
--- model, and whether it has its tokens.
+-- Some active chunks, each with the id of the exchange before it in its session, the routes that have a vector
+-- of the model, and whether it has its tokens.
 SELECT
     c.chunk_id, c.granularity, c.user_text, c.assistant_text, c.session_text, c.opening_length,
     c.personal_info, c.preferences, c.events,
-    before.chunk_id AS previous_chunk_id, before.user_text AS user_before, before.assistant_text AS assistant_before,
+    before.chunk_id AS previous_chunk_id,
     ARRAY(SELECT e.route FROM memsense.embeddings AS e
           WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
             AND e.model_id = %(model_id)s) AS embedded,
@@ -179,7 +179,7 @@ SELECT
               AND t.model_id = %(model_id)s) AS has_tokens
 FROM memsense.chunks AS c
 LEFT JOIN LATERAL (
-    SELECT b.chunk_id, b.user_text, b.assistant_text
+    SELECT b.chunk_id
     FROM memsense.chunks AS b
     WHERE b.tenant_id = %(tenant_id)s AND b.scope_id = %(scope_id)s AND b.session_id = c.session_id
       AND c.granularity = 'turn' AND b.granularity = 'turn' AND b.status = 'active'

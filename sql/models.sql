@@ -105,20 +105,6 @@ FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
 ORDER BY scope_id;
 
--- name: fetch_lacking
--- The next texts of a memory's active chunks that lack their vector of a model.
-SELECT c.chunk_id, c.granularity, w.route, w.text
-FROM memsense.chunks AS c
-CROSS JOIN {texts}
-WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.status = 'active'
-  AND c.chunk_id >= %(after)s AND (c.chunk_id, w.route) > (%(after)s, %(after_route)s) AND w.text ~ '\S'
-  AND NOT EXISTS (
-      SELECT FROM memsense.embeddings AS e
-      WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
-        AND e.model_id = %(model_id)s AND e.route = w.route)
-ORDER BY c.chunk_id, w.route
-LIMIT %(limit)s;
-
 -- name: enqueue_memories
 -- A job for each memory, which leads to the embedding of its texts with a model.
 INSERT INTO memsense.jobs (tenant_id, namespace_id, kind, scope_id, model_id)
@@ -130,16 +116,16 @@ ON CONFLICT (tenant_id, namespace_id, scope_id, kind, chunk_id, model_id)
 DO UPDATE SET run_at = EXCLUDED.run_at, attempts = 0, dead_at = NULL, last_error = NULL, errors = '[]';
 
 -- name: list_lacking
--- The active chunks of a memory that lack a vector of a model, or their tokens if it makes any; none once the
--- model is being dropped.
+-- The next active chunks of a memory that lack a vector of a model, or their tokens if it makes any; with
+-- `only_kept` none once the model is being dropped. A null limit is none.
 SELECT c.chunk_id
 FROM memsense.scopes AS s
 JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = s.scope_id AND c.status = 'active'
-WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
-  AND EXISTS (
+WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s AND c.chunk_id > %(after)s
+  AND (NOT %(only_kept)s OR EXISTS (
       SELECT FROM memsense.namespace_models AS k
       WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = s.namespace_id AND k.model_id = %(model_id)s
-        AND k.state = 'kept')
+        AND k.state = 'kept'))
   AND (EXISTS (
           SELECT FROM {texts}
           WHERE w.text ~ '\S' AND NOT EXISTS (
@@ -150,31 +136,8 @@ WHERE s.tenant_id = %(tenant_id)s AND s.scope_id = %(scope_id)s
           SELECT FROM memsense.token_vectors AS t
           WHERE t.tenant_id = %(tenant_id)s AND t.scope_id = c.scope_id AND t.chunk_id = c.chunk_id
             AND t.model_id = %(model_id)s)))
-ORDER BY c.chunk_id;
-
--- name: select_lacking
--- Those of some texts that still lack their vector and have not changed since they were read, by their
--- position from 1; for a user's text also the exchange before it.
-SELECT given.place, before.chunk_id AS previous_chunk_id
-FROM unnest(%(chunk_ids)s::bigint[], %(routes)s::text[], %(texts)s::text[])
-    WITH ORDINALITY AS given (chunk_id, route, text, place)
-JOIN memsense.chunks AS c
-  ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = given.chunk_id AND c.status = 'active'
-CROSS JOIN {texts}
-LEFT JOIN LATERAL (
-    SELECT b.chunk_id
-    FROM memsense.chunks AS b
-    WHERE b.tenant_id = %(tenant_id)s AND b.scope_id = %(scope_id)s AND b.session_id = c.session_id
-      AND b.granularity = 'turn' AND b.status = 'active' AND (b.ordinal, b.part) < (c.ordinal, c.part)
-    ORDER BY b.ordinal DESC, b.part DESC
-    LIMIT 1
-) AS before ON given.route = 'user'
-WHERE w.route = given.route AND w.text = given.text
-  AND NOT EXISTS (
-      SELECT FROM memsense.embeddings AS e
-      WHERE e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = given.chunk_id
-        AND e.model_id = %(model_id)s AND e.route = given.route)
-ORDER BY given.place;
+ORDER BY c.chunk_id
+LIMIT %(limit)s::bigint;
 
 -- name: delete_vectors
 -- A batch of a model's vectors of one memory.

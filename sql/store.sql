@@ -185,7 +185,7 @@ SET content_hash = content_hash || ':expired:' || chunk_id
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: find_awaiting
--- The last exchange of a session, whatever its status, and the one before it.
+-- The last exchange of a session, whatever its status.
 SELECT
     c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
@@ -197,12 +197,12 @@ JOIN memsense.scopes AS s USING (tenant_id, scope_id)
 JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
 WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s
   AND n.name = %(namespace)s AND s.user_id = %(user_id)s
-  AND c.session_id = %(session_id)s AND c.granularity = 'turn' AND c.ordinal >= (
-      SELECT max(l.ordinal) - 1
+  AND c.session_id = %(session_id)s AND c.granularity = 'turn' AND c.ordinal = (
+      SELECT max(l.ordinal)
       FROM memsense.chunks AS l
       WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = c.scope_id
         AND l.session_id = %(session_id)s AND l.granularity = 'turn')
-ORDER BY c.ordinal, c.part;
+ORDER BY c.part;
 
 -- name: still_awaits
 SELECT coalesce(bool_and(

@@ -15,13 +15,13 @@ from memsense.client.writes import Writes
 from memsense.db import run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
 from memsense.declaration import takes
-from memsense.embed import Embedder, find_token_embedder
+from memsense.embed import Embedder
 from memsense.errors import InvalidInputError, NotFoundError
 from memsense.inputs import Limit, Name, about, whole_number, with_attributes
 from memsense.store import indexes, models
 from memsense.store.models import KnownModel
 from memsense.types import EmbeddingModel, JsonValue
-from memsense.write.vectors import embed_tokens
+from memsense.write.vectors import BatchVectors
 
 if TYPE_CHECKING:
     from memsense.explain.replay import Replay
@@ -271,10 +271,14 @@ class ModelsResource:
     ) -> None:
         pool = self._context.pool
         namespace = run_read(pool, self._require)
-        models.fill_model(pool, namespace, model, embedder.embed, on_texts)
-        if self._context.settings.token_vectors and find_token_embedder(embedder):
-            embed = partial(embed_tokens, embedder)
-            store.fill_tokens(pool, namespace, model, embed, lambda _: None)
+        tokens = self._context.settings.token_vectors
+        models.fill_model(
+            pool,
+            namespace,
+            model,
+            lambda: BatchVectors(embedder, tokens=tokens),
+            lambda batch: on_texts(batch.texts),
+        )
         self._renew_indexes()
 
     def _renew_indexes(self) -> None:

@@ -212,7 +212,7 @@ class HistoriesResource:
     ) -> None:
         """Store messages as memories, by their ids, in one transaction with the change."""
         from memsense.write.drafting import Annotations, Drafter
-        from memsense.write.vectors import list_texts
+        from memsense.write.vectors import list_chunks
 
         conversation = Conversation(
             session_id=session.session_id,
@@ -228,7 +228,7 @@ class HistoriesResource:
         )
         draft = drafter.draft(conversation, session.user_id)
         vectors = self._context.batch_vectors()
-        vectors.prepare(list_texts([self._writes.select_missing(draft)]))
+        vectors.prepare(list_chunks([self._writes.select_missing(draft)]))
         self._writes.write_beside(
             draft, vectors, lambda it, namespace: change(it, session.place(namespace))
         )

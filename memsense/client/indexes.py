@@ -1,7 +1,6 @@
 """`memory.indexes`: HNSW indexes of large memories, and rebuilding the text index."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated
 
 from memsense import store
@@ -12,8 +11,9 @@ from memsense.db.connection import Connection
 from memsense.declaration import takes
 from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, about
+from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
-from memsense.write.vectors import embed_tokens
+from memsense.write.vectors import BatchVectors
 
 
 class IndexesResource:
@@ -98,8 +98,15 @@ class IndexesResource:
         namespace = self._context.look_up_namespace()
         if namespace is None or namespace.in_use is None:
             return 0
-        embed = partial(embed_tokens, self._context.embedders.of(namespace))
-        return store.fill_tokens(self._context.pool, namespace, namespace.in_use, embed, on_chunks)
+        embedder = self._context.embedders.of(namespace)
+        filled = fill_model(
+            self._context.pool,
+            namespace,
+            namespace.in_use,
+            lambda: BatchVectors(embedder),
+            lambda batch: on_chunks(batch.exchanges),
+        )
+        return filled.exchanges
 
     @takes
     def rebuild(

@@ -155,11 +155,7 @@ def _embed_with_model(
                 fetch_unembedded, scope=_scope(lease, scope_id, model), chunk_ids=chunk_ids
             )
             chunks += run_read(context.pool, fetch)
-        exchanges = (chunk.exchange() for chunk in chunks)
-        vectors.prepare(
-            (text for chunk in chunks for text in chunk.lacking().values()),
-            (text for text in exchanges if text is not None),
-        )
+        vectors.prepare(chunk.texts() for chunk in chunks)
         outcome = Outcome()
         for scope_id, group in memories:
             outcome.add(_write_vectors(context, group, lease, vectors, scope_id, model))

@@ -37,6 +37,7 @@ from memsense.write.exported import (
 )
 from memsense.write.ingest_run import read_paths
 from memsense.write.redacting import clean_chunk
+from memsense.write.vectors import ChunkTexts
 
 Place = str | Path | IO[Any]
 """A file by its path, or an open one."""
@@ -208,11 +209,10 @@ class Transfer:
                 vectors.add_vectors(
                     {texts[route]: stored[route] for route in stored if route in texts}
                 )
-        active_texts = [
-            text
+        active = [
+            ChunkTexts.of(chunk.draft(chunk.ordinal))
             for chunk in session.chunks
             if chunk.status == "active"
-            for text in chunk.draft(chunk.ordinal).texts().values()
         ]
         followers = context.followers(_as_draft(session))
 
@@ -221,8 +221,9 @@ class Transfer:
             scope = store.lock_scope(connection, namespace, session.user_id, followers=followers)
             return import_session(connection, scope, session, vectors)
 
+        # An exchange that is read for its tokens is read when it turns out to be new.
         if not vectors.has_tokens:
-            vectors.prepare(active_texts)
+            vectors.prepare(active)
         return context.run_write(work, vectors)
 
 

@@ -456,7 +456,6 @@ class Memory:
             user_id=user_id,
             select_missing=self._writes.select_missing,
             write=self._writes.write_draft,
-            fetch_last_text=self._writes.fetch_last_text,
             make_vectors=lambda: self._context.batch_vectors(embed),
             on_bytes=on_bytes,
             on_session=on_session,

@@ -19,13 +19,13 @@ from memsense.store.keys import WriteKey, write_once
 from memsense.text.secrets import summary
 from memsense.types import (
     Added,
-    Awaiting,
+    Chunk,
     Conversation,
     EmbedWhen,
     SessionDraft,
     SessionWrite,
 )
-from memsense.write.vectors import LATER, BatchVectors, TokenText, list_texts, list_token_texts
+from memsense.write.vectors import LATER, BatchVectors, list_chunks
 
 if TYPE_CHECKING:
     from memsense.write.drafting import Drafter
@@ -98,17 +98,19 @@ class Writes:
                     texts = [(chunk.user_text, chunk.assistant_text) for chunk in chunks]
                     contents.append((draft.user_id, None, draft.mode, texts))
             write_key = WriteKey.of(key, "add", *contents)
+        if joined is None:
+            # A transaction that may be rolled back doesn't cache the namespace; this read does.
+            self._context.look_up_namespace()
         vectors = self._context.batch_vectors(embed)
         for _ in range(ATTEMPTS):
             completed = [
                 self._complete(session, draft, joined)
                 for session, draft in zip(sessions, drafts, strict=True)
             ]
-            self._prepare(completed, vectors, joined)
+            vectors.prepare(list_chunks(completed))
             try:
                 with naming_key(key):
-                    ready = [draft for draft, _ in completed]
-                    results = self._add(ready, vectors, joined, write_key)
+                    results = self._add(completed, vectors, joined, write_key)
             except OutdatedDraftError:
                 continue  # another call answered the question first: look again what awaits one
             for added, draft in zip(results, drafts, strict=True):
@@ -123,13 +125,13 @@ class Writes:
 
     def _complete(
         self, session: SessionInput, draft: SessionDraft, joined: psycopg.Connection | None
-    ) -> tuple[SessionDraft, str | None]:
-        """Return the draft, and the text before it if it completes a stored exchange."""
+    ) -> SessionDraft:
+        """Return the draft, merged with the stored exchange that it answers, if there is one."""
         from memsense.write.completing import complete_exchange, starts_with_answer
 
         if not starts_with_answer(session.conversation, draft):
-            return draft, None
-        awaiting: Awaiting | None = None
+            return draft
+        awaiting: Sequence[Chunk] = ()
         if joined is not None:
             # Only the caller's own transaction sees what it has not committed yet.
             self._begin(joined)
@@ -141,30 +143,14 @@ class Writes:
         elif (namespace := self._context.look_up_namespace()) is not None:
             current = namespace  # the lambda needs a variable that is never None
             awaiting = run_read(self._context.pool, lambda it: find_awaiting(it, current, draft))
-        if awaiting is None:
-            return draft, None
-        completed = complete_exchange(session.drafter, session.conversation, draft, awaiting)
-        return completed, awaiting.before
+        if not awaiting:
+            return draft
+        return complete_exchange(session.drafter, session.conversation, draft, awaiting)
 
     def _name_tenant(self, connection: Connection) -> None:
         """Let the rest of a caller's transaction see this tenant's rows."""
         settings = self._context.settings
         store.name_tenant(connection, settings.tenant, settings.seal_key)
-
-    def _prepare(
-        self,
-        completed: Sequence[tuple[SessionDraft, str | None]],
-        vectors: BatchVectors,
-        joined: psycopg.Connection | None,
-    ) -> None:
-        """Embed everything new in one batch; token vectors read the text before an exchange too."""
-        exchanges: list[TokenText] = []
-        if vectors.has_tokens and vectors.deferred is None and joined is None:
-            unknown = [draft for draft, before in completed if before is None]
-            texts = iter(self._last_texts(unknown))
-            for draft, before in completed:
-                exchanges += list_token_texts(draft, next(texts) if before is None else before)
-        vectors.prepare(list_texts([draft for draft, _ in completed]), exchanges)
 
     def _add(
         self,
@@ -287,19 +273,6 @@ class Writes:
 
             count += self._run(make, vectors)
         return count
-
-    def fetch_last_text(self, draft: SessionDraft) -> str:
-        """Return the last text of the session that a draft continues; "" if the draft begins it."""
-        [text] = self._last_texts([draft])
-        return text
-
-    def _last_texts(self, drafts: Sequence[SessionDraft]) -> Sequence[str]:
-        namespace = self._context.look_up_namespace()
-        if namespace is None or not drafts:
-            return [""] * len(drafts)
-        return run_read(
-            self._context.pool, lambda it: store.fetch_last_texts(it, namespace, drafts)
-        )
 
 
 def note_deferred(count: int, vectors: BatchVectors) -> str:

@@ -17,7 +17,9 @@ from memsense.embed.base import (
 from memsense.embed.onnx import OnnxEmbedder
 from memsense.embed.openai_compatible import OpenAIEmbedder
 from memsense.embed.tokens import (
+    Passage,
     QuestionTokens,
+    Reading,
     TokenEmbedder,
     Tokens,
     Vocabulary,
@@ -33,7 +35,9 @@ __all__ = [
     "Embedder",
     "OnnxEmbedder",
     "OpenAIEmbedder",
+    "Passage",
     "QuestionTokens",
+    "Reading",
     "TokenEmbedder",
     "Tokens",
     "Vectors",

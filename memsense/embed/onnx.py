@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memsense.embed.base import Vectors, check_texts, check_vectors
 from memsense.embed.runtime import CPU, check_file, import_untyped, open_session, usable_cores
 from memsense.embed.tokens import (
+    Passage,
     QuestionTokens,
-    Signs,
+    Ranges,
+    Reading,
     Tokens,
     Vocabulary,
     pack_signs,
@@ -43,12 +46,6 @@ DATA = Path(__file__).parents[1] / "data" / "minilm"
 VOCABULARY = DATA / "vocab.txt"
 GRAPH = DATA / "graph.onnx"
 """The model without its weights, written by benchmarks/model_graph.py."""
-
-CONTEXT_TOKENS = 40
-"""Tokens of the context that the model reads in front of a text's own."""
-
-CONTEXT_CHARACTERS = 400
-"""Characters at the end of a context that are tokenised: enough for those tokens."""
 
 COMMONEST_WORD = 1996
 """Number of "the": from here on, the vocabulary lists words from the most frequent down."""
@@ -154,61 +151,51 @@ class OnnxEmbedder:
         """
         return self.embed([text])[0]
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, list[Tokens]]:
-        """Return the texts' unit vectors, and the first 254 tokens of each text.
+    def read(self, passages: Sequence[Passage]) -> list[Reading]:
+        """Return the vectors of each passage, of its parts and of its tokens, from one run.
 
         Args:
-            texts: Texts, none of them blank.
-            contexts: For each text the text before it, empty if there is none. Its last 40 tokens
-                stand in front when the tokens are read.
+            passages: Passages, none of whose texts is blank.
 
         Returns:
-            (n, 384) float32, equal to the vectors of `embed`, and the tokens of each text.
+            For each passage the vector that `embed` returns for its text, the mean of each part's
+            token vectors at unit length, and the first 254 tokens.
 
         Raises:
             InvalidInputError: If a text is blank.
         """
-        check_texts(texts)
-        encodings = self._encode(texts)
-        own = [_cut_ids(encoding) for encoding in encodings]
-        context_ends = [
-            encoding.ids[1:-1][-CONTEXT_TOKENS:]
-            for encoding in self._encode([text[-CONTEXT_CHARACTERS:] for text in contexts])
-        ]
-        # A text without a context is read once for both its vector and its tokens. Any other is
-        # read twice, since the context must not change its vector. The second readings stand
-        # behind all the first ones.
-        with_context = [row for row, ids in enumerate(context_ends) if ids]
-        rows = [
-            *own,
-            *([*own[row][:1], *context_ends[row], *own[row][1:]] for row in with_context),
-        ]
-        vectors = np.empty((len(own), DIMENSION), dtype=np.float32)
-        signs = [np.empty((0, DIMENSION // 8), dtype=np.uint8)] * len(own)
+        check_texts([passage.text for passage in passages])
+        encodings = self._encode([passage.text for passage in passages])
+        rows = [_cut_ids(encoding) for encoding in encodings]
+        readings: dict[int, Reading] = {}
 
         def store(places: list[int], hidden: Vectors) -> None:
-            first = [at for at, place in enumerate(places) if place < len(own)]
-            vectors[[places[at] for at in first]] = hidden[first].mean(axis=1)
             for place, token_vectors in zip(places, hidden, strict=True):
-                if place >= len(own):
-                    row = with_context[place - len(own)]
-                    signs[row] = self._pack(token_vectors[1 + len(context_ends[row]) :])
-                elif not context_ends[place]:
-                    signs[place] = self._pack(token_vectors[1:])
+                offsets, ids = encodings[place].offsets, rows[place]
+                readings[place] = self._read(passages[place], ids, offsets, token_vectors)
 
         self._run_each(rows, store)
-        tokens = [
-            Tokens(
+        return [readings[place] for place in range(len(passages))]
+
+    def _read(
+        self, passage: Passage, ids: Ids, offsets: list[tuple[int, int]], hidden: Vectors
+    ) -> Reading:
+        """Return a passage's vectors by those of its tokens, [CLS] and [SEP] included."""
+        # A text of unknown symbols alone has one piece, [UNK], and no offsets.
+        starts = np.array([start for start, _ in offsets[1 : len(ids) - 1]] or [0])
+        words = hidden[1:-1]
+        inside = [_find_inside(starts, part) for part in passage.parts]
+        means = [hidden.mean(axis=0), *(words[mask].mean(axis=0) for mask in inside if mask.any())]
+        vectors = iter(check_vectors(np.stack(means), len(means), DIMENSION))
+        return Reading(
+            vector=next(vectors),
+            parts=[next(vectors) if mask.any() else None for mask in inside],
+            tokens=Tokens(
                 pieces=np.array(ids[1:-1], dtype=np.uint16),
-                # A text of unknown symbols alone has one piece, [UNK], and no offsets.
-                starts=np.array([start for start, _ in encoding.offsets[1 : len(ids) - 1]] or [0]),
-                signs=packed,
-            )
-            for packed, encoding, ids in zip(signs, encodings, own, strict=True)
-        ]
-        return check_vectors(vectors, len(own), DIMENSION), tokens
+                starts=starts,
+                signs=pack_signs(unit_rows(words), self._mean),
+            ),
+        )
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """Return the question's unit vector, (384,) float32, and its tokens, from one run.
@@ -255,10 +242,6 @@ class OnnxEmbedder:
     def _encode(self, texts: Sequence[str]) -> Sequence[Encoding]:
         return self._tokenizer.encode_batch(list(texts))
 
-    def _pack(self, hidden: Vectors) -> Signs:
-        """Return the signs of the token vectors up to the last, which is that of [SEP]."""
-        return pack_signs(unit_rows(hidden[:-1]), self._mean)
-
     def _run_each(self, rows: Sequence[Ids], store: Callable[[list[int], Vectors], object]) -> None:
         """Run the model over all rows; `store` gets the places of a batch and its token vectors."""
 
@@ -294,6 +277,14 @@ def _cut_ids(encoding: Encoding) -> Ids:
     if len(ids) > MAX_TOKENS:
         return [*ids[: MAX_TOKENS - 1], ids[-1]]
     return ids if len(ids) > EMPTY_TOKENS else UNKNOWN_WORD
+
+
+def _find_inside(starts: NDArray[np.int64], ranges: Ranges) -> NDArray[np.bool_]:
+    """Return for each token whether it starts in one of the ranges."""
+    inside = np.zeros(len(starts), dtype=bool)
+    for start, end in ranges:
+        inside |= (starts >= start) & (starts < end)
+    return inside
 
 
 def _make_batches(rows: Sequence[Ids], tokens: int) -> Iterator[list[int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias, cast, overload
+from typing import NamedTuple, Protocol, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,39 @@ class Tokens:
     pieces: Pieces
     starts: NDArray[np.int64]
     signs: Signs
+
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+"""Places in a text: the start of each, and the offset behind its end."""
+
+
+class Passage(NamedTuple):
+    """Text that the model reads once for several vectors.
+
+    Attributes:
+        text: The text, not blank.
+        parts: The places of each part that gets a vector of its own; none for a part whose words
+            don't stand in the text.
+    """
+
+    text: str
+    parts: tuple[Ranges, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reading:
+    """Vectors and tokens that one run of the model makes of a passage.
+
+    Attributes:
+        vector: The unit vector of the text, (d,) float32, as `embed` returns it.
+        parts: The unit vector of each part, the mean of its token vectors; None if the model reads
+            nothing of a part.
+        tokens: The tokens that the model reads of the text.
+    """
+
+    vector: Vectors
+    parts: Sequence[Vectors | None]
+    tokens: Tokens
 
 
 class Vocabulary(Sequence[str]):
@@ -102,7 +135,7 @@ class QuestionTokens:
 
 
 class TokenEmbedder(Embedder, Protocol):
-    """Protocol of an embedder that also returns the vectors of a text's tokens.
+    """Protocol of an embedder that returns vectors of a text, its parts and its tokens together.
 
     Signs of two embedders may be compared only if their `model` is equal: the mean that is taken
     from each vector before its signs are is as fixed as the model.
@@ -113,18 +146,11 @@ class TokenEmbedder(Embedder, Protocol):
         """All pieces of the model, by their numbers."""
         ...
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, Sequence[Tokens]]:
-        """Return the texts' unit vectors, and each text's tokens, read behind its context.
+    def read(self, passages: Sequence[Passage]) -> Sequence[Reading]:
+        """Return the vectors of each passage, of its parts and of its tokens.
 
         Args:
-            texts: Texts, none of them blank.
-            contexts: For each text the text before it; empty if there is none. A context changes
-                the tokens, never the texts' vectors, and has no tokens in the result.
-
-        Returns:
-            (n, dimension) float32, as `embed` returns them, and the tokens of each text.
+            passages: Passages, none of whose texts is blank.
         """
         ...
 
@@ -140,7 +166,7 @@ class TokenEmbedder(Embedder, Protocol):
 def find_token_embedder(embedder: Embedder) -> TokenEmbedder | None:
     """Return the embedder if it has token vectors, else None."""
     # The class is looked at: an attribute of the object might ask a server.
-    has_tokens = hasattr(type(embedder), "embed_with_tokens")
+    has_tokens = hasattr(type(embedder), "embed_question")
     return cast("TokenEmbedder", embedder) if has_tokens else None
 
 
@@ -167,13 +193,24 @@ class CheckedTokenEmbedder(CheckedEmbedder):
         with wrap_embedder_errors():
             return self._token_embedder.vocabulary
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, Sequence[Tokens]]:
-        """Return the texts' unit vectors, (n, dimension) float32, and their tokens."""
+    def read(self, passages: Sequence[Passage]) -> Sequence[Reading]:
+        """Return the vectors of each passage, of its parts and of its tokens."""
         with wrap_embedder_errors():
-            vectors, tokens = self._token_embedder.embed_with_tokens(texts, contexts)
-        return check_vectors(vectors, len(texts), self.dimension), tokens
+            readings = self._token_embedder.read(passages)
+        if len(readings) != len(passages):
+            raise EmbeddingError(
+                f"the embedder read {len(readings)} passages instead of {len(passages)}"
+            )
+        return [self._check(reading) for reading in readings]
+
+    def _check(self, reading: Reading) -> Reading:
+        parts = [vector for vector in reading.parts if vector is not None]
+        vectors = iter(check_vectors([reading.vector, *parts], len(parts) + 1, self.dimension))
+        return Reading(
+            vector=next(vectors),
+            parts=[None if vector is None else next(vectors) for vector in reading.parts],
+            tokens=reading.tokens,
+        )
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """Return the unit vector of one question, (dimension,) float32, and its tokens."""
@@ -201,11 +238,9 @@ class CachedTokenQueries(CachedQueries):
         """Vocabulary of the embedder inside."""
         return self._token_embedder.vocabulary
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, Sequence[Tokens]]:
-        """Return the texts' unit vectors and tokens, without the cache."""
-        return self._token_embedder.embed_with_tokens(texts, contexts)
+    def read(self, passages: Sequence[Passage]) -> Sequence[Reading]:
+        """Return the vectors of each passage, of its parts and of its tokens, without the cache."""
+        return self._token_embedder.read(passages)
 
     def embed_query(self, text: str) -> Vectors:
         """Return the question's unit vector, (dimension,) float32, read-only."""

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
         open_namespace,
     )
     from memsense.store.sessions import MarkedSession, list_marked, session_texts
-    from memsense.store.tokens import fetch_last_texts, fill_tokens
     from memsense.store.writes import make_session, write_session
 
 _MODULES = {
@@ -98,8 +97,6 @@ _MODULES = {
     "MarkedSession": "sessions",
     "list_marked": "sessions",
     "session_texts": "sessions",
-    "fetch_last_texts": "tokens",
-    "fill_tokens": "tokens",
     "make_session": "writes",
     "write_session": "writes",
 }
@@ -129,12 +126,10 @@ __all__ = [
     "fetch_history",
     "fetch_hits",
     "fetch_known_names",
-    "fetch_last_texts",
     "fetch_named_chunks",
     "fetch_shown",
     "fetch_statistics",
     "fetch_texts",
-    "fill_tokens",
     "find_chunk_scope",
     "find_namespace",
     "find_scope",

@@ -1,9 +1,11 @@
 """Exchanges that wait for their answer: `add` may get question and answer in two calls."""
 
+from collections.abc import Sequence
+
 from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all, fetch_value
 from memsense.store.scopes import Namespace, Scope
-from memsense.types import Awaiting, Chunk, Completion, SessionDraft, join_sides
+from memsense.types import Chunk, Completion, SessionDraft
 from memsense.write.expiry import has_expired
 
 ADDED = "api:add"
@@ -16,9 +18,9 @@ class OutdatedDraftError(Exception):
 
 def find_awaiting(
     connection: Connection, namespace: Namespace, draft: SessionDraft
-) -> Awaiting | None:
-    """Return the last exchange of the draft's session if it was added, is active and has no
-    answer.
+) -> Sequence[Chunk]:
+    """Return the parts of the last exchange of the draft's session if it was added, is active and
+    has no answer; else nothing.
     """
     values = {
         "tenant_id": namespace.tenant_id,
@@ -26,8 +28,7 @@ def find_awaiting(
         "user_id": draft.user_id,
         "session_id": draft.session_id,
     }
-    chunks = fetch_all(connection, "find_awaiting", values, of=Chunk)
-    last = [chunk for chunk in chunks if chunk.ordinal == chunks[-1].ordinal]
+    last = fetch_all(connection, "find_awaiting", values, of=Chunk)
     # A long exchange is stored in parts; every one of them must still wait.
     is_awaiting = all(
         chunk.source == ADDED
@@ -37,11 +38,7 @@ def find_awaiting(
         and not has_expired(chunk.expires_at)
         for chunk in last
     )
-    if not last or not is_awaiting:
-        return None
-    earlier = [chunk for chunk in chunks[: -len(last)] if chunk.status == "active"]
-    before = join_sides(earlier[-1].user_text, earlier[-1].assistant_text) if earlier else ""
-    return Awaiting(last, before)
+    return last if is_awaiting else []
 
 
 def check_awaiting(

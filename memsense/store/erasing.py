@@ -380,7 +380,7 @@ def _mend(
     execute(connection, "clear_links", {**_key(scope), "session_id": session_id}, FILE)
     # Without history: the versions that it would keep hold what is being erased.
     scope = replace(scope, history=False)
-    writes.relink_session(connection, scope, session_id, embed)
+    writes.relink_session(connection, scope, session_id)
     if rebuild:
         unmark_session(connection, scope, session_id)
         writes.rebuild_session_chunks(connection, scope, session_id, embed)

@@ -13,6 +13,7 @@ from memsense.store.sessions import unmark_session
 from memsense.types import Chunk, ChunkDraft, Status
 from memsense.write.chunking import DEDUP_SECONDS
 from memsense.write.expiry import has_expired
+from memsense.write.vectors import ChunkTexts
 
 
 def _key(place: ChunkPlace) -> dict[str, Any]:
@@ -101,11 +102,9 @@ def retire(
     return chunk_ids
 
 
-def _refresh_session(
-    connection: Connection, place: ChunkPlace, embed: writes.Embed, fresh: Sequence[int] = ()
-) -> None:
-    """Update a session's links and session chunks; `fresh` turns have just become active."""
-    writes.relink_session(connection, place.scope, place.session_id, embed, fresh=fresh)
+def _refresh_session(connection: Connection, place: ChunkPlace, embed: writes.Embed) -> None:
+    """Update a session's links and session chunks."""
+    writes.relink_session(connection, place.scope, place.session_id)
     if all(writes.find_session_kinds(connection, place.scope, place.session_id)):
         unmark_session(connection, place.scope, place.session_id)
         writes.rebuild_session_chunks(connection, place.scope, place.session_id, embed)
@@ -146,7 +145,7 @@ def restore(
     if chunks and not drafts:
         raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")
     restored = [chunk_id for chunk_id, _ in drafts]
-    texts = [text for _, draft in drafts for text in draft.texts().values()]
+    texts = [ChunkTexts.of(draft) for _, draft in drafts]
     # Asked for all at once and before the first write: what is not embedded yet ends the
     # transaction, is embedded outside of it, and the transaction begins again.
     for _, vectors in embed.iter_models(place.scope.models):
@@ -164,7 +163,7 @@ def restore(
     if restored:
         detail = {"reason": reason} if reason else {}
         writes.record_events(connection, scope, "restored", restored, detail)
-        _refresh_session(connection, place, embed, restored)
+        _refresh_session(connection, place, embed)
     return restored
 
 

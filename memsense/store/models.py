@@ -6,14 +6,12 @@ under the lock that the memory's writes take. A search reads the vectors of one 
 switching is one update.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from memsense.db import Pool, run_read, run_transaction
@@ -25,17 +23,16 @@ from memsense.store.indexes import INDEXED_TABLES
 from memsense.store.jobs import FILL
 from memsense.store.scopes import Namespace, Scope, claim_model, fetch_namespace
 from memsense.store.tokens import lock_memory
-from memsense.store.vectors import Embedding, put_embeddings
-from memsense.types import EmbeddingModel, Granularity, JsonValue
+from memsense.store.vectors import Filled, embed_chunks, fetch_unembedded
+from memsense.types import EmbeddingModel, JsonValue
+from memsense.write.vectors import BatchVectors
 
 FILE = "models.sql"
 BATCH = 64
-"""Texts embedded together: a few seconds of a processor's time."""
+"""Chunks embedded together: a few seconds of a processor's time."""
 
 DELETED_AT_ONCE = 2000
 """Vectors deleted in one transaction, during which the memory's writes wait."""
-
-EmbedTexts = Callable[[Sequence[str]], Sequence[NDArray[np.float32]] | NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,87 +144,19 @@ def use_model(connection: Connection, namespace: Namespace, model: EmbeddingMode
 # Filling in what was stored before ---------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lacking:
-    """A text without its vector."""
-
-    chunk_id: int
-    granularity: Granularity
-    route: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Filling:
-    """One memory, whose texts are to have vectors of the scope's one model."""
-
-    scope: Scope
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {
-            "tenant_id": self.scope.tenant_id,
-            "scope_id": self.scope.scope_id,
-            "model_id": self.scope.model_id,
-        }
-
-    def fetch(self, connection: Connection, after: _Lacking | None = None) -> list[_Lacking]:
-        """Return the next texts without vectors."""
-        values = {
-            **self.values,
-            "after": after.chunk_id if after else 0,
-            "after_route": after.route if after else "",
-            "limit": BATCH,
-        }
-        return fetch_all(connection, _with_texts("fetch_lacking"), values, of=_Lacking)
-
-    def fetch_locked(self, connection: Connection) -> list[_Lacking]:
-        """Return what lacks vectors once no write is under way; later writes make their own."""
-        lock_memory(connection, self.scope)
-        return self.fetch(connection)
-
-    def put(
-        self,
-        batch: Sequence[_Lacking],
-        vectors: Sequence[NDArray[np.float32]],
-        connection: Connection,
-    ) -> int:
-        """Store the vectors of texts that have not changed since they were read; return how
-        many.
-        """
-        lock_memory(connection, self.scope)
-        # By their texts too: what changed while it was embedded has a vector from its write.
-        values = {
-            **self.values,
-            "chunk_ids": [item.chunk_id for item in batch],
-            "routes": [item.route for item in batch],
-            "texts": [item.text for item in batch],
-        }
-        unchanged: list[tuple[int, int | None]] = fetch_all(
-            connection, _with_texts("select_lacking"), values
-        )
-        rows: list[Embedding] = []
-        for place, before in unchanged:
-            item, vector = batch[place - 1], vectors[place - 1]
-            rows.append(Embedding(item.chunk_id, before, item.route, item.granularity, vector))
-        put_embeddings(connection, self.scope, rows)
-        return len(rows)
-
-
 def fill_model(
     pool: Pool,
     namespace: Namespace,
     model: EmbeddingModel,
-    embed: EmbedTexts,
-    on_texts: Callable[[int], object] = lambda _: None,
-) -> int:
+    make_vectors: Callable[[], BatchVectors],
+    on_batch: Callable[[Filled], object] = lambda _: None,
+) -> Filled:
     """Make the vectors of a model for everything the namespace holds; return how many.
 
-    No connection is held while texts are embedded, and each batch is a transaction: what changes
-    meanwhile is left to the write that changes it. May be interrupted and run again. `on_texts`
-    gets the size of each batch.
+    No connection is held while texts are embedded, and each batch is a transaction with vectors of
+    its own. May be interrupted and run again. `on_batch` gets the size of each batch.
     """
-    filled = 0
+    texts = exchanges = 0
     for scope_id in _list_memories(pool, namespace):
         scope = Scope(
             tenant_id=namespace.tenant_id,
@@ -235,18 +164,41 @@ def fill_model(
             language=namespace.language,
             models=[model],
         )
-        filling, last = _Filling(scope=scope), None
+        last = 0
         # The last look takes the lock that writes take: what they began before is stored by then,
         # and everything later makes its own vectors of the model.
-        while batch := (
-            run_read(pool, partial(filling.fetch, after=last))
-            or run_transaction(pool, filling.fetch_locked)
-        ):
-            vectors = list(embed([item.text for item in batch]))
-            stored = run_transaction(pool, partial(filling.put, batch, vectors))
-            filled, last = filled + stored, batch[-1]
-            on_texts(stored)
-    return filled
+        while True:
+            vectors = make_vectors()
+            look = partial(_list_lacking, scope=scope, tokens=vectors.has_tokens)
+            chunk_ids = run_read(pool, partial(look, after=last))
+            if not (chunk_ids := chunk_ids or run_transaction(pool, partial(look, locks=True))):
+                break
+            fetch = partial(fetch_unembedded, scope=scope, chunk_ids=chunk_ids)
+            vectors.prepare(chunk.texts() for chunk in run_read(pool, fetch))
+            put = partial(embed_chunks, scope=scope, chunk_ids=chunk_ids, vectors=vectors)
+            filled = vectors.retry_until_embedded(partial(run_transaction, pool, put))
+            texts, exchanges = texts + filled.texts, exchanges + filled.exchanges
+            last = chunk_ids[-1]
+            on_batch(filled)
+    return Filled(texts, exchanges)
+
+
+def _list_lacking(
+    connection: Connection, scope: Scope, tokens: bool, *, after: int = 0, locks: bool = False
+) -> list[int]:
+    """Return the next chunks that lack vectors; with `locks` once no write is under way."""
+    if locks:
+        lock_memory(connection, scope)
+    values = {
+        "tenant_id": scope.tenant_id,
+        "scope_id": scope.scope_id,
+        "model_id": scope.model_id,
+        "tokens": tokens,
+        "after": after,
+        "limit": BATCH,
+        "only_kept": False,
+    }
+    return fetch_values(connection, _with_texts("list_lacking"), values)
 
 
 def _list_memories(pool: Pool, namespace: Namespace) -> list[int]:
@@ -268,7 +220,8 @@ def enqueue_lacking(
     Locks the memory: there will be no more such chunks, since every later write makes its own.
     """
     key = lock_memory(connection, scope)
-    values = {**key, "model_id": model_id, "tokens": tokens}
+    lacks = {"model_id": model_id, "tokens": tokens, "only_kept": True}
+    values = {**key, **lacks, "after": 0, "limit": None}
     chunk_ids: list[int] = fetch_values(connection, _with_texts("list_lacking"), values)
     # By a second statement: Citus takes no subquery over VALUES in an INSERT ... SELECT.
     if chunk_ids:

@@ -11,6 +11,7 @@ from memsense.db.rows import execute, fetch_all
 from memsense.store import rows
 from memsense.store.scopes import Namespace, Scope
 from memsense.write.chunking import build_session_chunks
+from memsense.write.vectors import ChunkTexts
 
 FILE = "sessions.sql"
 
@@ -48,10 +49,8 @@ def list_marked(
 
 def session_texts(
     connection: Connection, namespace: Namespace, marked: MarkedSession
-) -> Sequence[str]:
-    """Return the texts that the session's chunks would have now and do not have yet; takes no
-    lock.
-    """
+) -> Sequence[ChunkTexts]:
+    """Return what the session's chunks would hold now and do not hold yet; takes no lock."""
     key = {
         "tenant_id": namespace.tenant_id,
         "scope_id": marked.scope_id,
@@ -59,8 +58,8 @@ def session_texts(
     }
     turns = [item.turn for item in rows.read_turns(fetch_all(connection, "fetch_turns", key))]
     stored = {text for (text,) in fetch_all(connection, "fetch_session_texts", key, FILE)}
-    texts = [chunk.session_text for chunk in build_session_chunks(marked.session_id, turns)]
-    return [text for text in texts if text not in stored]
+    chunks = build_session_chunks(marked.session_id, turns)
+    return [ChunkTexts.of(chunk) for chunk in chunks if chunk.session_text not in stored]
 
 
 def _key(scope: Scope, session_id: str) -> dict[str, object]:

@@ -18,6 +18,7 @@ from memsense.types import Chunk, ChunkDraft, JsonValue
 from memsense.write.chunking import LARGEST_CHUNK
 from memsense.write.expiry import choose_expiry, has_expired
 from memsense.write.facets import FACETS, FacetTagger
+from memsense.write.vectors import ChunkTexts
 
 FILE = "update.sql"
 
@@ -187,14 +188,14 @@ def write_update(
     """Store the exchange over itself, with its words, vectors, links and session chunks."""
     scope, chunk_ids = place.scope, [place.chunk_id]
     # Before the first write, because it ends the transaction if a text is not embedded yet.
-    embed(list(draft.texts().values()))
+    embed([ChunkTexts.of(draft)])
     keep_versions(connection, scope, chunk_ids)
     writes.withdraw(connection, scope, chunk_ids)
     writes.insert_chunks(connection, scope, [draft])
     date_exchange(connection, place, draft.expires_at)
     insert_embeddings(connection, scope, [draft], chunk_ids, embed, previous=[None])
     writes.record_events(connection, scope, "updated", chunk_ids, detail)
-    writes.relink_session(connection, scope, place.session_id, embed, fresh=chunk_ids)
+    writes.relink_session(connection, scope, place.session_id)
     if all(writes.find_session_kinds(connection, scope, place.session_id)):
         unmark_session(connection, scope, place.session_id)
         writes.rebuild_session_chunks(connection, scope, place.session_id, embed)

@@ -21,8 +21,8 @@ from memsense.store.jobs import (
 )
 from memsense.store.scopes import Scope
 from memsense.store.tokens import lock_memory, put_tokens
-from memsense.types import ChunkDraft, Granularity, join_sides
-from memsense.write.vectors import BatchVectors, TokenText
+from memsense.types import ChunkDraft, Granularity
+from memsense.write.vectors import BatchVectors, ChunkTexts
 
 FRESH_LIMIT = 250
 """Chunks of a memory that may wait to be added to its HNSW indexes.
@@ -77,30 +77,41 @@ def insert_embeddings(
     *,
     previous: Sequence[int | None],
 ) -> None:
-    """Store every model's vectors of the drafts' texts, next-user vectors by `previous`.
+    """Store every model's vectors of the drafts' texts and tokens, next-user vectors by `previous`.
 
     Chunks that lack one are left to a job; so are all of them while the memory has no model.
     """
-    parts = [
-        (draft, chunk_id, before if route == "user" else None, route, text)
-        for draft, chunk_id, before in zip(drafts, chunk_ids, previous, strict=True)
-        for route, text in draft.texts().items()
-    ]
-    texts = [text for *_, text in parts]
+    chunks = [ChunkTexts.of(draft) for draft in drafts]
     if not scope.models:
         enqueue_chunks(connection, scope, EMBED, chunk_ids, model=None)
     for model, embed_with in embed.iter_models(scope.models):
-        vectors = embed_with(texts) if embed_with else [None] * len(texts)
+        if embed_with is None:
+            enqueue_chunks(connection, scope, EMBED, chunk_ids, model=model)
+            continue
+        vectors = embed_with(chunks)
         embeddings = [
-            Embedding(chunk_id, before, route, draft.granularity, vector)
-            for (draft, chunk_id, before, route, _), vector in zip(parts, vectors, strict=True)
+            Embedding(
+                chunk_id, before if route == "user" else None, route, draft.granularity, vector
+            )
+            for draft, chunk_id, before, by_route in zip(
+                drafts, chunk_ids, previous, vectors, strict=True
+            )
+            for route, vector in by_route.items()
             if vector is not None
         ]
         if embeddings and put_embeddings(connection, replace(scope, models=[model]), embeddings):
             embed.has_unindexed_vectors = True
-        # One job for each chunk, however many of its texts lack a vector.
-        lacking = (item[1] for item, vector in zip(parts, vectors, strict=True) if vector is None)
-        enqueue_chunks(connection, scope, EMBED, list(dict.fromkeys(lacking)), model=model)
+        is_lacking = [any(item is None for item in by_route.values()) for by_route in vectors]
+        if embed_with.has_tokens:
+            tokens = embed_with.tokens(chunks)
+            put_tokens(connection, scope, chunk_ids, chunks, tokens, model=model)
+            is_lacking = [
+                lacks or (item is None and chunk.passage is not None)
+                for lacks, item, chunk in zip(is_lacking, tokens, chunks, strict=True)
+            ]
+        # One job for each chunk, however much of it is lacking.
+        lacking = [key for key, lacks in zip(chunk_ids, is_lacking, strict=True) if lacks]
+        enqueue_chunks(connection, scope, EMBED, lacking, model=model)
 
 
 # What was left for later -------------------------------------------------------------------------
@@ -108,7 +119,10 @@ def insert_embeddings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unembedded:
-    """An active chunk, the routes that have a vector of it, and the exchange before it."""
+    """An active chunk, the routes that have a vector of it, and the exchange before it.
+
+    `has_tokens` is about the model's token vectors of it.
+    """
 
     chunk_id: int
     granularity: Granularity
@@ -120,13 +134,11 @@ class Unembedded:
     preferences: str | None
     events: str | None
     previous_chunk_id: int | None
-    user_before: str | None
-    assistant_before: str | None
     embedded: Sequence[str]
     has_tokens: bool
 
-    def lacking(self) -> dict[str, str]:
-        """Return the texts that have no vector yet, by route."""
+    def texts(self) -> ChunkTexts:
+        """Return what has no vector yet."""
         draft = ChunkDraft(
             granularity=self.granularity,
             session_id="",
@@ -141,15 +153,7 @@ class Unembedded:
             preferences=self.preferences,
             events=self.events,
         )
-        return {route: text for route, text in draft.texts().items() if route not in self.embedded}
-
-    def exchange(self) -> TokenText | None:
-        """Return the text to make its tokens from; None if it has them, or is no exchange."""
-        if self.has_tokens or self.granularity == "session":
-            return None
-        before = join_sides(self.user_before or "", self.assistant_before or "")
-        text = join_sides(self.user_text, self.assistant_text)
-        return TokenText.of(text, self.assistant_text, before)
+        return ChunkTexts.of(draft, stored=self.embedded, wants_tokens=not self.has_tokens)
 
 
 def fetch_unembedded(
@@ -165,6 +169,46 @@ def fetch_unembedded(
     return fetch_all(connection, "fetch_unembedded", values, FILE, of=Unembedded)
 
 
+class Filled(NamedTuple):
+    """Numbers of the texts and of the exchanges that have got their vectors and their tokens."""
+
+    texts: int
+    exchanges: int
+
+
+def embed_chunks(
+    connection: Connection, scope: Scope, chunk_ids: Sequence[int], vectors: BatchVectors
+) -> Filled:
+    """Store what some chunks of a memory still lack of the scope's model.
+
+    It holds the memory's lock, as every write does. `vectors` may end the transaction and is
+    therefore asked before anything is written.
+    """
+    lock_memory(connection, scope)
+    chunks = fetch_unembedded(connection, scope, chunk_ids)
+    texts = [chunk.texts() for chunk in chunks]
+    embedded = vectors(texts)
+    bare = [place for place, item in enumerate(texts) if item.passage and item.wants_tokens]
+    bare = bare if vectors.has_tokens else []
+    tokens = vectors.tokens([texts[place] for place in bare])
+    embeddings = [
+        Embedding(
+            chunk.chunk_id,
+            chunk.previous_chunk_id if route == "user" else None,
+            route,
+            chunk.granularity,
+            vector,
+        )
+        for chunk, by_route in zip(chunks, embedded, strict=True)
+        for route, vector in by_route.items()
+        if vector is not None
+    ]
+    put_embeddings(connection, scope, embeddings)
+    bare_ids, bare_texts = [chunks[it].chunk_id for it in bare], [texts[it] for it in bare]
+    stored = put_tokens(connection, scope, bare_ids, bare_texts, tokens, model=scope.models[0])
+    return Filled(len(embeddings), stored)
+
+
 def embed_left(
     connection: Connection,
     scope: Scope,
@@ -172,35 +216,8 @@ def embed_left(
     lease: Lease,
     vectors: BatchVectors,
 ) -> None:
-    """Store what the chunks of these jobs, all of one memory, still lack, and finish the jobs.
-
-    It holds the memory's lock, as every write does. `vectors` may end the transaction and is
-    therefore asked before anything is written.
-    """
-    lock_memory(connection, scope)
+    """Store what the chunks of these jobs, all of one memory, still lack, and finish the jobs."""
     chunk_ids = [job.chunk_id for job in jobs if job.chunk_id is not None]
-    chunks = fetch_unembedded(connection, scope, chunk_ids)
-    parts = [(chunk, route, text) for chunk in chunks for route, text in chunk.lacking().items()]
-    embedded = vectors([text for *_, text in parts])
-    exchanges = {chunk.chunk_id: chunk.exchange() for chunk in chunks}
-    bare = {key: text for key, text in exchanges.items() if text and vectors.has_tokens}
-    tokens = vectors.tokens(list(bare.values())) if bare else []
-    put_embeddings(
-        connection,
-        scope,
-        (
-            Embedding(
-                chunk.chunk_id,
-                chunk.previous_chunk_id if route == "user" else None,
-                route,
-                chunk.granularity,
-                vector,
-            )
-            for (chunk, route, _), vector in zip(parts, embedded, strict=True)
-            if vector is not None
-        ),
-    )
-    model = scope.models[0]
-    put_tokens(connection, scope, list(bare), list(bare.values()), tokens, model=model)
+    embed_chunks(connection, scope, chunk_ids, vectors)
     # In this transaction: each chunk is embedded once, whichever process is killed.
     finish_jobs(connection, lease, [job.job_id for job in jobs])

@@ -1,8 +1,7 @@
 """The write path: one session's new, grown or edited exchanges, in the caller's transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Protocol
 
 from psycopg.types.json import Jsonb
@@ -16,7 +15,7 @@ from memsense.store.past import keep_past, keep_retired
 from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
 from memsense.store.scopes import Scope
 from memsense.store.sessions import mark_session, unmark_session
-from memsense.store.tokens import delete_tokens, insert_tokens
+from memsense.store.tokens import delete_tokens
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
 from memsense.text.identifiers import as_lexemes, index_identifiers
@@ -35,7 +34,7 @@ from memsense.write.chunking import (
     link_turns,
 )
 from memsense.write.expiry import has_expired
-from memsense.write.vectors import BatchVectors, TokenText, chain_token_texts
+from memsense.write.vectors import BatchVectors
 
 Embed = BatchVectors
 """The vectors of texts and tokens of exchanges for one batch of writes.
@@ -147,8 +146,6 @@ def append_turns(
     ]
     chunk_ids = insert_chunks(connection, scope, linked, event=event)
     last_id = before[-1].chunk_id if before else None
-    token_texts = chain_token_texts(linked, before[-1].text if before else "")
-    insert_tokens(connection, scope, chunk_ids, token_texts, embed)
     previous: list[int | None] = [last_id, *chunk_ids[:-1]]
     insert_embeddings(connection, scope, linked, chunk_ids, embed, previous=previous)
     # The turn before the new ones now has a next-user text, and a context on both sides.
@@ -357,9 +354,7 @@ def _replace(
         insert_embeddings(connection, scope, chunks, chunk_ids, embed, previous=no_one)
     leftover = set(replaced) - set(chunk_ids)
     delete_chunks(connection, scope, leftover)
-    relink_session(
-        connection, scope, draft.session_id, embed, fresh=chunk_ids, all_stay=not leftover
-    )
+    relink_session(connection, scope, draft.session_id)
     if draft.mode == "hybrid":
         mark_session(connection, scope, draft.session_id)
     return chunk_ids
@@ -444,27 +439,13 @@ def _extent(chunk: ChunkDraft) -> tuple[int, int, int, str]:
     return chunk.ordinal, chunk.part, chunk.last_ordinal, chunk.session_text
 
 
-def relink_session(
-    connection: Connection,
-    scope: Scope,
-    session_id: str,
-    embed: Embed,
-    *,
-    fresh: Iterable[int] = (),
-    all_stay: bool = False,
-) -> None:
-    """Update context, next-user text, next-user vectors and tokens of a session's turns.
-
-    `fresh` turns have no tokens yet. Turns beside which something changed get new tokens. With
-    `all_stay`, which says that every turn still stands behind the same one, only turns behind fresh
-    ones do.
-    """
+def relink_session(connection: Connection, scope: Scope, session_id: str) -> None:
+    """Update context, next-user text and next-user vectors of a session's turns."""
     key = {**_key(scope), "session_id": session_id}
     turns = rows.read_turns(fetch_all(connection, "fetch_turns", key))
     links = link_turns([item.turn for item in turns])
-    changed = {item.chunk_id for item, link in zip(turns, links, strict=True) if link != item.link}
     for item, link in zip(turns, links, strict=True):
-        if item.chunk_id in changed:
+        if link != item.link:
             rows.relink(connection, scope, item.chunk_id, link)
     chunk_ids = [item.chunk_id for item in turns]
     values = {
@@ -473,16 +454,3 @@ def relink_session(
         "previous_chunk_ids": [None, *chunk_ids[:-1]] if chunk_ids else [],
     }
     execute(connection, "link_user_embeddings", values)
-    # Tokens are read behind what was said before, so that forgotten text would stay in those of the
-    # turn behind it.
-    new = set(fresh)
-    behind = {after for before, after in pairwise(chunk_ids) if before in new}
-    renewed = new | (changed & behind if all_stay else changed)
-    texts = ["", *(item.text for item in turns)]
-    token_texts = {
-        item.chunk_id: TokenText.of(text, item.turn.assistant_text, before)
-        for item, before, text in zip(turns, texts, texts[1:], strict=False)
-        if item.chunk_id in renewed
-    }
-    delete_tokens(connection, scope, list(token_texts))
-    insert_tokens(connection, scope, list(token_texts), list(token_texts.values()), embed)

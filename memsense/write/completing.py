@@ -1,11 +1,11 @@
 """Completion of an exchange whose user message and answer are added in two calls."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memsense.embed import is_embeddable
 from memsense.ingest import joined_text, pair_exchanges
 from memsense.types import (
-    Awaiting,
     Chunk,
     Completion,
     Conversation,
@@ -34,13 +34,14 @@ def starts_with_answer(conversation: Conversation, draft: SessionDraft) -> bool:
 
 
 def complete_exchange(
-    drafter: Drafter, conversation: Conversation, draft: SessionDraft, awaiting: Awaiting
+    drafter: Drafter, conversation: Conversation, draft: SessionDraft, parts: Sequence[Chunk]
 ) -> SessionDraft:
     """Return the draft with its first exchange merged into the stored one that awaits an answer.
 
+    `parts` are the chunks of that one, in their order.
+
     The result equals the draft of one call with both the question and the answer.
     """
-    parts = awaiting.parts
     stored = parts[0]
     # Several user messages of the first call were joined when they were stored. They come back as
     # one message, which has an id only if it was one from the beginning.

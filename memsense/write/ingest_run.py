@@ -19,7 +19,7 @@ from memsense.text.folders import lies_in
 from memsense.text.projects import project_of
 from memsense.types import SessionDraft, SessionWrite
 from memsense.write.drafting import Drafter
-from memsense.write.vectors import BatchVectors, TokenText, list_texts, list_token_texts
+from memsense.write.vectors import BatchVectors, list_chunks
 
 BATCH_CHUNKS = 256
 """Chunks embedded together: enough to sort by length, few enough to keep memory small."""
@@ -166,15 +166,14 @@ class IngestJob:
     """Everything that one ingest run needs besides its sources.
 
     `user_id` wins over a log's own user. `select_missing` returns the part of a draft that is new
-    or changed, `fetch_last_text` the text that a session holds last; `write` stores a session in
-    one transaction. `on_bytes` gets the total of bytes read, `on_session` the report so far.
+    or changed; `write` stores a session in one transaction. `on_bytes` gets the total of bytes
+    read, `on_session` the report so far.
     """
 
     drafter: Drafter
     options: ReadOptions
     user_id: str | None
     select_missing: Callable[[SessionDraft], SessionDraft]
-    fetch_last_text: Callable[[SessionDraft], str]
     write: Callable[[SessionDraft, BatchVectors], SessionWrite]
     make_vectors: Callable[[], BatchVectors]
     on_bytes: Callable[[int], object] = lambda _: None
@@ -227,9 +226,7 @@ def run_ingest(sources: Sequence[Source], job: IngestJob, report: IngestReport) 
             missing = [job.select_missing(draft) for draft in batch]
             for draft in missing:
                 report.redacted.update(draft.redacted)
-            has_tokens = vectors.has_tokens and vectors.deferred is None
-            exchanges = _list_exchanges(batch, missing, job) if has_tokens else ()
-            vectors.prepare(list_texts(missing), exchanges)
+            vectors.prepare(list_chunks(missing))
             # One batch at most is under way: a session may go on in the next batch, and its pieces
             # must be written in their order.
             if pending is not None:
@@ -323,27 +320,6 @@ def _make_batches(drafts: Iterable[SessionDraft]) -> Iterator[list[SessionDraft]
                 batch, size = [], 0
     if batch:
         yield batch
-
-
-def _list_exchanges(
-    batch: Sequence[SessionDraft], missing: Sequence[SessionDraft], job: IngestJob
-) -> Iterator[TokenText]:
-    """Yield the exchanges that get token vectors, each with the text before it.
-
-    The batch before this one may still be written. Where its last text counts, the transaction
-    notices that tokens are missing, and asks for them.
-    """
-    last_texts: dict[tuple[str, str], str] = {}
-    for draft, new in zip(batch, missing, strict=True):
-        if not new.exchanges:
-            continue
-        session = draft.user_id, draft.session_id
-        before = last_texts[session] if session in last_texts else job.fetch_last_text(draft)
-        # The whole draft is gone through, since a new exchange may follow a stored one.
-        exchanges = list_token_texts(draft, before)
-        last_texts[session] = exchanges[-1].text if exchanges else ""
-        texts = set(list_texts([new]))
-        yield from (item for item in exchanges if item.text in texts)
 
 
 def _write_batch(

@@ -1,8 +1,9 @@
-"""Vectors of a batch of writes: each distinct text is embedded once, before the transaction."""
+"""Vectors of a batch of writes: each exchange is read once, before the transaction."""
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -10,12 +11,16 @@ from numpy.typing import NDArray
 
 from memsense.embed import (
     Embedder,
+    Passage,
+    Reading,
     Tokens,
     find_token_embedder,
     is_embedder_of,
 )
+from memsense.embed.tokens import Ranges
 from memsense.errors import EmbeddingError, ModelMismatchError
 from memsense.types import ChunkDraft, EmbeddingModel, EmbedWhen, SessionDraft
+from memsense.write.facets.sentences import split_sentences
 
 T = TypeVar("T")
 
@@ -30,30 +35,59 @@ _BACKOFF_FACTOR = 10
 _LONGEST_BACKOFF = 300.0
 
 
-class TokenText(NamedTuple):
-    """An exchange whose tokens get vectors: its text, the end of the user's side in it, and the
-    text that was said right before it."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChunkTexts:
+    """Texts of a chunk to embed.
 
-    text: str
-    user_end: int
-    context: str
+    Attributes:
+        texts: The text of each route that gets a vector.
+        passage: The whole exchange, which an embedder with token vectors reads once for all its
+            routes and tokens; None for a session chunk.
+        routes: The route of each part of the passage.
+        user_end: Where the user's side ends in the passage.
+        wants_tokens: Whether the exchange is to get token vectors.
+    """
+
+    texts: Mapping[str, str]
+    passage: Passage | None = None
+    routes: Sequence[str] = ()
+    user_end: int = 0
+    wants_tokens: bool = True
 
     @classmethod
-    def of(cls, text: str, assistant_text: str, context: str) -> "TokenText":
-        """Make one of an exchange whose text ends with the assistant's side."""
-        return cls(text, len(text) - len(assistant_text), context)
+    def of(
+        cls, draft: ChunkDraft, *, stored: Collection[str] = (), wants_tokens: bool = True
+    ) -> "ChunkTexts":
+        """Make one of a draft; routes in `stored` have their vectors already."""
+        every = draft.texts()
+        texts = {route: text for route, text in every.items() if route not in stored}
+        if draft.granularity == "session" or "full" not in every:
+            return cls(texts=texts)
+        whole = every["full"]
+        user_end = len(whole) - len(draft.assistant_text)
+        sides = {"user": (draft.opening_length, user_end), "assistant": (user_end, len(whole))}
+        parts = {
+            route: (sides[route],) if route in sides else locate(text, whole)
+            for route, text in every.items()
+            if route != "full"
+        }
+        return cls(
+            texts=texts,
+            passage=Passage(whole, tuple(parts.values())),
+            routes=tuple(parts),
+            user_end=user_end,
+            wants_tokens=wants_tokens,
+        )
 
 
-def chain_token_texts(chunks: Iterable[ChunkDraft], before: str) -> list[TokenText]:
-    """Return consecutive exchanges of one session, each with the text of the one before it.
-
-    `before` is the text that precedes the first.
-    """
-    chain: list[TokenText] = []
-    for chunk in chunks:
-        chain.append(TokenText.of(chunk.texts()["full"], chunk.assistant_text, before))
-        before = chain[-1].text
-    return chain
+def locate(facet: str, text: str) -> Ranges:
+    """Return where the sentences of a facet stand in a text; empty if one of them does not."""
+    # A facet is one sentence of the text, or several that are joined.
+    sentences = [facet] if facet in text else [facet[a:b] for a, b in split_sentences(facet)]
+    places = [text.find(sentence) for sentence in sentences]
+    if -1 in places:
+        return ()
+    return tuple((at, at + len(it)) for at, it in zip(places, sentences, strict=True))
 
 
 FindEmbedder = Callable[[EmbeddingModel], Embedder | None]
@@ -74,16 +108,10 @@ class VectorSpace(NamedTuple):
 class UnembeddedError(Exception):
     """A transaction needs vectors that are not made yet; it is rolled back and run again."""
 
-    def __init__(
-        self,
-        vectors: "BatchVectors",
-        texts: Sequence[str] = (),
-        exchanges: Sequence[TokenText] = (),
-    ) -> None:
-        super().__init__(f"{len(texts) + len(exchanges)} texts are not embedded yet")
+    def __init__(self, vectors: "BatchVectors", chunks: Sequence[ChunkTexts]) -> None:
+        super().__init__(f"{len(chunks)} chunks are not embedded yet")
         self.vectors = vectors
-        self.texts = texts
-        self.exchanges = exchanges
+        self.chunks = chunks
 
 
 class EmbedderBackoff:
@@ -108,15 +136,16 @@ class EmbedderBackoff:
 
 
 class BatchVectors:
-    """Vectors of the texts of one batch of writes: embedded beforehand, looked up while writing.
+    """Vectors of the chunks of one batch of writes: embedded beforehand, looked up while writing.
 
         vectors = BatchVectors(embedder)
-        vectors.prepare(list_texts(drafts))
+        vectors.prepare(list_chunks(drafts))
         vectors.retry_until_embedded(lambda: run_transaction(pool, write))
 
-    No model runs while a transaction holds its locks. A namespace may have vectors of several
-    models; then each of `models` embeds the texts. A failure of a model that searches don't use
-    never fails the write: a job makes its vectors.
+    An embedder with token vectors reads each exchange once, for its sides, facets and tokens alike.
+    Any other embeds each distinct text once. No model runs while a transaction holds its locks. A
+    namespace may have vectors of several models; then each of `models` embeds the texts. A failure
+    of a model that searches don't use never fails the write: a job makes its vectors.
 
     Args:
         embedder: The embedder that this process was opened with.
@@ -143,9 +172,9 @@ class BatchVectors:
         self._find = find
         self._models = models
         self._others: dict[int, BatchVectors | None] = {}
-        self._token_embedder = find_token_embedder(embedder) if tokens else None
+        self._reader = find_token_embedder(embedder)
         self._vectors: dict[str, NDArray[np.float32]] = {}
-        self._tokens: dict[TokenText, Tokens] = {}
+        self._readings: dict[Passage, Reading] = {}
         self._when: EmbedWhen = when
         self._backoff = backoff or EmbedderBackoff()
         self.has_unindexed_vectors = False  # set by a write that left indexing to a job
@@ -156,10 +185,13 @@ class BatchVectors:
     @property
     def has_tokens(self) -> bool:
         """True if exchanges get token vectors, so that `tokens` may be called."""
-        return self._token_embedder is not None
+        return self._wants_tokens and self._reader is not None
 
     def add_vectors(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
-        """Add vectors that this model made earlier, by text, so that they are not made again."""
+        """Add vectors that this model made earlier, by text, so that they are not made again.
+
+        Of an exchange that is read for its tokens, they are made with these nevertheless.
+        """
         self._vectors.update(vectors)
 
     def iter_models(
@@ -190,40 +222,40 @@ class BatchVectors:
                 )
             yield model, vectors
 
-    def prepare(self, texts: Iterable[str], exchanges: Iterable[TokenText] = ()) -> None:
-        """Embed the texts, and the tokens of the exchanges, that are not embedded yet.
+    def prepare(self, chunks: Iterable[ChunkTexts]) -> None:
+        """Embed what is not embedded yet, with every model of the namespace.
 
-        Every model of the namespace does so. An exchange's text and tokens take one call, so that
-        the model reads the text once for both where it can. Raises EmbeddingError if a text can't
-        be embedded and the failure is not left to a job.
+        Raises EmbeddingError if a text can't be embedded and the failure is not left to a job.
         """
-        texts, exchanges = list(texts), list(exchanges)
+        chunks = list(chunks)
         if not self._models:
-            self.embed_missing(texts, exchanges)
+            self.embed_missing(chunks)
         for _, vectors in self.iter_models(self._models):
             if vectors is not None:
-                vectors.embed_missing(texts, exchanges)
+                vectors.embed_missing(chunks)
 
-    def embed_missing(self, texts: Iterable[str], exchanges: Iterable[TokenText]) -> None:
+    def embed_missing(self, chunks: Iterable[ChunkTexts]) -> None:
         """Do what `prepare` does, with this model alone."""
         if self.deferred is not None:
             return
         started = time.monotonic()
         try:
-            # Tokens come first: their call returns the exchanges' vectors as well, so that the
-            # second call is left with facets and sides alone.
-            if self._token_embedder is not None:
-                unread = [item for item in dict.fromkeys(exchanges) if item not in self._tokens]
+            lacking = [chunk for chunk in chunks if self._lacks(chunk)]
+            if self._reader is not None:
+                passages = [chunk.passage for chunk in lacking if self._is_unread(chunk)]
+                unread = [passage for passage in dict.fromkeys(passages) if passage is not None]
                 if unread:
-                    contents = [item.text for item in unread]
-                    vectors, tokens = self._token_embedder.embed_with_tokens(
-                        contents, [item.context for item in unread]
-                    )
-                    self._vectors.update(zip(contents, vectors, strict=True))
-                    self._tokens.update(zip(unread, tokens, strict=True))
-            missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+                    self._readings.update(zip(unread, self._reader.read(unread), strict=True))
+            # What no reading holds: session chunks, and the texts of any other embedder.
+            missing = {
+                text: None
+                for chunk in lacking
+                for route, text in chunk.texts.items()
+                if self._vector(chunk, route) is None
+            }
             if missing:
-                self._vectors.update(zip(missing, self._embedder.embed(missing), strict=True))
+                vectors = self._embedder.embed(list(missing))
+                self._vectors.update(zip(missing, vectors, strict=True))
         except ModelMismatchError:
             # A kind of EmbeddingError that no later attempt mends, so that no job is left.
             raise
@@ -255,25 +287,50 @@ class BatchVectors:
             self.defer(error)
             return None
 
-    def __call__(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
-        """Return each text's vector, (dimension,) float32; None for those left to a job.
+    def __call__(
+        self, chunks: Sequence[ChunkTexts]
+    ) -> list[Mapping[str, NDArray[np.float32] | None]]:
+        """Return each chunk's vectors by route, (dimension,) float32; None if left to a job.
 
-        Raises UnembeddedError if a text is not embedded and nothing is left to a job.
+        Raises UnembeddedError if one is not embedded, or lacks its tokens, and nothing is left to a
+        job.
         """
-        missing = [text for text in texts if text not in self._vectors]
-        if missing and self.deferred is None:
-            raise UnembeddedError(self, missing)
-        return [self._vectors.get(text) for text in texts]
+        self._require(chunks)
+        return [{route: self._vector(chunk, route) for route in chunk.texts} for chunk in chunks]
 
-    def tokens(self, exchanges: Sequence[TokenText]) -> list[Tokens | None]:
+    def tokens(self, chunks: Sequence[ChunkTexts]) -> list[Tokens | None]:
         """Return each exchange's tokens; None for those left to a job.
 
-        Raises UnembeddedError if one has no tokens yet and nothing is left to a job.
+        Raises UnembeddedError as calling it does.
         """
-        missing = [item for item in exchanges if item not in self._tokens]
-        if missing and self.deferred is None:
-            raise UnembeddedError(self, exchanges=missing)
-        return [self._tokens.get(item) for item in exchanges]
+        self._require(chunks)
+        readings = [chunk.passage and self._readings.get(chunk.passage) for chunk in chunks]
+        return [reading.tokens if reading else None for reading in readings]
+
+    def _require(self, chunks: Sequence[ChunkTexts]) -> None:
+        lacking = [chunk for chunk in chunks if self._lacks(chunk)]
+        if lacking and self.deferred is None:
+            raise UnembeddedError(self, lacking)
+
+    def _lacks(self, chunk: ChunkTexts) -> bool:
+        """Return whether a vector of the chunk is not made yet, or its tokens are not."""
+        if self.has_tokens and chunk.wants_tokens and self._is_unread(chunk):
+            return True
+        return any(self._vector(chunk, route) is None for route in chunk.texts)
+
+    def _is_unread(self, chunk: ChunkTexts) -> bool:
+        return chunk.passage is not None and chunk.passage not in self._readings
+
+    def _vector(self, chunk: ChunkTexts, route: str) -> NDArray[np.float32] | None:
+        """Return the vector of a chunk's route as far as it is made."""
+        reading = self._readings.get(chunk.passage) if chunk.passage else None
+        if reading is None:
+            return self._vectors.get(chunk.texts[route])
+        if route == "full":
+            return reading.vector
+        part = reading.parts[chunk.routes.index(route)]
+        # The model didn't come as far as this part, or it stands nowhere in the text.
+        return part if part is not None else self._vectors.get(chunk.texts[route])
 
     def retry_until_embedded(self, write: Callable[[], T]) -> T:
         """Run a transaction until it finds all its vectors, and return its result.
@@ -286,7 +343,7 @@ class BatchVectors:
             try:
                 return write()
             except UnembeddedError as missing:
-                missing.vectors.embed_missing(missing.texts, missing.exchanges)
+                missing.vectors.embed_missing(missing.chunks)
 
     def retry_or_defer(self, write: Callable[[], T]) -> T:
         """Run a transaction as `retry_until_embedded` does, but never fail for lack of vectors.
@@ -302,30 +359,12 @@ class BatchVectors:
         return write()
 
 
-def embed_tokens(embedder: Embedder, exchanges: Sequence[TokenText]) -> Sequence[Tokens | None]:
-    """Return the exchanges' tokens, made by an embedder that has them."""
-    vectors = BatchVectors(embedder)
-    vectors.prepare((), exchanges)
-    return vectors.tokens(exchanges)
-
-
-def list_texts(drafts: Iterable[SessionDraft]) -> Iterable[str]:
-    """Yield every text of the drafts' turn chunks that will be embedded."""
+def list_chunks(drafts: Iterable[SessionDraft]) -> Iterator[ChunkTexts]:
+    """Yield the texts of every turn chunk of the drafts that will be embedded."""
     for draft in drafts:
         # A session chunk goes on from the last stored one, so that its text is known only in the
         # transaction.
         if draft.mode == "session":
             continue
         for exchange in draft.exchanges:
-            for chunk in exchange.chunks:
-                yield from chunk.texts().values()
-
-
-def list_token_texts(draft: SessionDraft, before: str) -> list[TokenText]:
-    """Return every exchange of a draft that gets token vectors.
-
-    `before` is the last text that the session holds already; empty if there is none.
-    """
-    if draft.mode == "session":
-        return []
-    return chain_token_texts((chunk for item in draft.exchanges for chunk in item.chunks), before)
+            yield from map(ChunkTexts.of, exchange.chunks)

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from memsense.embed import QuestionTokens, Tokens, Vocabulary
+from memsense.embed import Passage, QuestionTokens, Reading, Tokens, Vocabulary
 from memsense.embed.tokens import pack_signs
 
 Vectors = NDArray[np.float32]
@@ -47,21 +47,29 @@ class HashingEmbedder:
 
 class TokenHashingEmbedder(HashingEmbedder):
     """HashingEmbedder with a token for each word: its direction, plus a tenth of the direction of
-    the previous word, which may be the last word of the context."""
+    the previous word. The vector of a part is that of its words."""
 
     vocabulary = Vocabulary([f"w{number}" for number in range(1000)])
 
     def __init__(self, dimension: int = 48, model: str = "hashing") -> None:
         super().__init__(dimension, model)
-        self.read: list[tuple[str, str]] = []
+        self.passages: list[str] = []
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, list[Tokens]]:
-        """Return the texts' vectors and tokens."""
-        self.read += zip(texts, contexts, strict=True)
-        return super().embed(texts), [
-            self._tokens(text, context) for text, context in zip(texts, contexts, strict=True)
+    def read(self, passages: Sequence[Passage]) -> list[Reading]:
+        """Return the vectors of the texts, their parts and their tokens."""
+        self.passages += [passage.text for passage in passages]
+        return [
+            Reading(
+                vector=self._embed(passage.text),
+                parts=[
+                    self._embed(" ".join(passage.text[start:end] for start, end in part))
+                    if part
+                    else None
+                    for part in passage.parts
+                ],
+                tokens=self._tokens(passage.text),
+            )
+            for passage in passages
         ]
 
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
@@ -70,25 +78,24 @@ class TokenHashingEmbedder(HashingEmbedder):
         return self._embed(text), QuestionTokens(
             vocabulary=self.vocabulary,
             words=words,
-            vectors=self._vectors(words, ""),
+            vectors=self._vectors(words),
             weights=np.ones(len(words)),
         )
 
-    def _tokens(self, text: str, context: str) -> Tokens:
+    def _tokens(self, text: str) -> Tokens:
         found = list(re.finditer(r"\w+", text.lower()))
-        vectors = self._vectors([match[0] for match in found], context)
+        vectors = self._vectors([match[0] for match in found])
         return Tokens(
             pieces=np.array([crc32(match[0].encode()) % 1000 for match in found], dtype=np.uint16),
             starts=np.array([match.start() for match in found]),
             signs=pack_signs(vectors, np.zeros(self.dimension, dtype=np.float32)),
         )
 
-    def _vectors(self, words: Sequence[str], context: str) -> Vectors:
-        [last] = re.findall(r"\w+", context.lower())[-1:] or [""]
+    def _vectors(self, words: Sequence[str]) -> Vectors:
         rows = np.stack(
             [
                 word_vector(word, self.dimension) + word_vector(earlier, self.dimension) / 10
-                for word, earlier in zip(words, [last, *words[:-1]], strict=True)
+                for word, earlier in zip(words, ["", *words[:-1]], strict=True)
             ]
         )
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

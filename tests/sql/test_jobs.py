@@ -18,7 +18,7 @@ from memsense import MemSense
 from memsense.client.job_kinds import PROBE
 from memsense.client.worker import Worker, backoff
 from memsense.config import Settings
-from memsense.embed import Tokens
+from memsense.embed import Passage, Reading
 from memsense.errors import EmbeddingError, ModelMismatchError, NotFoundError
 from memsense.store.jobs import Job
 from memsense.types import EmbedWhen, IngestMode
@@ -54,12 +54,10 @@ class Fickle(TokenHashingEmbedder):
         self._meet(texts)
         return super().embed(texts)
 
-    def embed_with_tokens(
-        self, texts: Sequence[str], contexts: Sequence[str]
-    ) -> tuple[Vectors, list[Tokens]]:
+    def read(self, passages: Sequence[Passage]) -> list[Reading]:
         """Return vectors and tokens, or raise EmbeddingError."""
-        self._meet(texts)
-        return super().embed_with_tokens(texts, contexts)
+        self._meet([passage.text for passage in passages])
+        return super().read(passages)
 
     def _meet(self, texts: Sequence[str]) -> None:
         self.asked += 1

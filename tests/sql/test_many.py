@@ -10,7 +10,7 @@ from counting import assert_counted
 from embedders import HashingEmbedder, TokenHashingEmbedder
 from test_searching import besides_texts, recorded_statements
 
-from memsense import MemSense, store
+from memsense import MemSense
 from memsense.errors import ConflictError, InvalidInputError
 from memsense.types import Chunk
 
@@ -169,28 +169,6 @@ def test_many_sessions_are_one_batch_and_one_transaction(open_memory: OpenMemory
     with pytest.raises(InvalidInputError, match=r"^sessions\.1: messages\.0"):
         memory.add_many(sessions, user_id="ada")
     assert len(memory.list(user_id="ada")) == 9
-
-
-def test_the_last_turns_of_many_sessions_are_read_once(
-    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory = open_memory(embedder=TokenHashingEmbedder())
-    reads: list[int] = []
-    fetch = store.fetch_last_texts
-
-    def counted(*given: Any) -> list[str]:
-        reads.append(len(given[2]))
-        return fetch(*given)
-
-    monkeypatch.setattr(store, "fetch_last_texts", counted)
-    for text in ("Before.", "After."):
-        sessions = [
-            {"session_id": f"s{n}", "messages": [{"role": "user", "content": f"{text} {n}"}]}
-            for n in range(7)
-        ]
-        memory.add_many(sessions, user_id="ada")
-    assert reads[-1:] == [7]
-    assert len(reads) <= 2
 
 
 def test_answers_of_many_sessions_complete_their_exchanges(memory: MemSense) -> None:

@@ -11,6 +11,7 @@ from embedders import HashingEmbedder, TokenHashingEmbedder
 from memsense import MemSense
 from memsense.config import Settings
 from memsense.doctor.checkup import check_up
+from memsense.embed import Passage
 from memsense.search.explanation import Term
 from memsense.search.hits import Hit, SearchResult
 
@@ -41,9 +42,9 @@ def stored(url: str) -> list[tuple[Any, ...]]:
         return conn.execute(STORED).fetchall()
 
 
-def expected(embedder: TokenHashingEmbedder, text: str, context: str) -> bytes:
-    [tokens] = embedder.embed_with_tokens([text], [context])[1]
-    return tokens.signs.tobytes()
+def expected(text: str) -> bytes:
+    [reading] = TokenHashingEmbedder().read([Passage(text)])
+    return reading.tokens.signs.tobytes()
 
 
 def tell(memory: MemSense) -> list[int]:
@@ -54,23 +55,17 @@ def tell(memory: MemSense) -> list[int]:
     ]
 
 
-def test_each_exchange_is_read_behind_the_one_before_it(
+TEXTS = ["tea is green\nit is hot", "and the pot\nit is blue", "buy milk"]
+
+
+def test_each_exchange_is_read_once_for_its_tokens_and_all_its_vectors(
     memory: MemSense, embedder: TokenHashingEmbedder, database_url: str
 ) -> None:
     tell(memory)
     rows = stored(database_url)
     assert [row[1:3] for row in rows] == [(3, 6), (3, 6), (2, 2)]
-    texts = ["tea is green\nit is hot", "and the pot\nit is blue", "buy milk"]
-    contexts = ["", *texts[:2]]
-    assert [row[3] for row in rows] == [
-        expected(embedder, text, context) for text, context in zip(texts, contexts, strict=True)
-    ]
-    assert rows[1][3] != expected(embedder, texts[1], "")
-
-
-def test_added_texts_are_parsed_once(memory: MemSense, embedder: TokenHashingEmbedder) -> None:
-    tell(memory)
-    assert len(embedder.read) == 3
+    assert [row[3] for row in rows] == [expected(text) for text in TEXTS]
+    assert (embedder.passages, embedder.embedded) == (TEXTS, [])
 
 
 def test_a_log_is_read_once(
@@ -87,26 +82,25 @@ def test_a_log_is_read_once(
     log.write_text("".join(lines))
     memory.ingest(log, user_id="ada")
     rows = stored(database_url)
-    assert len(rows) == len(embedder.read) == 4
-    before, last = "word4 said\nword5 said", "word6 said\nword7 said"
-    assert rows[3][3] == expected(embedder, last, before)
+    assert len(rows) == len(embedder.passages) == 4
+    assert rows[3][3] == expected("word6 said\nword7 said")
 
 
-def test_a_forgotten_exchange_leaves_its_neighbours_tokens(
-    memory: MemSense, embedder: TokenHashingEmbedder, database_url: str
+def test_a_forgotten_exchange_loses_its_tokens_and_gets_them_back(
+    memory: MemSense, database_url: str
 ) -> None:
     chunks = tell(memory)
     before = stored(database_url)
     memory.forget(chunks[1])
     rows = stored(database_url)
     assert [row[0] for row in rows] == [chunks[0], chunks[2]]
-    assert rows[1][3] == expected(embedder, "buy milk", "tea is green\nit is hot")
+    assert rows[1][3] == expected("buy milk")
     memory.restore(chunks[1])
     assert stored(database_url) == before
 
 
 def test_an_edited_exchange_gets_tokens_of_its_new_text(
-    memory: MemSense, embedder: TokenHashingEmbedder, database_url: str, tmp_path: Any
+    memory: MemSense, database_url: str, tmp_path: Any
 ) -> None:
     line = (
         '{{"session_id": "s", "id": "m{n}", "role": "{role}", "content": "{text}",'
@@ -120,8 +114,8 @@ def test_an_edited_exchange_gets_tokens_of_its_new_text(
         )
         memory.ingest(log, user_id="ada")
     assert [row[3] for row in stored(database_url)] == [
-        expected(embedder, "black coffee\nyes", ""),
-        expected(embedder, "the pot\nno", "black coffee\nyes"),
+        expected("black coffee\nyes"),
+        expected("the pot\nno"),
     ]
 
 
@@ -130,7 +124,7 @@ def test_no_tokens_are_stored_where_the_settings_or_the_embedder_say_so(
 ) -> None:
     embedder = TokenHashingEmbedder()
     tell(open_memory(embedder=embedder, settings=Settings(token_vectors=False)))
-    assert (stored(database_url), embedder.read) == ([], [])
+    assert (stored(database_url), embedder.passages) == ([], TEXTS)
     other = open_memory(embedder=HashingEmbedder(), namespace="other")
     tell(other)
     assert stored(database_url) == []

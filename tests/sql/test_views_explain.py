@@ -130,8 +130,11 @@ def test_never_recalled_are_the_active_chunks_that_were_no_hit(
 ) -> None:
     memory.search("apple", user_id="ada", trace=True, exclude=[1])
     memory.traces.flush()
-    forgotten = rows(store, "SELECT chunk_id FROM memsense.never_recalled LIMIT 1")[0]["chunk_id"]
-    memory.forget(forgotten)
+    late = [
+        memory.add([{"role": "user", "content": text}], user_id="ada", session_id="late")[0]
+        for text in ("A zebra.", "A quagga.")
+    ]
+    memory.forget(late[0].chunk_id)
     traces = [memory.traces.get(item.trace_id) for item in memory.traces.list(limit=100)]
     hits = {
         chunk_id

