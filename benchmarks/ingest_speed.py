@@ -1,7 +1,7 @@
 """Exchanges a second of one core: `memsense ingest` of real conversations, beside another checkout.
 
     python -m benchmarks.ingest_speed locomo10.json [--beam] [--conversations 1] [--rounds 3]
-        [--before DIRECTORY]
+        [--before DIRECTORY] [--url URL]
 
 The first conversations of the file become one log, which each checkout ingests by the command line
 into a database of its own. Told is the median over rounds of the processor time of the whole
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def ingest(checkout: Path, log: Path, url: str) -> tuple[int, float]:
     seconds = (after.children_user - before.children_user) + (
         after.children_system - before.children_system
     )
-    return json.loads(done.stdout)["new"], seconds
+    return json.loads(done.stdout)["stored"], seconds
 
 
 def main() -> None:
@@ -77,6 +78,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--before", type=Path, help="a checkout of another commit")
+    parser.add_argument("--url", help="a server on which databases may be created; default: own")
     options = parser.parse_args()
     checkouts = {"ours": HERE, **({"before": options.before} if options.before else {})}
     rates: dict[str, list[float]] = {name: [] for name in checkouts}
@@ -84,11 +86,13 @@ def main() -> None:
         log = Path(directory) / "log.jsonl"
         turns = read_turns(options.file, is_beam=options.beam, conversations=options.conversations)
         write_log(turns, log)
-        with EmbeddedServer(Path(directory) / "server") as server:
+        own = None if options.url else EmbeddedServer(Path(directory) / "server")
+        with own or nullcontext():
+            server_url = own.url if own else options.url
             for number in range(options.rounds):
                 for name, checkout in checkouts.items():
                     database = f"memsense_ingest_{name}_{number}"
-                    with stores.new_database(server.url, database) as url:
+                    with stores.new_database(server_url, database) as url:
                         exchanges, seconds = ingest(checkout, log, url)
                     rates[name].append(exchanges / seconds)
     medians = {name: statistics.median(values) for name, values in rates.items()}
