@@ -32,6 +32,7 @@ from memsense.declaration import (  # noqa: E402 (after the path)
     read_arguments,
     shared_text,
 )
+from tools.written import run, write_stale  # noqa: E402
 
 CLASSES = {
     "memsense.client.settings": ["SettingsResource"],
@@ -676,34 +677,17 @@ def _tidy(text: str, target: str) -> str:
 
 def generate(*, check: bool) -> list[str]:
     """Write what is not current, or only find it; return the files' names."""
-    stale: list[str] = []
+    return write_stale(_list_files(), check=check)
 
-    def save(path: Path, text: str) -> None:
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(str(path.relative_to(ROOT)))
-            if not check:
-                path.write_text(text, encoding="utf-8")
 
+def _list_files() -> Iterator[tuple[Path, str]]:
     for name, owners in CLASSES.items():
         module = Module.read(name)
-        save(module.path, write_args(module, owners))
-    save(ROOT / "memsense/client/user_memory.py", write_user_memory())
-    save(ROOT / "memsense/client/aio.py", write_async())
-    save(ROOT / "memsense/cli/declared.py", write_cli())
-    return stale
-
-
-def main() -> int:
-    """Run the command."""
-    is_check = "--check" in sys.argv[1:]
-    stale = generate(check=is_check)
-    if is_check and stale:
-        print("not current: " + ", ".join(stale) + "; run 'make generate'")
-        return 1
-    if stale:
-        print("written: " + ", ".join(stale))
-    return 0
+        yield module.path, write_args(module, owners)
+    yield ROOT / "memsense/client/user_memory.py", write_user_memory()
+    yield ROOT / "memsense/client/aio.py", write_async()
+    yield ROOT / "memsense/cli/declared.py", write_cli()
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(generate))

@@ -34,6 +34,7 @@ from memsense.declaration import REQUIRED, Parameter, parameters_of, read_argume
 from memsense.mcp.tools import make_tools  # noqa: E402
 from memsense.search.profiles import PROFILES, Profile  # noqa: E402
 from memsense.server import parity  # noqa: E402
+from tools.written import run, write_stale  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 MARK = "<!-- Written by tools/reference.py: `make generate` renews it. -->"
@@ -344,29 +345,14 @@ PAGES: Mapping[str, Callable[[], str]] = {
 
 def generate(*, check: bool) -> list[str]:
     """Write the pages, or only compare them; return the names of those that were not current."""
-    stale: list[str] = []
+    return write_stale(_list_pages(), check=check)
+
+
+def _list_pages() -> Iterator[tuple[Path, str]]:
     for name, write in PAGES.items():
-        path = FOLDER / f"{name}.md"
         title, _, rest = write().partition("\n")
-        text = f"{title}\n\n{MARK}\n{rest}\n"
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            stale.append(f"docs/reference/{name}.md")
-            if not check:
-                path.write_text(text, encoding="utf-8")
-    return stale
-
-
-def main() -> int:
-    """Run the command."""
-    is_check = "--check" in sys.argv[1:]
-    stale = generate(check=is_check)
-    if is_check and stale:
-        print("not current: " + ", ".join(stale) + "; run 'make generate'")
-        return 1
-    if stale:
-        print("written: " + ", ".join(stale))
-    return 0
+        yield FOLDER / f"{name}.md", f"{title}\n\n{MARK}\n{rest}\n"
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(generate))
