@@ -130,8 +130,7 @@ FROM (
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening,
-    project
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'
@@ -390,8 +389,7 @@ FROM unnest(%(chunk_ids)s::bigint[]) AS chunk_id;
 SELECT
     chunk_id, ordinal, part, substr(user_text, opening_length + 1) AS user_text, assistant_text, user_speaker,
     assistant_speaker, agent_id,
-    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, left(user_text, opening_length) AS opening,
-    project
+    occurred_at, occurred_zone_known, message_ids, source, next_user_text, context, project
 FROM memsense.chunks
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND session_id = %(session_id)s
   AND granularity = 'turn' AND status = 'active'

@@ -9,26 +9,17 @@ from memsense.db.rows import execute, fetch_all
 from memsense.store.past import keep_past
 from memsense.store.scopes import Scope
 from memsense.text.scripts import segment_scripts
-from memsense.types import ChunkDraft, join_sides
+from memsense.types import ChunkDraft
 from memsense.write.chunking import Link, Turn
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn chunk with what it repeats of its neighbours.
-
-    `opening` is how the exchange began, for a later part whose text repeats it.
-    """
+    """A turn chunk with what it repeats of its neighbours; a later part without its opening."""
 
     chunk_id: int
     turn: Turn
     link: Link
-    opening: str
-
-    @property
-    def text(self) -> str:
-        """Both sides of the exchange as one text, with the opening in front."""
-        return join_sides(self.opening + self.turn.user_text, self.turn.assistant_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +48,9 @@ def read_turns(database_rows: Iterable[tuple[Any, ...]]) -> list[StoredTurn]:
                 occurred_zone_known=row[9],
                 message_ids=tuple(row[10]),
                 source=row[11],
-                project=row[15],
+                project=row[14],
             ),
             Link(row[12], row[13]),
-            row[14],
         )
         for row in database_rows
     ]
