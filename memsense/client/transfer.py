@@ -209,11 +209,6 @@ class Transfer:
                 vectors.add_vectors(
                     {texts[route]: stored[route] for route in stored if route in texts}
                 )
-        active = [
-            ChunkTexts.of(chunk.draft(chunk.ordinal))
-            for chunk in session.chunks
-            if chunk.status == "active"
-        ]
         followers = context.followers(_as_draft(session))
 
         def work(connection: Connection) -> Imported:
@@ -223,7 +218,8 @@ class Transfer:
 
         # An exchange that is read for its tokens is read when it turns out to be new.
         if not vectors.has_tokens:
-            vectors.prepare(active)
+            active = (chunk for chunk in session.chunks if chunk.status == "active")
+            vectors.prepare(ChunkTexts.of(chunk.draft(chunk.ordinal)) for chunk in active)
         return context.run_write(work, vectors)
 
 

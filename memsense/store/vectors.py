@@ -1,6 +1,6 @@
 """Vectors of chunks: written with the chunks, or later by a job."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -68,6 +68,20 @@ def put_embeddings(connection: Connection, scope: Scope, embeddings: Iterable[Em
     return is_fresh
 
 
+def _list_embeddings(
+    chunk_id: int,
+    previous: int | None,
+    granularity: Granularity,
+    by_route: Mapping[str, NDArray[np.float32] | None],
+) -> Iterator[Embedding]:
+    """Yield the vectors of a chunk that are made."""
+    for route, vector in by_route.items():
+        if vector is not None:
+            # A user's text is also what came next after the exchange before.
+            before = previous if route == "user" else None
+            yield Embedding(chunk_id, before, route, granularity, vector)
+
+
 def insert_embeddings(
     connection: Connection,
     scope: Scope,
@@ -90,14 +104,11 @@ def insert_embeddings(
             continue
         vectors = embed_with(chunks)
         embeddings = [
-            Embedding(
-                chunk_id, before if route == "user" else None, route, draft.granularity, vector
-            )
+            embedding
             for draft, chunk_id, before, by_route in zip(
                 drafts, chunk_ids, previous, vectors, strict=True
             )
-            for route, vector in by_route.items()
-            if vector is not None
+            for embedding in _list_embeddings(chunk_id, before, draft.granularity, by_route)
         ]
         if embeddings and put_embeddings(connection, replace(scope, models=[model]), embeddings):
             embed.has_unindexed_vectors = True
@@ -192,16 +203,11 @@ def embed_chunks(
     bare = bare if vectors.has_tokens else []
     tokens = vectors.tokens([texts[place] for place in bare])
     embeddings = [
-        Embedding(
-            chunk.chunk_id,
-            chunk.previous_chunk_id if route == "user" else None,
-            route,
-            chunk.granularity,
-            vector,
-        )
+        embedding
         for chunk, by_route in zip(chunks, embedded, strict=True)
-        for route, vector in by_route.items()
-        if vector is not None
+        for embedding in _list_embeddings(
+            chunk.chunk_id, chunk.previous_chunk_id, chunk.granularity, by_route
+        )
     ]
     put_embeddings(connection, scope, embeddings)
     bare_ids, bare_texts = [chunks[it].chunk_id for it in bare], [texts[it] for it in bare]
