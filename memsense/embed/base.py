@@ -126,7 +126,7 @@ class _CheckedOnce:
         return last[1]
 
 
-def _in_time(embed: Callable[[], T]) -> T:
+def embed_in_time(embed: Callable[[], T]) -> T:
     """Return what an embedder returns before the call's deadline; else raise EmbeddingError."""
     try:
         return run_with_deadline(embed, "the embedder", EMBEDDING_SHARE)
@@ -173,13 +173,13 @@ class CheckedEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the texts' unit vectors in their order, (n, dimension) float32."""
         with wrap_embedder_errors():
-            vectors = _in_time(lambda: self._embedder.embed(texts))
+            vectors = embed_in_time(lambda: self._embedder.embed(texts))
         return check_vectors(vectors, len(texts), self.dimension)
 
     def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of one question, (dimension,) float32."""
         with wrap_embedder_errors():
-            vector = _in_time(lambda: self._embedder.embed_query(text))
+            vector = embed_in_time(lambda: self._embedder.embed_query(text))
         return check_vectors([vector], 1, self.dimension)[0]
 
 

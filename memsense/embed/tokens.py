@@ -15,6 +15,7 @@ from memsense.embed.base import (
     Embedder,
     Vectors,
     check_vectors,
+    embed_in_time,
     wrap_embedder_errors,
 )
 from memsense.errors import EmbeddingError
@@ -181,7 +182,7 @@ def unit_rows(vectors: Vectors) -> Vectors:
 
 
 class CheckedTokenEmbedder(CheckedEmbedder):
-    """`CheckedEmbedder` of an embedder with token vectors, which are passed on unchecked."""
+    """`CheckedEmbedder` of an embedder with token vectors; tokens are passed on unchecked."""
 
     def __init__(self, embedder: TokenEmbedder) -> None:
         super().__init__(embedder)
@@ -196,7 +197,7 @@ class CheckedTokenEmbedder(CheckedEmbedder):
     def read(self, passages: Sequence[Passage]) -> Sequence[Reading]:
         """Return the vectors of each passage, of its parts and of its tokens."""
         with wrap_embedder_errors():
-            readings = self._token_embedder.read(passages)
+            readings = embed_in_time(lambda: self._token_embedder.read(passages))
         if len(readings) != len(passages):
             raise EmbeddingError(
                 f"the embedder read {len(readings)} passages instead of {len(passages)}"
@@ -215,7 +216,7 @@ class CheckedTokenEmbedder(CheckedEmbedder):
     def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
         """Return the unit vector of one question, (dimension,) float32, and its tokens."""
         with wrap_embedder_errors():
-            vector, tokens = self._token_embedder.embed_question(text)
+            vector, tokens = embed_in_time(lambda: self._token_embedder.embed_question(text))
         return check_vectors([vector], 1, self.dimension)[0], tokens
 
 

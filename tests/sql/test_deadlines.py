@@ -8,10 +8,11 @@ from collections.abc import Callable, Generator, Sequence
 # pyright: reportPrivateUsage=false
 import psycopg
 import pytest
-from embedders import HashingEmbedder, Vectors
+from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
 
 from memsense import AsyncMemSense, MemSense
 from memsense.config import Settings
+from memsense.embed import Passage, QuestionTokens, Reading
 from memsense.errors import CallTimeoutError, EmbeddingError, InvalidInputError
 
 OpenMemory = Callable[..., MemSense]
@@ -40,9 +41,26 @@ class HangingEmbedder(HashingEmbedder):
         return super().embed_query(text)
 
 
-@pytest.fixture
-def embedder() -> Generator[HangingEmbedder]:
-    embedder = HangingEmbedder()
+class HangingTokenEmbedder(TokenHashingEmbedder):
+    """Embedder with token vectors that doesn't answer while it hangs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+
+    def read(self, passages: Sequence[Passage]) -> list[Reading]:
+        assert self.goes_on.wait(3 * PATIENCE)
+        return super().read(passages)
+
+    def embed_question(self, text: str) -> tuple[Vectors, QuestionTokens]:
+        assert self.goes_on.wait(3 * PATIENCE)
+        return super().embed_question(text)
+
+
+@pytest.fixture(params=[HangingEmbedder, HangingTokenEmbedder])
+def embedder(request: pytest.FixtureRequest) -> Generator[HangingEmbedder | HangingTokenEmbedder]:
+    embedder = request.param()
     yield embedder
     embedder.goes_on.set()
 
@@ -57,7 +75,7 @@ def started() -> Generator[float]:
 
 @pytest.mark.usefixtures("started")
 def test_an_embedder_that_hangs_ends_no_write_and_delays_it_no_further_than_its_deadline(
-    open_memory: OpenMemory, embedder: HangingEmbedder
+    open_memory: OpenMemory, embedder: HangingEmbedder | HangingTokenEmbedder
 ) -> None:
     memory = open_memory(embedder=embedder)
     memory.add(SAID, user_id="ada", session_id="monday")
