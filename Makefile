@@ -73,7 +73,7 @@ test-servers: setup-dev  ## run the SQL and server suites on other servers: MEMS
 	  $(BIN)/pytest $(CITUS_SUITES); result=$$?; \
 	  PYTHONPATH=tests $(BIN)/python -m statements $(STATEMENTS); exit $$result
 
-test-servers-short: setup-dev  ## run a few tests on the servers that test-servers names: two minutes
+test-servers-short: setup-dev  ## run a few tests on the servers that test-servers names: five minutes
 	@test -z "$$MEMSENSE_TEST_PG15_URL" || env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_TEST_DATABASE_URL=$$MEMSENSE_TEST_PG15_URL $(PYTEST) tests/sql/test_settling.py
 	@test -z "$$MEMSENSE_TEST_CITUS_URL" || $(BIN)/pytest tests/cluster
 
