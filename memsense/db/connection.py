@@ -1,5 +1,8 @@
 """Single connections, and the versions that a server must have."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import psycopg
 from psycopg.rows import TupleRow
 
@@ -7,7 +10,12 @@ from memsense.db.address import SETTING, read_address
 from memsense.db.failures import first_line
 from memsense.errors import ConnectionFailedError, SchemaError, ServerTooOldError
 
+T = TypeVar("T")
+
 Connection = psycopg.Connection[TupleRow]
+
+MOST_LOSSES = 2
+"""How many lost connections work outlives."""
 
 OLDEST_SERVER = 150000
 OLDEST_PGVECTOR = (0, 8)
@@ -27,6 +35,20 @@ def connect_beside(connection: Connection) -> Connection:
     Raises ConnectionFailedError.
     """
     return _connect(connection.info.dsn, password=connection.info.password)
+
+
+def repeat_lost(work: Callable[[], T]) -> T:
+    """Return the result of `work`, called again, up to twice, if its connection was lost.
+
+    For work outside any pool. A host that doesn't answer at all is not asked again.
+    """
+    for _ in range(MOST_LOSSES):
+        try:
+            return work()
+        except ConnectionFailedError as error:
+            if isinstance(error.__cause__, psycopg.errors.ConnectionTimeout):
+                raise
+    return work()
 
 
 def _connect(address: str, password: str | None = None) -> Connection:

@@ -21,7 +21,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from memsense.db import queries
 from memsense.db.address import SETTING, read_address
 from memsense.db.calls import held_by_call
-from memsense.db.connection import Connection, use_standard_settings
+from memsense.db.connection import MOST_LOSSES, Connection, use_standard_settings
 from memsense.db.failures import (
     database_errors,
     first_line,
@@ -57,7 +57,6 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 _CONNECT_SECONDS = 10
 _PROBE_SECONDS = 2
 _MOST_CONFLICTS = 20
-_MOST_LOSSES = 2
 # A connection that was being opened when the others were replaced may still be an old one.
 _MOST_REFUSALS = 3
 _TENANT_SECONDS = 30.0
@@ -506,7 +505,7 @@ def _repeat(pool: Pool, attempt: Callable[[], T]) -> T:
                 # Longer each time, and less up to all of it by chance: two that met once would
                 # otherwise meet again.
                 time.sleep(random.uniform(0, min(0.01 * 2**conflicts, _LONGEST_PAUSE)))  # noqa: S311
-            elif is_lost(error) and losses < _MOST_LOSSES:
+            elif is_lost(error) and losses < MOST_LOSSES:
                 losses += 1
             elif is_read_only(error) and refusals < _MOST_REFUSALS:
                 # After a failover the pool's connections may lead to a server that is a standby

@@ -10,17 +10,21 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import psycopg
 import pytest
 from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
+from memsense.client import place
 from memsense.config import Settings
 from memsense.db import Pool
+from memsense.db.security import Standing, find_standing
 from memsense.db.session import TenantConnection
 from memsense.doctor.checks import examine_tenant, list_sizes
 from memsense.doctor.checkup import check_up
+from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
 Operation = Callable[[MemSense, str], object]
@@ -151,3 +155,36 @@ def test_an_operation_that_loses_each_connection_once_is_answered(
     with cutting(database_url, monkeypatch) as cutter:
         partial(OPERATIONS[name], memory, database_url)()
     assert cutter.cuts > 0
+
+
+@pytest.mark.parametrize("losses", [1, 2])
+def test_a_memory_opens_although_its_connection_is_lost_while_it_is_checked(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, losses: int
+) -> None:
+    lost: list[int] = []
+
+    def check_after_loss(connection: psycopg.Connection[Any]) -> Standing:
+        if len(lost) < losses:
+            lost.append(connection.info.backend_pid)
+            with psycopg.connect(database_url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", lost[-1:])
+        return find_standing(connection)
+
+    monkeypatch.setattr(place, "find_standing", check_after_loss)
+    with MemSense.open(database_url, embedder=OLD) as memory:
+        assert memory.recent(user_id="ada") == []
+    assert len(lost) == losses
+
+
+def test_a_memory_whose_connection_is_lost_each_time_says_so(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check_after_loss(connection: psycopg.Connection[Any]) -> Standing:
+        with psycopg.connect(database_url, autocommit=True) as other:
+            pid = connection.info.backend_pid
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        return find_standing(connection)
+
+    monkeypatch.setattr(place, "find_standing", check_after_loss)
+    with pytest.raises(ConnectionFailedError, match="terminating connection"):
+        MemSense.open(database_url, embedder=OLD)
