@@ -32,7 +32,7 @@ from memsense.db import Pool, open_pool, run_read
 from memsense.db.connection import Connection
 from memsense.embed import open_embedder
 from memsense.evaluation import GoldQuestion, gold_set, read_beam, read_locomo
-from memsense.evaluation.metrics import recall_at
+from memsense.metrics import recall_at
 from memsense.search.plan import SearchPlan
 from memsense.search.profiles import BALANCED, ROUTES, Profile, Route
 from memsense.search.request import SearchRequest

@@ -39,6 +39,7 @@ CLASSES = {
     "memsense.client.profiles": ["ProfilesResource"],
     "memsense.client.projects": ["ProjectsResource"],
     "memsense.client.traces": ["TracesResource"],
+    "memsense.client.questions": ["QuestionsResource"],
     "memsense.graph.resource": ["Entities"],
     "memsense.client.indexes": ["IndexesResource"],
     "memsense.client.erasing": ["ErasuresResource"],

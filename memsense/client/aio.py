@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memsense.client.embedding_models import ModelComparison, ModelStatus
     from memsense.client.histories import Said
     from memsense.client.profiles import KnownProfile
+    from memsense.client.questions import LabelledQuestion, QuestionSet, SetComparison
     from memsense.client.transfer import ExportReport, ImportReport, Place
     from memsense.client.ttl import TtlRule
     from memsense.client.worker import JobsDone
@@ -378,6 +379,146 @@ class AsyncTracesResource(Facade):
     async def flush(self) -> "None":
         """Wait until the searches recorded so far are written, or their writing has failed."""
         return await self._threads.run(self._sync.flush)
+
+
+class AsyncQuestionsResource(Facade):
+    """QuestionsResource for asyncio, each method awaited."""
+
+    @knows_arguments
+    async def label(
+        self,
+        question: "str",
+        chunk_id: "int",
+        *,
+        right: "bool",
+        user_id: "str | None" = None,
+        set_name: "str" = "questions",
+        by: "str | None" = None,
+    ) -> "None":
+        """Label a memory as right or wrong for a question; a later label replaces it.
+
+        Args:
+            question: The question, as `search` takes it.
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            right: True if the memory answers the question, False if not.
+            user_id: Whose memory the question is asked of; default: all users'.
+            set_name: Name of the set of questions.
+            by: Who does it, for the receipt or history; default: the operating system's user.
+
+        Raises:
+            NotFoundError: If the namespace has no such chunk.
+            InvalidInputError: If the chunk is another user's.
+        """
+        return await self._threads.run(
+            self._sync.label,
+            question,
+            chunk_id,
+            right=right,
+            user_id=user_id,
+            set_name=set_name,
+            by=by,
+        )
+
+    @knows_arguments
+    async def unlabel(
+        self,
+        question: "str",
+        chunk_id: "int",
+        *,
+        user_id: "str | None" = None,
+        set_name: "str" = "questions",
+    ) -> "None":
+        """Remove the label that a memory has for a question, if it has one.
+
+        Args:
+            question: The question, as `search` takes it.
+            chunk_id: The memory's chunk id, as searches and lists show it.
+            user_id: Whose memory the question is asked of; default: all users'.
+            set_name: Name of the set of questions.
+        """
+        return await self._threads.run(
+            self._sync.unlabel, question, chunk_id, user_id=user_id, set_name=set_name
+        )
+
+    @knows_arguments
+    async def labels(
+        self, question: "str", *, user_id: "str | None" = None, set_name: "str" = "questions"
+    ) -> "dict[int, bool]":
+        """Return whether each labelled memory is right for a question, by its chunk id.
+
+        Args:
+            question: The question, as `search` takes it.
+            user_id: Whose memory the question is asked of; default: all users'.
+            set_name: Name of the set of questions.
+        """
+        return await self._threads.run(
+            self._sync.labels, question, user_id=user_id, set_name=set_name
+        )
+
+    @knows_arguments
+    async def list(self, set_name: "str" = "questions") -> "list[LabelledQuestion]":
+        """Return the questions of a set with their labels, the earliest label first.
+
+        Args:
+            set_name: Name of the set of questions.
+        """
+        return await self._threads.run(self._sync.list, set_name)
+
+    @knows_arguments
+    async def sets(self) -> "Sequence[QuestionSet]":
+        """Return the sets of questions by name."""
+        return await self._threads.run(self._sync.sets)
+
+    @knows_arguments
+    async def remove(
+        self, question: "str", *, user_id: "str | None" = None, set_name: "str" = "questions"
+    ) -> "int":
+        """Remove a question from its set, and return how many labels it had.
+
+        Args:
+            question: The question, as `search` takes it.
+            user_id: Whose memory the question is asked of; default: all users'.
+            set_name: Name of the set of questions.
+        """
+        return await self._threads.run(
+            self._sync.remove, question, user_id=user_id, set_name=set_name
+        )
+
+    @knows_arguments
+    async def compare(
+        self,
+        set_name: "str" = "questions",
+        *,
+        before: "str | Profile | None" = None,
+        after: "str | Profile | None" = None,
+        overrides: "Mapping[str, object] | None" = None,
+        top_k: "int" = 10,
+    ) -> "SetComparison":
+        """Ask all questions of a set with two rankings, and compare what they find.
+
+            memory.questions.compare(overrides={"lexical": 1.5}).after.ndcg
+
+        The searches are not recorded.
+
+        Args:
+            set_name: Name of the set of questions.
+            before: A profile or its name; default: the one in force.
+            after: A profile or its name to compare it with; default: `before`.
+            overrides: Weights of routes (0 to 5) and constants of the profile to change for this
+                call alone, such as {"lexical": 1.5}.
+            top_k: Hits of each question that count, up to 1,000.
+
+        Raises:
+            NotFoundError: For an unknown profile.
+        """
+        return await self._threads.run(
+            self._sync.compare,
+            set_name,
+            before=before,
+            after=after,
+            overrides=overrides,
+            top_k=top_k,
+        )
 
 
 class AsyncEntities(Facade):
@@ -3672,6 +3813,11 @@ class AsyncMemSense(AsyncMemory):
     def projects(self) -> "AsyncProjectsResource":
         """Projects: named groups of sessions to search in."""
         return AsyncProjectsResource(self._threads, self._sync.projects)
+
+    @cached_property
+    def questions(self) -> "AsyncQuestionsResource":
+        """Sets of questions, with the memories that are right or wrong for each."""
+        return AsyncQuestionsResource(self._threads, self._sync.questions)
 
     @cached_property
     def erasures(self) -> "AsyncErasuresResource":

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memsense.client.jobs import JobsResource
     from memsense.client.profiles import ProfilesResource
     from memsense.client.projects import ProjectsResource
+    from memsense.client.questions import QuestionsResource
     from memsense.client.settings import SettingsResource
     from memsense.client.ttl import TtlResource
     from memsense.client.user_memory import UserMemory
@@ -53,8 +54,8 @@ class MemSense(Memory):
             hits = memory.search("Where does Ada live?", user_id="ada")
 
     Safe to share between threads. Everything happens within one tenant and one namespace. Beside
-    its verbs it has the resources `settings`, `profiles`, `projects`, `traces`, `entities`,
-    `models`, `indexes`, `erasures`, `ttl`, `jobs` and `access_keys`.
+    its verbs it has the resources `settings`, `profiles`, `projects`, `traces`, `questions`,
+    `entities`, `models`, `indexes`, `erasures`, `ttl`, `jobs` and `access_keys`.
     """
 
     @classmethod
@@ -219,6 +220,13 @@ class MemSense(Memory):
         from memsense.client.projects import ProjectsResource
 
         return ProjectsResource(self._context)
+
+    @cached_property
+    def questions(self) -> "QuestionsResource":
+        """Sets of questions, with the memories that are right or wrong for each."""
+        from memsense.client.questions import QuestionsResource
+
+        return QuestionsResource(self._context, self._searches)
 
     @cached_property
     def erasures(self) -> "ErasuresResource":

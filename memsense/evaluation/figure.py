@@ -6,8 +6,8 @@ from statistics import fmean
 from typing import Any
 
 from memsense.errors import ConfigurationError, EvaluationError
-from memsense.evaluation.metrics import recall_at
 from memsense.evaluation.run import SESSION_DEPTH, TURN_DEPTH, QuestionResult
+from memsense.metrics import recall_at
 
 SIZE, DPI = (11.0, 4.5), 150
 

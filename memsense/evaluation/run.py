@@ -10,7 +10,7 @@ import numpy as np
 from memsense.client.verbs import Memory
 from memsense.errors import EvaluationError
 from memsense.evaluation.gold import GoldQuestion, GoldSet
-from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
+from memsense.metrics import ndcg_at, recall_at, reciprocal_rank
 from memsense.search.profiles import Profile
 
 SESSION_DEPTH = 10

@@ -114,9 +114,9 @@ class Replay:
             "changed": {name: list(values) for name, values in self.changed.items()},
             "unchanged": self.is_unchanged,
             "overlap": self.overlap,
-            "old": [_plain(hit) for hit in self.old],
-            "new": [_plain(hit) for hit in self.new],
-            "moves": [_plain(move) for move in self.moves],
+            "old": [plain(hit) for hit in self.old],
+            "new": [plain(hit) for hit in self.new],
+            "moves": [plain(move) for move in self.moves],
             "notes": list(self.notes),
         }
 
@@ -162,7 +162,8 @@ def _first(hits: Sequence[ListedHit]) -> int | None:
     return hits[0].chunk_id if hits else None
 
 
-def _plain(item: ListedHit | Move) -> dict[str, Any]:
+def plain(item: ListedHit | Move) -> dict[str, Any]:
+    """Return a hit or a move as plain values, ready for JSON."""
     values = {spec.name: getattr(item, spec.name) for spec in fields(item)}
     return {
         name: dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType]
@@ -262,6 +263,25 @@ class AbsenceReasons(Protocol):
     def why_left(self, hit: ListedHit) -> str:
         """Return why a hit of the old list is not in the new one."""
         ...
+
+
+class ListReasons:
+    """Reasons why a memory is in one of two lists alone.
+
+    Args:
+        replays: Replays whose moves say it; of all others a general reason is given.
+    """
+
+    def __init__(self, *replays: Replay) -> None:
+        self._reasons = {move.chunk_id: move.why for it in replays for move in it.moves}
+
+    def why_entered(self, hit: ListedHit) -> str:
+        """Return why a hit of the new list is not in the old one."""
+        return self._reasons.get(hit.chunk_id, "not among the hits of the other list")
+
+    def why_left(self, hit: ListedHit) -> str:
+        """Return why a hit of the old list is not in the new one."""
+        return self.why_entered(hit)
 
 
 class _AbsenceReasons:

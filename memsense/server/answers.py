@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from memsense.client.embedding_models import ModelStatus
 from memsense.client.profiles import KnownProfile
+from memsense.client.questions import Figures, QuestionSet
 from memsense.client.ttl import TtlRule
 from memsense.client.worker import JobsDone
 from memsense.graph import reading
@@ -591,6 +592,84 @@ class Pruned(_Number):
     """The number of recorded searches that were deleted."""
 
     traces: int
+
+
+# Questions with labelled memories ----------------------------------------------------------------
+
+
+class LabelIn(BaseModel):
+    """A label: whether a memory is right for a question."""
+
+    chunk_id: int
+    right: bool
+
+
+class Labels(Answer):
+    """Labels of one question."""
+
+    labels: list[LabelIn]
+
+    @classmethod
+    def plain(
+        cls, value: Mapping[int, bool], arguments: Mapping[str, Any] = NO_ARGUMENTS
+    ) -> dict[str, Any]:
+        """Return the labels as a list."""
+        del arguments
+        return {"labels": [{"chunk_id": key, "right": right} for key, right in value.items()]}
+
+
+class Question(_AsDict):
+    """A question with its labels; without a user it is asked of the memory of all."""
+
+    question: str
+    user_id: str | None
+    labels: list[LabelIn]
+
+
+class Questions(_List):
+    """The questions of a set, the earliest label first."""
+
+    questions: list[Question]
+
+
+class SetLine(answer_of(QuestionSet)):
+    """A set of questions, with its numbers of questions and labels."""
+
+
+class Sets(_List):
+    """The sets of questions by name."""
+
+    sets: list[SetLine]
+
+
+class RemovedLabels(_Number):
+    """The number of labels that were removed."""
+
+    labels: int
+
+
+class SetFigures(answer_of(Figures)):
+    """Means over the questions that have a right memory."""
+
+
+class QuestionMoves(Question):
+    """A question under both rankings."""
+
+    first_right: list[int | None] = Field(
+        description="Rank of the first right memory before and after; null if it is no hit."
+    )
+    wrong: list[int] = Field(description="Hits with the label wrong, before and after.")
+    before: list[dict[str, Any]]
+    after: list[dict[str, Any]]
+    moves: list[dict[str, Any]]
+
+
+class SetCompared(_AsDict):
+    """Comparison of two rankings over all questions of a set."""
+
+    before: SetFigures
+    after: SetFigures
+    questions: list[QuestionMoves]
 
 
 # Settings, profiles and rules --------------------------------------------------------------------

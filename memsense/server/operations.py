@@ -27,6 +27,7 @@ from memsense.client.jobs import JobsResource
 from memsense.client.memory import MemSense
 from memsense.client.profiles import ProfilesResource
 from memsense.client.projects import ProjectsResource
+from memsense.client.questions import QuestionsResource
 from memsense.client.settings import SettingsResource
 from memsense.client.traces import TracesResource
 from memsense.client.ttl import TtlResource
@@ -66,6 +67,7 @@ RESOURCES: Mapping[str, type] = {
     "models": ModelsResource,
     "profiles": ProfilesResource,
     "projects": ProjectsResource,
+    "questions": QuestionsResource,
     "settings": SettingsResource,
     "traces": TracesResource,
     "ttl": TtlResource,

@@ -41,6 +41,7 @@ from memsense.client.cursors import read_cursor
 from memsense.client.jobs import JobsResource
 from memsense.client.profiles import ProfilesResource
 from memsense.client.projects import ProjectsResource
+from memsense.client.questions import QuestionsResource
 from memsense.client.settings import SettingsResource
 from memsense.client.traces import TracesResource
 from memsense.client.ttl import TtlResource
@@ -230,6 +231,8 @@ JSON_TYPES: dict[str, Any] = {
     "content": Union[Text, Sides, None],  # noqa: UP007 (aliases made at run time)
     "profile": Union[Name, None],  # noqa: UP007
     "base": Name,
+    "before": Union[Name, None],  # noqa: UP007
+    "after": Union[Name, None],  # noqa: UP007
     "job_ids": Annotated[Sequence[ChunkId] | None, Field(min_length=1, max_length=LARGEST_LIST)],
 }
 """Types of the parameters that are Python objects, or have no limit, in the methods."""
@@ -401,6 +404,32 @@ class SessionsOfProject(body_of(ProjectsResource.add, without=("name",))):
     """Sessions to put into a project, or to take out of it."""
 
     model_config = _example({"session_ids": ["friday"]})
+
+
+class LabelBody(body_of(QuestionsResource.label)):
+    """A label of a memory: whether it is right for a question."""
+
+    model_config = _example({
+        "question": "Where does Ada live?", "chunk_id": 42, "right": True, "user_id": "ada",
+    })  # fmt: skip
+
+
+class UnlabelBody(body_of(QuestionsResource.unlabel)):
+    """A label to remove."""
+
+    model_config = _example({"question": "Where does Ada live?", "chunk_id": 42, "user_id": "ada"})
+
+
+class QuestionBody(body_of(QuestionsResource.remove)):
+    """A question to remove from its set."""
+
+    model_config = _example({"question": "Where does Ada live?", "user_id": "ada"})
+
+
+class CompareSetBody(body_of(QuestionsResource.compare)):
+    """Two rankings with which to ask all questions of a set."""
+
+    model_config = _example({"set_name": "questions", "overrides": {"lexical": 1.5}})
 
 
 class RuleBody(body_of(TtlResource.set)):

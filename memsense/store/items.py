@@ -83,12 +83,13 @@ class GetItem:
 class SearchItems:
     """A search of the items below a path. Without a vector and words the latest come first.
 
-    With a `distance`, that similarity alone is the score; without, vectors and words are fused.
+    Without a `limit` all of them are returned. With a `distance`, that similarity alone is the
+    score; without, vectors and words are fused.
     """
 
     prefix: Sequence[str]
     filters: Sequence[Condition] = ()
-    limit: int = 10
+    limit: int | None = 10
     offset: int = 0
     vector: Sequence[float] | None = None
     words: str = ""

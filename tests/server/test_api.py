@@ -294,6 +294,38 @@ def test_projects_are_listed_with_what_a_search_in_each_reaches(client: TestClie
     assert client.get("/v1/projects", params={"user_id": "eve"}).json() == {"projects": []}
 
 
+def test_labels_make_a_set_of_questions_that_is_asked_with_other_weights(served: Served) -> None:
+    client, memory = served.client(), served.tenants.memory("acme")
+    teas = ("green", "mint")
+    ids = [add(client, session_id=name, messages=f"I like {name} tea") for name in teas]
+    question = {"question": "which tea?", "user_id": "ada"}
+    for chunk_id, right in zip(ids, (True, False), strict=True):
+        body = {**question, "chunk_id": chunk_id, "right": right}
+        assert client.post("/v1/questions/label", json=body).status_code == 204
+    labels = [{"chunk_id": ids[0], "right": True}, {"chunk_id": ids[1], "right": False}]
+    assert client.get("/v1/questions/labels", params=question).json() == {"labels": labels}
+    assert client.get("/v1/questions").json() == {"questions": [{**question, "labels": labels}]}
+    assert client.get("/v1/question-sets").json() == {
+        "sets": [{"name": "questions", "questions": 1, "labels": 2}]
+    }
+    overrides = {"overrides": {"lexical": 0.0}}
+    compared = client.post("/v1/questions/compare", json=overrides).json()
+    assert compared == memory.questions.compare(overrides={"lexical": 0.0}).as_dict()
+    assert compared["before"]["recall"] == 1.0
+    assert compared["questions"][0]["wrong"] == [1, 1]
+    body = {**question, "chunk_id": ids[1]}
+    assert client.post("/v1/questions/unlabel", json=body).status_code == 204
+    assert client.post("/v1/questions/remove", json=question).json() == {"labels": 1}
+    assert client.get("/v1/question-sets").json() == {"sets": []}
+    # Labels belong to the tenant: a key of one user neither reads nor writes them.
+    own = served.client(key=memory.access_keys.create(["read", "write"], user_id="ada").text)
+    label = {**question, "chunk_id": ids[0], "right": True}
+    problem(own.post("/v1/questions/label", json=label), 403)
+    problem(own.get("/v1/questions"), 403)
+    problem(client.post("/v1/questions/label", json={**label, "user_id": "eve"}), 422)
+    problem(client.post("/v1/questions/label", json={**label, "chunk_id": 10**9}), 404)
+
+
 @pytest.mark.parametrize("path", ["/v1/memories", "/v1/sessions", "/v1/traces", "/v1/users"])
 def test_a_cursor_that_is_none_is_a_400(client: TestClient, path: str) -> None:
     whose = {} if path == "/v1/users" else {"user_id": "ada"}

@@ -9,11 +9,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
+from memsense.client.questions import DEFAULT_SET
 from memsense.errors import MemSenseError, NotFoundError
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import ROUTES
 from memsense.server.page.bars import list_legend
-from memsense.server.page.labels import DEFAULT_SET, fetch_labels
 from memsense.server.page.markup import list_words
 from memsense.server.page.ranked import RankedMemory, list_memories, rank_hits
 from memsense.server.page.visitors import (
@@ -110,7 +110,9 @@ async def ask(  # noqa: PLR0917 (fields of a form)
     labels: Mapping[int, bool] = {}
     if visitor.caller.user_id is None:
         whole = visitor.caller.whole()
-        labels = await fetch_labels(whole, set_name or DEFAULT_SET, q.strip(), user or None)
+        labels = await whole.questions.labels(
+            q, user_id=user or None, set_name=set_name or DEFAULT_SET
+        )
     memories = rank_hits(result, marks, labels)
     values |= {
         "result": result,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from memsense.errors import MemSenseError
-from memsense.explain.replay import ListedHit, Move, Replay, join_moves
+from memsense.explain.replay import ListedHit, ListReasons, Move, Replay, join_moves
 from memsense.inputs import shorten
 from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
 from memsense.server.page.bars import list_legend
@@ -143,25 +143,6 @@ async def compare(visitor: ReadingVisitor, one: str, other: str) -> Response:
         overlap=sum(pair.overlap for _, pair in rows) / len(rows) if rows else 1.0,
         legend=_legend_of([pair for _, pair in rows]),
     )
-
-
-class ListReasons:
-    """Reasons why a memory is in one of two lists alone.
-
-    Args:
-        replays: Replays whose moves say it; of all others a general reason is given.
-    """
-
-    def __init__(self, *replays: Replay) -> None:
-        self._reasons = {move.chunk_id: move.why for it in replays for move in it.moves}
-
-    def why_entered(self, hit: ListedHit) -> str:
-        """Return why a hit of the new list is not in the old one."""
-        return self._reasons.get(hit.chunk_id, "not among the hits of the other list")
-
-    def why_left(self, hit: ListedHit) -> str:
-        """Return why a hit of the old list is not in the new one."""
-        return self.why_entered(hit)
 
 
 def _legend_of(pairs: Collection[TwoRankings]) -> list[tuple[str, str]]:

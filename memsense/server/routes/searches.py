@@ -1,4 +1,4 @@
-"""Operations of searches and explanations: questions, contexts, why-not, recorded searches."""
+"""Operations of searches: questions, contexts, why-not, recorded searches, sets of questions."""
 
 from fastapi import APIRouter
 
@@ -6,11 +6,15 @@ from memsense.server import answers
 from memsense.server.operations import Operation
 from memsense.server.requests import (
     CompareBody,
+    CompareSetBody,
     ContextBody,
+    LabelBody,
+    QuestionBody,
     RecordBody,
     ReplayBody,
     SearchBody,
     SearchesBody,
+    UnlabelBody,
     WhyNotBody,
 )
 
@@ -63,6 +67,35 @@ OPERATIONS = (
     Operation(
         method="POST", path="/traces/{trace_id}/replay", verb="traces.replay", scope="read",
         answer=answers.ReplayAnswer, body=ReplayBody, problems=[404, 504],
+    ),
+    # Questions with labelled memories
+    Operation(
+        method="GET", path="/question-sets", verb="questions.sets", scope="read",
+        answer=answers.Sets,
+    ),
+    Operation(
+        method="GET", path="/questions", verb="questions.list", scope="read",
+        answer=answers.Questions,
+    ),
+    Operation(
+        method="GET", path="/questions/labels", verb="questions.labels", scope="read",
+        answer=answers.Labels,
+    ),
+    Operation(
+        method="POST", path="/questions/label", verb="questions.label", scope="write",
+        status=204, answer=None, body=LabelBody, problems=[404],
+    ),
+    Operation(
+        method="POST", path="/questions/unlabel", verb="questions.unlabel", scope="write",
+        status=204, answer=None, body=UnlabelBody,
+    ),
+    Operation(
+        method="POST", path="/questions/remove", verb="questions.remove", scope="write",
+        answer=answers.RemovedLabels, body=QuestionBody,
+    ),
+    Operation(
+        method="POST", path="/questions/compare", verb="questions.compare", scope="read",
+        answer=answers.SetCompared, body=CompareSetBody, problems=[404, 504],
     ),
 )  # fmt: skip
 

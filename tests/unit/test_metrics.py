@@ -8,7 +8,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memsense.evaluation.metrics import ndcg_at, recall_at, reciprocal_rank
+from memsense.metrics import ndcg_at, recall_at, reciprocal_rank
 
 RANKED = [("a",), ("b", "c"), ("d",), ("e",)]
 
