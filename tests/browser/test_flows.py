@@ -448,6 +448,11 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(chromium: "Browser", site: 
         page.goto(path)
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= phone["width"], (path, width)
+        # The way to every page is seen without scrolling sideways.
+        right: Any = page.get_by_role("navigation").first.evaluate(
+            "it => Math.max(...[...it.children].map(link => link.getBoundingClientRect().right))"
+        )
+        assert right <= phone["width"], path
     page.context.close()
     assert site.complaints == []
 

@@ -350,6 +350,14 @@ def test_a_long_text_is_cut_around_the_words_that_matched() -> None:
     assert render_excerpt("Short.", {"tea"}) == ('<p dir="auto">Short.</p>', False)
 
 
+def test_a_cut_leaves_no_number_of_an_item_alone() -> None:
+    items = "1. **Sencha** on every other day, brewed at 70 degrees.\n" * 60
+    for length in range(1, 60):
+        html, is_cut = render_excerpt(f"{'P' * length}\n\n{items}", ())
+        assert is_cut
+        assert re.search(r"[\s>]1\.…", html) is None, length
+
+
 def test_each_part_of_a_score_has_one_colour_of_its_own() -> None:
     source = Path(score.__file__).read_text(encoding="utf-8")
     terms = set(re.findall(r'(?:_make_signal|signal_of_turns)\(\s*"(\w+)"', source))

@@ -10,7 +10,7 @@ import nh3
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from memsense.search.excerpt import fit_text
+from memsense.search.excerpt import ELLIPSIS, fit_text
 
 EXCERPT = 360
 """Characters of a side's excerpt; a text that is only a little longer stays whole."""
@@ -29,6 +29,9 @@ _WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
 _MARKDOWN = re.compile(
     r"[*_`#>|~\[\]\\]|^[ \t]*(?:[-+]|[0-9]{1,9}[.)])[ \t]|^ {4}|---", re.MULTILINE
 )
+_CUT_ITEM = re.compile(rf"\n[ \t]{{0,40}}(?:[-+*]|[0-9]{{1,9}}[.)]){ELLIPSIS}\Z")
+"""End of an excerpt where the cut leaves the bullet or the number of an item alone."""
+
 _TAG = re.compile(r"(<[^<>]*>)")
 _WORD_OF_HTML = re.compile(r"&#?[0-9A-Za-z]{1,32};|\w+(?:['\u2019]\w+)*")
 
@@ -64,7 +67,7 @@ def render_excerpt(text: str, words: Collection[str]) -> tuple[Markup, bool]:
     if len(text) <= EXCERPT + SLACK:
         return render_markdown(text, words), False
     excerpt = fit_text(text, EXCERPT, list(words))
-    return render_markdown(excerpt.text, words), excerpt.cut
+    return render_markdown(_CUT_ITEM.sub(ELLIPSIS, excerpt.text), words), excerpt.cut
 
 
 def _mark(html: str, words: Collection[str]) -> str:

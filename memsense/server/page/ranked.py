@@ -144,8 +144,13 @@ def rank_list(
     moves: Sequence[Move],
     chunks: Mapping[int, Chunk],
     labels: Mapping[int, bool],
+    *,
+    is_new: bool,
 ) -> list[RankedMemory]:
-    """Return one of the two lists of a replay, each memory with its move."""
+    """Return one of the two lists of a replay, each memory with its move.
+
+    The old list says what each score is made of and why a memory left, the new one what changed.
+    """
     bars = draw_bars([(hit.score, named_parts(hit.parts)) for hit in hits])
     by_id = {move.chunk_id: move for move in moves}
     return [
@@ -155,7 +160,9 @@ def rank_list(
             sides=show_text(chunks.get(hit.chunk_id))[0],
             rank=hit.rank,
             bar=bar,
-            why=by_id[hit.chunk_id].why,
+            why=by_id[hit.chunk_id].why
+            if is_new or by_id[hit.chunk_id].new_rank is None
+            else describe_parts(named_parts(hit.parts)),
             move=by_id[hit.chunk_id],
             is_right=labels.get(hit.chunk_id),
         )

@@ -68,8 +68,8 @@ def compare_rankings(
     shared = places.keys() & {hit.chunk_id for hit in new}
     return TwoRankings(
         titles=titles,
-        old=rank_list(old, moves, chunks, labels or {}),
-        new=rank_list(new, moves, chunks, labels or {}),
+        old=rank_list(old, moves, chunks, labels or {}, is_new=False),
+        new=rank_list(new, moves, chunks, labels or {}, is_new=True),
         lines=[(places[hit.chunk_id], hit.rank) for hit in new if hit.chunk_id in places],
         moves=[move for move in moves if move.old_rank != move.new_rank],
         overlap=len(shared) / len(places) if places else 1.0,
