@@ -8,7 +8,7 @@ import pytest
 from embedders import HashingEmbedder
 
 from memsense import MemSense
-from memsense.ingest import READERS, ReadOptions
+from memsense.ingest import ReadOptions
 
 sys.path.append(str(Path(__file__).parents[1] / "unit" / "ingest"))
 
@@ -43,7 +43,7 @@ def write(folder: Path, kind: str, texts: tuple[str, ...]) -> tuple[Path, ReadOp
     return path, ReadOptions(format="text") if form == "text" else ReadOptions()
 
 
-@pytest.mark.parametrize("kind", [*READERS, *DATABASES])
+@pytest.mark.parametrize("kind", [*LOGS, *DATABASES])
 def test_a_log_is_stored_once_and_its_tail_when_it_grew(
     kind: str, memory: MemSense, tmp_path: Path
 ) -> None:

@@ -154,6 +154,7 @@ class FormatMap(Input):
         query: Query of an SQLite database to read instead of a table.
         line: Regular expression whose named groups are the fields of a line of text.
         html: Whether texts are HTML.
+        pieces: Whether a text may be a list of pieces of any type, which are joined as they stand.
         groups: Whether records with the same session are parts of one conversation.
         repeats: Whether a record repeats the earlier turns of its session.
         silences: Whether a silence ends a session.
@@ -177,6 +178,7 @@ class FormatMap(Input):
     query: Text | None = None
     line: Pattern | None = None
     html: Switch = False
+    pieces: Switch = False
     groups: Switch = False
     repeats: Switch = False
     silences: Switch = False
@@ -227,10 +229,10 @@ _PREFIXES = ("roles", "skip")
 FIELD_NAMES: Sequence[str] = (
     *MappedFields.model_fields,
     *("table", "query", "line", "json_keys", "where", "bots"),
-    *("html", "groups", "repeats", "silences"),
+    *("html", "pieces", "groups", "repeats", "silences"),
 )
 """Fields that a mapping given in place may set, beside `roles.WORD` and `skip.REASON`."""
-_SWITCHES = frozenset({"html", "groups", "repeats", "silences"})
+_SWITCHES = frozenset({"html", "pieces", "groups", "repeats", "silences"})
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 

@@ -25,7 +25,7 @@ from memsense.ingest.readers.rows import FIELDS, read_cells, read_header
 from memsense.ingest.reading import ConversationBuilder, Reading
 from memsense.ingest.roles import role_of
 from memsense.ingest.timestamps import NO_TIME, Stamp
-from memsense.ingest.values import JsonObject, identifier
+from memsense.ingest.values import JsonObject, identifier, mapping, string
 from memsense.types import Conversation, JsonValue, Role
 
 Columns = Mapping[str, frozenset[str]]
@@ -427,10 +427,16 @@ class _Look:
         """Return the texts of the field's first path that leads to one, as one text."""
         for path in self.paths_of(name, current):
             values = find_all(path, current, self._record)
-            text = join_texts(*map(content_text, values))
+            text = join_texts(*map(self._text_of, values))
             if text:
                 return html_text(text) if self.form.html else text
         return ""
+
+    def _text_of(self, value: JsonValue) -> str:
+        if self.form.pieces and isinstance(value, list):
+            # A word in bold is an object between two strings of its sentence.
+            return "".join(string(one) or string(mapping(one).get("text")) for one in value)
+        return content_text(value)
 
     def order(self, current: JsonValue, reading: Reading) -> float | None:
         """Return the number or the time that a value is ordered by."""

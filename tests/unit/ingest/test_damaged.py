@@ -11,7 +11,7 @@ import pytest
 from small_logs import SMALL_LOGS
 
 from memsense.errors import IngestError
-from memsense.ingest import READERS, ReadOptions, Source, pair_exchanges, read_source
+from memsense.ingest import ReadOptions, Source, pair_exchanges, read_source
 
 WRONG: tuple[Any, ...] = (None, True, -1, 1e300, "x", "", [], {}, [[]], [{}], {"a": []})
 
@@ -42,7 +42,7 @@ def other_values(value: object) -> Iterator[object]:
                 yield [*items[:place], copy.deepcopy(other), *items[place + 1 :]]
 
 
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", SMALL_LOGS)
 def test_a_log_may_be_cut_anywhere(form: str) -> None:
     log = SMALL_LOGS[form]("hi")
     assert read(log, form) >= 1
@@ -51,7 +51,7 @@ def test_a_log_may_be_cut_anywhere(form: str) -> None:
         read(log[:end], form)
 
 
-@pytest.mark.parametrize("form", [form for form in READERS if SMALL_LOGS[form]("hi")[0] in "[{"])
+@pytest.mark.parametrize("form", [form for form in SMALL_LOGS if SMALL_LOGS[form]("hi")[0] in "[{"])
 def test_any_value_of_a_log_may_be_another(form: str) -> None:
     log = SMALL_LOGS[form]("hi")
     try:

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_logs import SMALL_LOGS
 
 from memsense.errors import IngestError
 from memsense.ingest import (
-    READERS,
     ReadOptions,
     ReadReport,
     Source,
@@ -344,7 +344,7 @@ def test_any_bytes_are_read_or_refused(data: bytes, options: ReadOptions) -> Non
     read_all(data, options)
 
 
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", SMALL_LOGS)
 @given(data=st.one_of(logs, damaged()), all_branches=st.booleans(), sidechains=st.booleans())
 @settings(max_examples=12 * TIMES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_bytes_are_read_or_refused_as_any_format(
@@ -381,7 +381,7 @@ def test_any_bytes_are_read_or_refused_as_any_format(
 )
 def test_hostile_bytes_are_read_or_refused_as_any_format(data: bytes) -> None:
     read_all(data, ReadOptions())
-    for form in READERS:
+    for form in SMALL_LOGS:
         read_all_as(form, data)
 
 

@@ -19,10 +19,10 @@ def said(conversations: list[Conversation]) -> list[str]:
 
 
 def test_every_format_has_a_small_log() -> None:
-    assert set(SMALL_LOGS) == set(READERS)
+    assert set(SMALL_LOGS) >= set(READERS)
 
 
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", SMALL_LOGS)
 def test_a_small_log_is_recognised_and_says_what_it_says(form: str, read_log: ReadLog) -> None:
     options = ReadOptions(format="text") if form == "text" else None
     conversations, report = read_log(SMALL_LOGS[form]("how are you?"), options)
@@ -31,7 +31,7 @@ def test_a_small_log_is_recognised_and_says_what_it_says(form: str, read_log: Re
     assert report.injected_blocks == 0
 
 
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", SMALL_LOGS)
 def test_what_was_injected_is_left_out_of_every_format(form: str, read_log: ReadLog) -> None:
     texts: dict[str, str] = {}
     for wrapper in WRAPPERS:
