@@ -83,12 +83,15 @@ class Marks(Input):
         condition: Condition that such a record must meet too.
         columns: Names that the header of a table must hold.
         tables: Tables that an SQLite database must have, each with columns that it must have.
+        lines: Number of lines at the beginning of a text that must be messages by `line`; they must
+            be half of all lines there, too.
     """
 
     keys: Names = ()
     condition: Condition | None = None
     columns: Names = ()
     tables: Annotated[Mapping[str, Names], AsMapping] = {}
+    lines: int = 0
 
 
 class MappedFields(Input):

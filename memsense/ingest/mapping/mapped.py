@@ -63,6 +63,11 @@ def _sniff(form: FormatMap, head: Head) -> str | None:
             if has_keys and (marks.condition is None or matches(marks.condition, record)):
                 keys = ", ".join(marks.keys)
                 return f"records with {keys}" if keys else f"records where {marks.condition}"
+    if not head.is_json and marks.lines and form.line_pattern is not None:
+        matches_of = map(form.line_pattern.fullmatch, (line.rstrip("\r") for line in head.lines))
+        count = sum(one is not None and one["content"] is not None for one in matches_of)
+        if count >= marks.lines and 2 * count >= len(head.lines):
+            return f"{count} of the first {len(head.lines)} lines are messages"
     if not head.is_json and marks.columns:
         header, _ = read_header(iter(head.text.lstrip(_BLANK).split("\n", 2)))
         if set(marks.columns) <= set(header):
@@ -142,7 +147,9 @@ def _line_records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
             reading.report.records += 1
             fields, place, ordinal = dict(match.groupdict()), number, ordinal + 1
         elif fields and isinstance(fields.get("content"), str) and text.strip():
-            fields["content"] = f"{fields['content']}\n{text}"
+            # The head of a message may stand above its text.
+            above = string(fields["content"]).strip()
+            fields["content"] = f"{fields['content']}\n{text}" if above else text.strip()
         elif text.strip(_BLANK):
             reading.skip("line of another form", number)
     if fields:
@@ -335,10 +342,12 @@ def _count_repeated(turns: Sequence[_Turn], more: Sequence[_Turn]) -> int:
 def _turns(look: "_Look", value: JsonValue, reading: Reading, line: int) -> Iterator[_Turn]:
     """Yield the turns of one message: two if it is a question with its answer."""
     form, paths = look.form, look.form.map
-    if not isinstance(value, dict):
+    # A list can be a question and its answer.
+    is_pair = isinstance(value, list) and bool(paths.prompt)
+    if not isinstance(value, dict) and not is_pair:
         reading.skip("not a message", line)
         return
-    message: JsonObject = value
+    message = value
     for reason, condition in form.skip.items():
         if matches(condition, message):
             reading.skip(reason, line)

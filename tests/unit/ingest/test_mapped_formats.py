@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import wanted_logs
 import zstandard
 from foreign_code import CODE
 from foreign_words import WORDS
 from small_logs import SMALL_LOGS
+from wanted_logs import TEXTS
 
 from memsense.errors import IngestError
 from memsense.ingest import READERS, ReadOptions, ReadReport, expand_paths, read_source
@@ -315,6 +317,7 @@ ZED: dict[str, Any] = {
     ],
 }
 DATABASES: Mapping[str, tuple[str, Sequence[tuple[str, Sequence[object]]]]] = {
+    "kiro_cli": wanted_logs.KIRO_CLI,
     "openai_agents": (
         "CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY);"
         "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT,"
@@ -418,7 +421,8 @@ DATABASES: Mapping[str, tuple[str, Sequence[tuple[str, Sequence[object]]]]] = {
         ],
     ),
 }
-OF_PEOPLE = {"teams", "matrix", "mattermost"}
+LOGS.update(wanted_logs.LOGS)
+OF_PEOPLE = {"teams", "matrix", "mattermost", "zendesk", "rocket_chat", "zulip"}
 
 
 @pytest.fixture(autouse=True)
@@ -462,7 +466,7 @@ def expected(name: str) -> list[tuple[str, str]]:
 
 
 def test_every_format_has_a_sample_a_description_and_a_source() -> None:
-    small = set(SMALL_LOGS) - set(READERS)
+    small = (set(SMALL_LOGS) - set(READERS)) | set(TEXTS)
     assert set(LOGS) | set(DATABASES) | small == set(FILES)
     assert len(FILES) >= 10
     for path in FILES.values():
@@ -481,6 +485,26 @@ def test_a_log_is_recognised_and_says_what_it_says(name: str, read_log: ReadLog)
     conversations, report = read_log(json.dumps(LOGS[name]))
     assert report.detected["log.jsonl"][0] == name
     assert said(conversations) == expected(name)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_lines_of_text_are_recognised_and_say_what_they_say(name: str, read_log: ReadLog) -> None:
+    conversations, report = read_log(TEXTS[name], name="log.txt")
+    assert report.detected["log.txt"][0] == name
+    assert [text for _, text in said(conversations)] == [ASKED, SAID, "Thank you."]
+    speakers = {message.speaker for one in conversations for message in one.messages}
+    assert speakers == {"irc": {"ada", "bo"}, "zoom": {"Ada Lovelace", "Bo"}}[name]
+    reasons = {"irc": {"notice of the program": 3}, "zoom": {"reaction": 1}}
+    assert report.skip_counts == reasons[name]
+
+
+def test_a_greeting_of_a_character_is_an_answer_without_a_question(read_log: ReadLog) -> None:
+    pairs = [["<|BEGIN-VISIBLE-CHAT|>", "Ahoy!"], [ASKED, "At the pier.\n\nBehind & below."]]
+    conversations, report = read_log(json.dumps({"internal": pairs, "visible": pairs}))
+    assert said(conversations) == [
+        ("assistant", "Ahoy!"), ("user", ASKED), ("assistant", pairs[1][1]),
+    ]  # fmt: skip
+    assert report.skip_counts == {"record without a prompt": 1}
 
 
 @pytest.mark.parametrize("name", DATABASES)
@@ -550,6 +574,11 @@ def test_what_is_left_out_is_counted(read_log: ReadLog) -> None:
         "intercom": {"internal note": 1},
         "matrix": {"notice of the program": 1},
         "mattermost": {"record of another kind": 1},
+        "helicone": {"repeated earlier turn": 1},
+        "huggingchat": {"system message": 1},
+        "openhands": {"action that is no message": 2, "observation of a tool": 1},
+        "rocket_chat": {"notice of the program": 1},
+        "zendesk": {"internal note": 1},
     }  # fmt: skip
 
 
