@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memsense.explain.outcomes import trace_outcomes
 from memsense.explain.why_not import describe_outcome
-from memsense.search.hits import SearchResult
+from memsense.search.hits import SearchResult, Supersession
 from memsense.search.profiles import Profile, read_profile
 from memsense.search.request import NO_FILTERS, Filters, SearchRequest
 from memsense.search.search import Search
@@ -31,6 +31,8 @@ class ListedHit:
         candidate_id: Chunk that was ranked; another one for a session.
         score: Final score.
         parts: Parts of the score by name.
+        superseded_by: Memory that changed what this one says; a recorded list does not know it.
+        supersedes: Memory whose fact this one changed; a recorded list does not know it.
     """
 
     rank: int
@@ -38,6 +40,8 @@ class ListedHit:
     candidate_id: int
     score: float
     parts: Mapping[str, float]
+    superseded_by: Supersession | None = None
+    supersedes: Supersession | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,11 +168,13 @@ def _first(hits: Sequence[ListedHit]) -> int | None:
 
 def plain(item: ListedHit | Move) -> dict[str, Any]:
     """Return a hit or a move as plain values, ready for JSON."""
-    values = {spec.name: getattr(item, spec.name) for spec in fields(item)}
-    return {
-        name: dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownArgumentType]
-        for name, value in values.items()
-    }
+    values: dict[str, Any] = {spec.name: getattr(item, spec.name) for spec in fields(item)}
+    for name, value in values.items():
+        if isinstance(value, Supersession):
+            values[name] = value.as_dict()
+        elif isinstance(value, Mapping):
+            values[name] = dict(cast("Mapping[str, Any]", value))
+    return values
 
 
 def make_request(trace: Trace, profile: Profile, filters: Filters) -> SearchRequest:
@@ -248,6 +254,8 @@ def list_hits(result: SearchResult) -> list[ListedHit]:
             candidate_id=hit.explain.chunk_id,
             score=hit.score,
             parts=dict(hit.explain.parts()),
+            superseded_by=hit.superseded_by,
+            supersedes=hit.supersedes,
         )
         for rank, hit in enumerate(result, start=1)
     ]

@@ -1,6 +1,7 @@
 """The page without a browser: what it shows, to whom, and what its forms do."""
 
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -10,11 +11,14 @@ import pytest
 from fastapi.testclient import TestClient
 from serving import Serve, Served, add
 
+from memsense.explain.replay import ListedHit, ListReasons, join_moves
+from memsense.search.hits import Supersession
 from memsense.search.profiles import ROUTES
 from memsense.search.rank import score
 from memsense.server.page.bars import PARTS, draw_bars
 from memsense.server.page.markup import list_words, render_excerpt, render_markdown
 from memsense.server.page.render import STATIC
+from memsense.server.page.traces import compare_rankings
 
 PAGES = ("/ui/", "/ui/context", "/ui/memories", "/ui/add", "/ui/traces", "/ui/questions",
          "/ui/settings", "/ui/keys", "/ui/erasures", "/ui/health")  # fmt: skip
@@ -687,3 +691,13 @@ def test_a_question_is_removed_from_its_set(served: Served) -> None:
         assert answer.status_code in {403, 422}, wrong
     odd = browser.get("/ui/questions/set", params={"name": "mine", "lexical": "x"})
     assert odd.status_code in {200, 422}
+
+
+def test_two_rankings_mark_a_superseded_memory_on_both_sides() -> None:
+    link = Supersession(chunk_id=2, at=None, reason="quit")
+    old = [ListedHit(rank=1, chunk_id=1, candidate_id=1, score=0.5, parts={"lexical": 0.5})]
+    new = [replace(old[0], superseded_by=link)]
+    moves = join_moves(old, new, reasons=ListReasons())
+    pair = compare_rankings(("As recorded", "Now"), (old, new), moves, {})
+    assert [item.superseded_by for item in (*pair.old, *pair.new)] == [link, link]
+    assert pair.moves == []

@@ -102,6 +102,20 @@ def test_hits_say_what_superseded_them(memory: MemSense, chunks: dict[str, int])
     assert as_dict == {"chunk_id": chunks["new"], "at": at, "reason": "quit"}
 
 
+def test_a_replay_s_new_list_says_what_superseded_its_hits(
+    memory: MemSense, chunks: dict[str, int]
+) -> None:
+    result = memory.search("Where do I work?", user_id="ada", top_k=5, trace=True)
+    assert result.trace_id
+    memory.traces.flush()
+    replay = memory.traces.replay(result.trace_id)
+    marks = {it.chunk_id: it.superseded_by for it in replay.new if it.superseded_by}
+    assert marks == {it.chunk_id: it.superseded_by for it in result if it.superseded_by}
+    assert marks.keys() == {chunks["old"]}
+    [plain] = [it for it in replay.as_dict()["new"] if it["chunk_id"] == chunks["old"]]
+    assert plain["superseded_by"]["chunk_id"] == chunks["new"]
+
+
 def test_why_not_says_what_superseded_a_memory(memory: MemSense, chunks: dict[str, int]) -> None:
     verdict = memory.why_not("Where do I work?", chunks["old"], user_id="ada", top_k=1)
     assert verdict.step == "outranked"

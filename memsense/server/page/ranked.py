@@ -163,6 +163,8 @@ def rank_list(
             why=by_id[hit.chunk_id].why
             if is_new or by_id[hit.chunk_id].new_rank is None
             else describe_parts(named_parts(hit.parts)),
+            superseded_by=hit.superseded_by,
+            supersedes=hit.supersedes,
             move=by_id[hit.chunk_id],
             is_right=labels.get(hit.chunk_id),
         )

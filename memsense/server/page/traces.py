@@ -1,7 +1,7 @@
 """Page *Traces*: recorded searches, their candidates, replays, and comparisons of profiles."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -63,7 +63,8 @@ def compare_rankings(
     labels: Mapping[int, bool] | None = None,
 ) -> TwoRankings:
     """Return two rankings with the moves between them; `labels` say which memories are right."""
-    old, new = lists
+    # A recorded list does not know what was superseded; the search that ran now does.
+    old, new = (_mark_superseded(hits, [*lists[1], *lists[0]]) for hits in lists)
     places = {hit.chunk_id: hit.rank for hit in old}
     shared = places.keys() & {hit.chunk_id for hit in new}
     return TwoRankings(
@@ -74,6 +75,16 @@ def compare_rankings(
         moves=[move for move in moves if move.old_rank != move.new_rank],
         overlap=len(shared) / len(places) if places else 1.0,
     )
+
+
+def _mark_superseded(hits: Sequence[ListedHit], both: Sequence[ListedHit]) -> Sequence[ListedHit]:
+    """Return the hits, each marked as superseded or superseding if either list knows it."""
+    older = {it.chunk_id: it.superseded_by for it in both if it.superseded_by}
+    newer = {it.chunk_id: it.supersedes for it in both if it.supersedes}
+    return [
+        replace(hit, superseded_by=older.get(hit.chunk_id), supersedes=newer.get(hit.chunk_id))
+        for hit in hits
+    ]
 
 
 @router.get("")
