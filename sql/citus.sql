@@ -26,6 +26,10 @@ SELECT to_regclass('pg_dist_local_group') IS NOT NULL;
 -- name: is_spread
 SELECT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass('memsense.namespaces'));
 
+-- name: find_owner
+-- The role that owns the tables wherever it exists; null if it doesn't.
+SELECT to_regrole('memsense_owner')::text;
+
 -- name: create_roles
 -- Each node for itself: Citus would pass the coordinator's new role on to workers that are creating it, too.
 SELECT run_command_on_all_nodes(format($command$

@@ -44,6 +44,9 @@ def spread(url: str) -> Spread:
         if row[0] is None:
             connection.execute(query("create_citus", FILE))
         refuse_worker(connection)
+        if connection.execute(query("find_owner", FILE)).fetchone() != (None,):
+            # Made by another database, or before this one had Citus, it may not log in.
+            connection.execute(query("create_roles", FILE))
         if _is_sealed(connection):
             raise ConfigurationError(
                 "the tenants of this database are sealed, and the nodes of a Citus cluster use no"

@@ -48,15 +48,21 @@ def test_a_schema_that_is_spread_already_is_upgraded_and_its_new_tables_are_spre
         assert [hit.chunk_id for hit in memory.search("Lisbon", user_id="ada")] == [chunk.chunk_id]
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["roles first", "spread first"])
+@pytest.mark.parametrize("roles", ["before", "after", "of another database"])
 def test_tables_of_the_role_that_owns_them_can_be_moved(
-    server: TestServer, unspread_url: str, *, is_first: bool
+    server: TestServer, unspread_url: str, roles: str
 ) -> None:
+    if roles == "of another database":
+        for node in server.nodes:
+            with psycopg.connect(node, autocommit=True) as connection:
+                connection.execute("SET citus.enable_alter_role_propagation = off")
+                connection.execute("ALTER ROLE memsense_owner NOLOGIN")
     upgrade(unspread_url)
-    if is_first:
+    if roles == "before":
         make_roles(unspread_url)
     citus.spread(unspread_url + FEW_SHARDS)
-    make_roles(unspread_url)
+    if roles != "of another database":
+        make_roles(unspread_url)
     with MemSense.open(unspread_url, embedder=HashingEmbedder()) as memory:
         [chunk] = memory.add(SAID, user_id="ada", session_id="s")
     name = urlsplit(unspread_url).path.removeprefix("/")
