@@ -67,6 +67,11 @@ class Snapshot:
         finally:
             self._connection.set_authorizer(None)
 
+    def read_table(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table, in the order in which they were written."""
+        quoted = table.replace('"', '""')
+        return self.select(f'SELECT * FROM "{quoted}" ORDER BY rowid')  # noqa: S608 (quoted)
+
     def _run(self, statement: str, values: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         try:
             cursor = self._connection.execute(statement, values)

@@ -12,13 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from memsense.db.foreign import Database
 from memsense.ingest.detection import HEAD_SIZES
-from memsense.ingest.fields import FIELDS, normalise_name
+from memsense.ingest.fields import FIELDS, normalise_name, unpack_json
 from memsense.ingest.head import read_head
 from memsense.ingest.html_text import html_text
-from memsense.ingest.jsonstream import Record
+from memsense.ingest.mapping.mapped import mapped_reader, parse_json
 from memsense.ingest.options import ReadOptions
 from memsense.ingest.reading import Reading
+from memsense.ingest.registry import choose_reader, read_map
 from memsense.ingest.report import ReadReport, Unit
 from memsense.ingest.roles import role_of
 from memsense.ingest.source import Source
@@ -30,7 +32,7 @@ NOT_LOOKED_AT = "no reader looks at it"
 SAMPLES = 3
 _SAMPLE_LENGTH = 120
 _PIECES = re.compile(r"\n|<[^<>\n]{1,80}>")
-_HEADS = (": ", "> ", "# ", "** ", "] ", " ")
+_HEADS = (": ", ":\t", "> ", "# ", "** ", "] ", " ")
 _SPOKEN = frozenset({*FIELDS["content"], *FIELDS["prompt"], *FIELDS["response"], "parts", "words"})
 _ROLE_KEYS = ("role", "sender", "from", "author", "speaker", "type")
 _ORDER = ("user", "other", "unknown", "assistant", "system", "tool")
@@ -126,16 +128,37 @@ def audit_source(source: Source, options: ReadOptions, audit: Audit) -> None:
     searched = "\x00".join(keys)
     if len(searched) > _LARGEST_SEARCHED:
         searched = ""
+    by_text = _list_reasons(source, options, report) if source.kind == "database" else {}
     for member in source.members or (source,):
         reading = Reading(format="audit", source=member, options=options, report=ReadReport())
         for line, role, text in _list_texts(reading):
             audit.texts += 1
-            reasons = report.by_line.get((member.label, line), set())
+            reasons = by_text.get(_key(text), report.by_line.get((member.label, line), set()))
             if _is_kept(text, keys, searched, is_skipped=bool(reasons)):
                 audit.kept_texts += 1
             else:
                 names = sorted(reasons)[:SAMPLES] or [NOT_LOOKED_AT]
                 audit.leave_out(role, " or ".join(names), member.label, line, text)
+
+
+def _list_reasons(source: Source, options: ReadOptions, report: _Reasons) -> dict[str, set[str]]:
+    """Return the reasons for each text of a database that its reader has looked at.
+
+    A reader counts by the rows of its query, which are not those of a table.
+    """
+    if options.map is not None:
+        form = read_map(options.map)
+        reader = mapped_reader(form.name, lambda: form)
+    else:
+        reader = choose_reader(options.format or report.detected[source.label][0])
+    reading = Reading(format=reader.name, source=source, options=options, report=ReadReport())
+    lines = ((one.line, one.value) for one in reading.records())
+    reasons: dict[str, set[str]] = {}
+    for line, value in reader.records(reading) if reader.records else lines:
+        for _, _, text in _walk(line, value, ""):
+            own = report.by_line.get((source.label, line), set())
+            reasons.setdefault(_key(text), set()).update(own)
+    return reasons
 
 
 def _key(text: str) -> str:
@@ -161,10 +184,18 @@ def _is_kept(text: str, keys: set[str], searched: str, *, is_skipped: bool) -> b
 
 def _list_texts(reading: Reading) -> Iterator[tuple[int, str, str]]:
     """Yield the line, the role and the words of each text of a log."""
+    if reading.source.kind == "database" and reading.source.path is not None:
+        with Database(reading.source.path).open() as snapshot:
+            # All tables, also those that no query names.
+            for table in sorted(snapshot.tables()):
+                for number, row in enumerate(snapshot.read_table(table), 1):
+                    cells = {name: parse_json(cell) for name, cell in row.items()}
+                    yield from _walk(number, cells, "")
+        return
     head = read_head(reading.source, HEAD_SIZES[0])
     if head.is_json:
         for record in reading.records():
-            yield from _walk(record, record.value, "")
+            yield from _walk(record.line, record.value, "")
         return
     if PurePosixPath(reading.source.name).suffix.lower() == ".html":
         page = html_text("".join(reading.chunks()))
@@ -186,9 +217,7 @@ def _list_texts(reading: Reading) -> Iterator[tuple[int, str, str]]:
             yield number, "other", line
 
 
-def _walk(
-    record: Record[JsonValue], value: JsonValue, role: str, depth: int = 0
-) -> Iterator[tuple[int, str, str]]:
+def _walk(line: int, value: JsonValue, role: str, depth: int = 0) -> Iterator[tuple[int, str, str]]:
     """Yield the texts of a value; the object around a text that names a role says whose it is."""
     if depth > _DEEPEST:
         return
@@ -196,9 +225,9 @@ def _walk(
         for item in value:
             if isinstance(item, str):
                 if _has_words(item, is_spoken=True):
-                    yield record.line, role or "unknown", item
+                    yield line, role or "unknown", item
             else:
-                yield from _walk(record, item, role, depth + 1)
+                yield from _walk(line, item, role, depth + 1)
     elif isinstance(value, dict):
         words = (string(value.get(key)) or string(reach(value, key, "role")) for key in _ROLE_KEYS)
         own = next((one for word in words if (one := role_of(word))), None)
@@ -208,11 +237,14 @@ def _walk(
         for key, item in mapping(value).items():
             name = normalise_name(key)
             inner = "tool" if "tool" in name else role
-            if isinstance(item, str):
+            # Attributes of a trace are texts that hold JSON.
+            if (parsed := unpack_json(item)) is not item:
+                yield from _walk(line, parsed, inner, depth + 1)
+            elif isinstance(item, str):
                 if _has_words(item, is_spoken=name in _SPOKEN):
-                    yield record.line, inner or "unknown", item
+                    yield line, inner or "unknown", item
             else:
-                yield from _walk(record, item, inner, depth + 1)
+                yield from _walk(line, item, inner, depth + 1)
 
 
 def _has_words(text: str, *, is_spoken: bool) -> bool:

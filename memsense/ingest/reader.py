@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memsense.ingest.head import Head
 from memsense.ingest.reading import Reading
-from memsense.types import Conversation
+from memsense.types import Conversation, JsonValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,9 @@ class Reader:
     nothing proves it. `read` yields the conversations in the log's order, counts in the reading's
     report what it leaves out, and raises nothing but `IngestError`, whatever the bytes are.
     `sniff_tables` is asked about an SQLite database, with the columns of each table. `describe`
-    returns a line about the format, `origin` says whose it is, for `memsense formats`.
+    returns a line about the format, `origin` says whose it is, for `memsense formats`. `records`
+    yields what a reader reads of a database, each with the number that its reasons name; None where
+    these are the lines of the source itself.
     """
 
     name: str
@@ -26,5 +28,6 @@ class Reader:
     guess: Callable[[Head], str | None] = lambda _head: None
     sniff_tables: Callable[[Mapping[str, frozenset[str]]], str | None] = lambda _columns: None
     describe: Callable[[], str] = lambda: ""
+    records: Callable[[Reading], Iterator[tuple[int, JsonValue]]] | None = None
     places: Callable[[], Sequence[str]] = tuple
     origin: str = "memsense"

@@ -46,6 +46,7 @@ def mapped_reader(name: str, load: Callable[[], FormatMap], *, origin: str = "me
         sniff=lambda head: _sniff(load(), head),
         read=lambda reading: read_mapped(load(), reading),
         sniff_tables=lambda columns: _sniff_tables(load(), columns),
+        records=lambda reading: ((one.line, one.value) for one in _records(load(), reading)),
         describe=lambda: load().description,
         places=lambda: load().places,
         origin=origin,
@@ -116,7 +117,7 @@ def _records(form: FormatMap, reading: Reading) -> Iterator[_Record]:
         value = record.value
         if form.json_keys and isinstance(value, dict):
             value = value | {
-                key: _parse_json(value[key]) for key in form.json_keys if value.get(key)
+                key: parse_json(value[key]) for key in form.json_keys if value.get(key)
             }
         yield _Record(value, record.line, record.ordinal)
 
@@ -167,8 +168,7 @@ def _database_rows(form: FormatMap, reading: Reading) -> Iterator[JsonObject]:
             if form.table not in snapshot.tables():
                 tables = ", ".join(sorted(snapshot.tables()))
                 raise IngestError(f"{source.label}: no table {form.table!r}; there are {tables}")
-            quoted = form.table.replace('"', '""')
-            rows = snapshot.select(f'SELECT * FROM "{quoted}" ORDER BY rowid')  # noqa: S608 (quoted)
+            rows = snapshot.read_table(form.table)
         else:
             tables = ", ".join(sorted(snapshot.tables()))
             raise IngestError(
@@ -191,8 +191,11 @@ def _as_json(value: Any) -> JsonValue:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _parse_json(value: Any) -> JsonValue:
-    """Return the JSON that a text or compressed bytes hold; the text itself if it is none."""
+def parse_json(value: Any) -> JsonValue:
+    """Return the JSON that a text or compressed bytes hold; the text itself if it is none.
+
+    Other bytes become text, with a mark in place of those that are none.
+    """
     data = value
     try:
         if isinstance(value, bytes):
@@ -464,6 +467,6 @@ class _Look:
         items: list[JsonValue] = []
         for path in paths:
             for value in find_all(path, current, self._record):
-                parsed = _parse_json(value) if isinstance(value, str) else value
+                parsed = parse_json(value) if isinstance(value, str) else value
                 items += parsed if isinstance(parsed, list) else [parsed]
         return items
