@@ -94,6 +94,10 @@ class Reading:
             self.report.unknown_types.setdefault(self.format, Counter())[name] += 1
         return f"{NO_MESSAGE} ({name})" if name else NO_MESSAGE
 
+    def skip_record(self, kind: str, names: Collection[str], line: int | None = None) -> None:
+        """Count a record that is no message; one of a type that the reader doesn't know by name."""
+        self.skip(NO_MESSAGE if kind in names else self.name_record(kind, names), line)
+
     def skip_conversation(self, reason: str) -> None:
         """Count a whole conversation that is left out."""
         self.report.skip(reason, self.source.label, unit="conversation")

@@ -18,6 +18,21 @@ from memsense.types import Conversation, JsonValue, Role
 _USER = frozenset({"task", "user_feedback", "user_feedback_diff"})
 _ASSISTANT = frozenset({"text", "completion_result"})
 _QUESTIONS = frozenset({"followup", "plan_mode_respond", "completion_result"})
+_NOTICE = "tool call, command or notice"
+_OTHER_KINDS = _QUESTIONS | frozenset(
+    """
+    api_req_started api_req_finished api_req_retried api_req_retry_delayed api_req_deleted
+    api_req_failed auto_approval_max_req_reached browser_action browser_action_launch
+    browser_action_result browser_session_status checkpoint_created checkpoint_saved
+    clineignore_error codebase_search_result command command_output condense condense_context
+    condense_context_error deleted_api_reqs diff_error error error_retry generate_explanation
+    hook_status hook_output_stream image info invoke_model load_mcp_documentation mcp_notification
+    mcp_server_request_started mcp_server_response mistake_limit_reached new_task
+    new_task_started reasoning report_bug resume_completed_task resume_task rooignore_error
+    shell_integration_warning shell_integration_warning_with_suggestion sliding_window_truncation
+    subtask_result summarize_task task_progress text tool use_mcp_server user_edit_todos
+    """.split()
+)
 _REQUEST = "api_req_started"
 _WORKSPACE = re.compile(r"# Current (?:Workspace|Working) Directory \(([^()\n\\]{1,500})\)")
 _KINDS = frozenset({"say", "ask"})
@@ -56,7 +71,9 @@ def read(reading: Reading) -> Iterator[Conversation]:
         elif kind in _ASSISTANT:
             role = "assistant"
         if role is None:
-            reading.skip("tool call, command or notice", record.line)
+            is_known = kind in _OTHER_KINDS
+            reason = _NOTICE if is_known else reading.name_record(kind, _OTHER_KINDS)
+            reading.skip(reason, record.line)
             continue
         # A question may be written as JSON, with answers to choose from.
         if is_ask and text.lstrip().startswith("{"):

@@ -21,6 +21,27 @@ _TYPES = frozenset(
 _EVENTS: dict[str, Role] = {"user_message": "user", "agent_message": "assistant"}
 _COMPLETED: dict[str, Role] = {"UserMessage": "user", "AgentMessage": "assistant"}
 _COMPLETED_KINDS = TEXT_KINDS | {"Text"}
+_OTHER_FAMILIES = tuple(
+    "collab_ exec_ guardian_ hook_ mcp_ patch_ realtime_ session_ web_ image_".split()
+)
+_OTHER_TYPES = frozenset(
+    """
+    turn_context compacted world_state
+    reasoning local_shell_call function_call function_call_output custom_tool_call
+    custom_tool_call_output tool_search_call tool_search_output ghost_snapshot compaction
+    compaction_summary context_compaction other
+    error warning stream_error deprecation_notice background_event model_reroute
+    task_started task_complete turn_started turn_complete turn_aborted token_count
+    agent_message_delta agent_message_content_delta agent_reasoning agent_reasoning_delta
+    agent_reasoning_raw_content agent_reasoning_raw_content_delta agent_reasoning_section_break
+    reasoning_content_delta reasoning_raw_content_delta raw_response_item item_started
+    item_completed plan_update plan_delta turn_diff thread_rolled_back thread_name_updated
+    thread_goal_updated context_compacted view_image_tool_call terminal_interaction
+    apply_patch_approval_request request_permissions request_user_input elicitation_request
+    dynamic_tool_call_request dynamic_tool_call_response undo_started undo_completed
+    entered_review_mode exited_review_mode skills_update_available shutdown_complete
+    """.split()
+)
 _LAG = timedelta(seconds=30)
 """Longest time between the lines in which two layers say one message."""
 
@@ -146,7 +167,10 @@ def read(reading: Reading) -> Iterator[Conversation]:
                 dropped = rollout.roll_back(count if isinstance(count, int) else 1)
                 if dropped:
                     reading.skip("rolled back", record.line, dropped)
-            reading.skip("not a message", record.line)
+            inner = event if kind == "event_msg" else string(item.get("type"))
+            # Work of sub-agents and of tools has families of events.
+            is_known = inner.startswith(_OTHER_FAMILIES)
+            reading.skip_record(inner, {inner} if is_known else _OTHER_TYPES, record.line)
     header = rollout.header
     is_subagent = header.get("thread_source") == "subagent" or "subagent" in mapping(
         header.get("source")

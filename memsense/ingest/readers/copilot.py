@@ -20,6 +20,9 @@ from memsense.ingest.workspaces import find_workspace
 from memsense.types import Conversation, JsonValue, Role
 
 _SPEAKERS: dict[str, Role] = {"user.message": "user", "assistant.message": "assistant"}
+_OTHER_FAMILIES = frozenset(
+    "abort assistant hook permission session skill subagent system tool".split()
+)
 _SESSION_NAMES = ("requesterUsername", "responderUsername", "sessionId")
 # VS Code keeps a session as a log of its changes (objectMutationLog.ts): the whole of it first,
 # then values that are set at a path, or pushed to the list there.
@@ -70,7 +73,10 @@ def read(reading: Reading) -> Iterator[Conversation]:
             names = (first_identifier(one, "displayName", "path") for one in attachments)
             text = join_texts(content_text(data.get("content")), *map(format_file, names))
             if role is None:
-                reading.skip("not a message", record.line)
+                kind = string(value.get("type"))
+                # A type is a family and a name: `tool.execution_start`.
+                is_known = kind.partition(".")[0] in _OTHER_FAMILIES
+                reading.skip_record(kind, {kind} if is_known else (), record.line)
             elif identifier(value.get("agentId")) and not reading.options.sidechains:
                 reading.skip("sidechain", record.line)
             elif not text:

@@ -18,6 +18,9 @@ from memsense.ingest.values import (
 from memsense.types import Conversation
 
 _TOOLS = {"tool_use": "tool call", "tool_result": "tool result", "thinking": "thinking"}
+_OTHER_TYPES = frozenset(
+    "session_start session_end system tool_call tool_result todo_state compaction_state".split()
+)
 _SUBAGENT_TITLE = "# Task Tool Invocation"
 
 
@@ -72,7 +75,7 @@ def read(reading: Reading) -> Iterator[Conversation]:
         role = role_of(string(message.get("role")))
         text = content_text(message.get("content")) or string(message.get("text"))
         if value.get("type") != "message":
-            reading.skip("not a message", line)
+            reading.skip_record(string(value.get("type")), _OTHER_TYPES, line)
         elif role not in ("user", "assistant"):
             reading.skip(f"{role or 'unknown'} message", line)
         elif not text.strip():

@@ -19,6 +19,12 @@ _SENDER = re.compile(
 _LOCAL_TIME = re.compile(r"\[(?:\w{3} )?\d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] ?")
 _REPLY_MARK = re.compile(r"\s*\[\[\s*reply_to[^\]\n]*\]\]\s*")
 _NO_WORDS = frozenset({"NO_REPLY", "HEARTBEAT_OK"})
+_OTHER_TYPES = frozenset(
+    """
+    session session_info model_change thinking_level_change compaction branch_summary custom
+    custom_message label
+    """.split()
+)
 _HEARTBEAT = "Read HEARTBEAT.md if it exists"
 
 
@@ -70,9 +76,11 @@ def _add_entry(builder: ConversationBuilder, entry: ObjectRecord) -> None:
     name: str | None = None
     kinds = {string(block.get("type")) for block in objects(message.get("content"))}
     reason = None
-    if entry.value.get("type") != "message":
-        reason = "not a message"
-    elif not message:
+    kind = string(entry.value.get("type"))
+    if kind != "message":
+        reading.skip_record(kind, _OTHER_TYPES, entry.line)
+        return
+    if not message:
         reason = "message is not an object"
     elif message.get("role") in ("toolResult", "bashExecution"):
         reason = "tool result"

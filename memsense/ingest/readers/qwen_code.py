@@ -10,6 +10,7 @@ from memsense.ingest.values import identifier, objects, reach, string
 from memsense.types import Conversation
 
 _TYPES = frozenset({"user", "assistant"})
+_OTHER_TYPES = frozenset({"system"})
 
 
 def sniff(head: Head) -> str | None:
@@ -33,7 +34,10 @@ def read(reading: Reading) -> Iterator[Conversation]:
         kind, parts = string(value.get("type")), reach(value, "message", "parts")
         text = content_text(parts)
         if kind not in _TYPES:
-            reading.skip("tool result" if kind == "tool_result" else "not a message", entry.line)
+            if kind == "tool_result":
+                reading.skip("tool result", entry.line)
+            else:
+                reading.skip_record(kind, _OTHER_TYPES, entry.line)
         elif value.get("isSidechain") is True and not reading.options.sidechains:
             reading.skip("sidechain", entry.line)
         elif text.strip():

@@ -9,9 +9,10 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+from small_logs import SMALL_LOGS
 
 from memsense.errors import IngestError
 from memsense.ingest import ReadOptions, ReadReport
@@ -224,6 +225,35 @@ def table(header: str, *rows: str) -> str:
     out = io.StringIO()
     csv.writer(out).writerows(line.split("|") for line in (header, *rows))
     return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "record", "name"),
+    [
+        ("claude_code", {"type": "oracle", "sessionId": "s"}, "oracle"),
+        ("codex", {"type": "event_msg", "payload": {"type": "oracle"}}, "oracle"),
+        ("codex", {"type": "response_item", "payload": {"type": "oracle"}}, "oracle"),
+        ("codex", {"type": "oracle", "payload": {}}, "oracle"),
+        ("copilot", {"type": "oracle.spoke", "data": {}}, "oracle.spoke"),
+        ("openclaw", {"type": "oracle", "id": "m2", "parentId": "m1"}, "oracle"),
+        ("droid", {"type": "oracle", "id": "m2", "parentId": "m1"}, "oracle"),
+        ("qwen_code", {"type": "oracle", "uuid": "m2", "parentUuid": "m1"}, "oracle"),
+        ("cline", {"ts": 1767225609000, "type": "say", "say": "oracle", "text": "hm"}, "oracle"),
+    ],
+)
+def test_records_of_an_unknown_type_are_counted_by_its_name_and_warned_of(
+    form: str, record: dict[str, Any], name: str, read_log: ReadLog
+) -> None:
+    log = SMALL_LOGS[form]("Where is the loom?")
+    _, report = read_log(log)
+    assert report.unknown_types == {}
+    text = json.dumps(record)
+    log = f"{log[:-1]}, {text}]" if log.startswith("[") else f"{log}{text}\n"
+    conversations, report = read_log(log)
+    assert [text for _, text in turns(conversations)] == ["Where is the loom?", "fine"]
+    assert report.skip_counts[f"not a message ({name})"] == 1
+    assert report.unknown_types == {form: {name: 1}}
+    assert any(f"type '{name}' are new to the reader of {form}" in one for one in report.warnings)
 
 
 FAQ = ("Where is the loom?|In the mill by the river.", "Who owns it?|The weavers of the town.")

@@ -1,6 +1,8 @@
 """What is no conversation is refused, however much it looks like one; guessing needs evidence."""
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,80 @@ def test_what_is_no_conversation_is_refused_with_windows_line_ends(
 ) -> None:
     with pytest.raises(IngestError, match="not a conversation"):
         read_log(CORPUS[name].replace("\n", "\r\n"), name=name)
+
+
+QUESTIONS = (
+    ("Where is the loom?", "In the mill by the river."),
+    ("Who owns it?", "The weavers of the town."),
+    ("When was it built?", "In the spring of the flood."),
+)
+REQUESTS = [
+    {"method": "POST", "url": "/looms", "status": 201, "body": "a loom by the river"},
+    {"method": "GET", "url": "/looms/1", "status": 200, "body": "the loom of the town"},
+]
+
+
+def _as_lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+def _as_table(*names: str, first: str = "") -> str:
+    rows = [",".join(names), *(",".join((first, *row) if first else row) for row in QUESTIONS)]
+    return "\n".join(rows) + "\n"
+
+
+OF_FACTS = {
+    "faq.csv": _as_table("question", "answer"),
+    "flashcards.csv": _as_table("prompt", "response"),
+    "tuning.csv": _as_table("instruction", "output"),
+    "exam.csv": _as_table("subject", "question", "answer", first="weaving"),
+    "faq.jsonl": _as_lines(*({"question": q, "answer": a} for q, a in QUESTIONS)),
+    "faq.json": json.dumps([{"question": q, "answer": a} for q, a in QUESTIONS]),
+    "numbered.json": json.dumps(
+        [{"id": n, "question": q, "answer": a} for n, (q, a) in enumerate(QUESTIONS, 1)]
+    ),
+    "squad.json": json.dumps(
+        {"data": [{"title": "Looms", "paragraphs": [{"context": "A mill.", "qas": [
+            {"id": "1", "question": q, "answers": [{"text": a}]} for q, a in QUESTIONS
+        ]}]}]}
+    ),
+    "mmlu.jsonl": _as_lines(
+        *({"question": q, "choices": [a, "no"], "answer": 0} for q, a in QUESTIONS)
+    ),
+    "gsm.jsonl": _as_lines(*({"question": q, "answer": f"{a} #### 4"} for q, a in QUESTIONS)),
+    "requests.jsonl": _as_lines(*REQUESTS),
+    "requests.json": json.dumps(REQUESTS),
+    "proxy.jsonl": _as_lines(
+        *({"time": "2026-03-01T10:00:00Z", "request": one, "response": {"status": 200}}
+          for one in REQUESTS)
+    ),
+    "har.json": json.dumps(
+        {"log": {"version": "1.2", "entries": [
+            {"startedDateTime": "2026-03-01T10:00:00Z", "request": one,
+             "response": {"status": 200, "content": {"text": "a loom"}}} for one in REQUESTS
+        ]}}
+    ),
+    "embeddings.jsonl": _as_lines(
+        {"request": {"model": "m", "input": "a loom"}, "response": {"data": [{"embedding": [0]}]}}
+    ),
+    "webhooks.jsonl": _as_lines(
+        *({"event": "loom.built", "id": str(n), "data": {"object": one}}
+          for n, one in enumerate(REQUESTS))
+    ),
+}  # fmt: skip
+"""Tables of facts and logs of requests, as data sets, exams, proxies and browsers write them."""
+
+
+@pytest.mark.parametrize("name", OF_FACTS)
+def test_questions_of_a_data_set_and_logs_of_requests_are_never_taken_outright(
+    name: str, tmp_path: Path, read_path: ReadLog
+) -> None:
+    (tmp_path / name).write_text(OF_FACTS[name])
+    conversations: list[Conversation] = []
+    # They are refused, or only guessed to be conversations.
+    with suppress(IngestError):
+        conversations, _ = read_path(tmp_path)
+    assert conversations == []
 
 
 def test_the_format_insists(read_log: ReadLog) -> None:
