@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from memsense.db.calls import run_in_time
 from memsense.errors import UnknownArgumentError
 from memsense.inputs import AsList, Callback, Checker, Switch, about, number
 from memsense.text.nearest import did_you_mean
@@ -237,6 +236,8 @@ def takes(function: Callable[P, R]) -> Callable[P, R]:
             else:
                 raise unknown_argument(name, parameters)
         if has_timeout and (seconds := named.pop(TIMEOUT, None)) is not None:
+            from memsense.db.calls import run_in_time
+
             return run_in_time(lambda: unchecked(*positional, **named), seconds)
         return unchecked(*positional, **named)
 
@@ -279,6 +280,8 @@ def knows_arguments(function: Callable[P, R]) -> Callable[P, R]:
         check(args[0], kwargs)
         seconds = kwargs.get(TIMEOUT)
         if seconds is not None:
+            from memsense.db.calls import run_in_time
+
             limit = read_timeout(seconds)
             return run_in_time(lambda: function(*args, **kwargs), limit)
         return function(*args, **kwargs)

@@ -8,13 +8,14 @@ U+FFFD. `memsense.declaration` applies these types to the public methods.
 import inspect
 import math
 import re
+import types
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -111,7 +112,7 @@ class Checker:
         if self._adapter is None:
             # Built at first use: an adapter takes a millisecond, and most processes use few.
             # A pydantic model brings its own configuration and accepts no other.
-            kind = self._kind
+            kind = _as_read(self._kind)
             is_model = isinstance(kind, type) and issubclass(kind, BaseModel)
             config = None if is_model else ConfigDict(arbitrary_types_allowed=True)
             self._adapter = TypeAdapter(cast("Any", kind), config=config)
@@ -119,6 +120,21 @@ class Checker:
             return self._adapter.validate_python(value)
         except ValidationError as error:
             raise InvalidInputError(_describe(error, self._name)) from None
+
+
+def _as_read(kind: Any) -> Any:
+    """Return a type with Any in place of what a whole check reads: it may not be imported yet."""
+    origin, items = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        inner, *extras = items
+        is_whole = any(isinstance(it, Check) and it.is_whole for it in extras)
+        kind = Any if is_whole else _as_read(inner)
+        for extra in extras:
+            kind = Annotated[kind, extra]
+        return kind
+    if origin in (Union, types.UnionType):
+        return Union[tuple(map(_as_read, items))]  # noqa: UP007 (made at run time)
+    return Sequence[_as_read(items[0])] if origin is Sequence else kind
 
 
 _PHRASES = {"missing": "is missing", "extra_forbidden": "is unknown"}
@@ -547,3 +563,16 @@ def with_attributes(*names: str) -> Check:
         return value
 
     return Check(read, is_whole=True)
+
+
+def _read_connection(value: object) -> object:
+    # Imported here: who passes a connection has the driver already, and most pass none.
+    import psycopg
+
+    if not isinstance(value, psycopg.Connection):
+        raise wrong_value("must be an open psycopg.Connection", value)
+    return cast("object", value)
+
+
+open_connection = Check(_read_connection, is_whole=True)
+"""Check of a connection of psycopg."""

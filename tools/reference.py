@@ -83,6 +83,7 @@ def format_type(annotation: Any) -> str:
     if origin is Literal:
         return " | ".join(map(repr, arguments))
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)
     return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text).replace("NoneType", "None")
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from memsense import store
-from memsense.client.context import Context
+from memsense.client.context import Context, no_chunk
 from memsense.client.cursors import read_cursor, write_cursor
 from memsense.db import run_read
 from memsense.db.connection import Connection
@@ -15,6 +15,7 @@ from memsense.store.listing import Order
 from memsense.types import (
     Chunk,
     DayCount,
+    Event,
     Granularity,
     Page,
     ScopeStatistics,
@@ -33,6 +34,37 @@ class Listing:
 
     def __init__(self, context: Context) -> None:
         self._context = context
+
+    def chunk(self, chunk_id: int) -> Chunk:
+        """Return one chunk; raise NotFoundError if the namespace has none of that id."""
+        chunks = run_read(
+            self._context.pool,
+            lambda it: store.fetch_shown(it, self._context.require_namespace(it), [chunk_id]),
+        )
+        if not chunks:
+            raise no_chunk(chunk_id)
+        return chunks[0]
+
+    def chunks_by_id(self, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
+        """Return the chunks of these ids that exist."""
+        if not chunk_ids:
+            return {}
+        chunks = self._read(lambda it, namespace: store.fetch_shown(it, namespace, chunk_ids))
+        return {chunk.chunk_id: chunk for chunk in chunks}
+
+    def statistics(self, user_id: str | None) -> list[ScopeStatistics]:
+        """Return what each user's memory holds, or that of one user."""
+        return self._read(lambda it, namespace: store.fetch_statistics(it, namespace, user_id))
+
+    def history(self, chunk_id: int) -> list[Event]:
+        """Return the events of a chunk; raise NotFoundError if the namespace has none."""
+        events = run_read(
+            self._context.pool,
+            lambda it: store.fetch_history(it, self._context.require_namespace(it), chunk_id),
+        )
+        if events is None:
+            raise no_chunk(chunk_id)
+        return events
 
     def chunks(
         self,

@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import InstanceOf
 
 from memsense import telemetry
-from memsense.client.context import BackgroundThread, Context
-from memsense.client.place import open_place
 from memsense.client.verbs import Memory
 from memsense.config import Settings, load_settings
-from memsense.db import run_read
 from memsense.declaration import takes
-from memsense.embed import Embedder
 from memsense.graph.extraction import EntityExtractor
 from memsense.inputs import AsList, Id, Name, about, with_attributes
 from memsense.search.profiles import PROFILES, GivenProfile
@@ -22,6 +18,7 @@ from memsense.write.facets import FacetTagger
 
 if TYPE_CHECKING:
     from memsense.client.access_keys import AccessKeysResource
+    from memsense.client.context import BackgroundThread, Context
     from memsense.client.embedding_models import ModelsResource
     from memsense.client.erasing import ErasuresResource
     from memsense.client.histories import HistoriesResource
@@ -34,10 +31,11 @@ if TYPE_CHECKING:
     from memsense.client.settings import SettingsResource
     from memsense.client.ttl import TtlResource
     from memsense.client.user_memory import UserMemory
+    from memsense.embed.base import Embedder
     from memsense.store.jobs import JobCounts
 
 _AnEmbedder = Annotated[
-    Embedder,
+    "Embedder",
     with_attributes("model", "dimension", "embed", "embed_query"),
 ]
 _ATagger = Annotated[FacetTagger, with_attributes("name", "tag")]
@@ -130,6 +128,10 @@ class MemSense(Memory):
             NotFoundError: For an unknown `profile`.
             ConfigurationError: If a setting can't be used.
         """
+        from memsense.client.context import Context
+        from memsense.client.place import open_place
+        from memsense.db import run_read
+
         chosen = settings or load_settings()
         chosen = chosen.model_copy(
             update={
@@ -188,7 +190,7 @@ class MemSense(Memory):
         return UserMemory(self, self._context, user_id)
 
     @property
-    def embedder(self) -> Embedder:
+    def embedder(self) -> "Embedder":
         """Embedder of the namespace's model, made at first use; it caches questions."""
         return self._context.embedder
 
@@ -285,14 +287,14 @@ class MemSense(Memory):
         return JobsResource(self._context)
 
 
-def make_worker(context: Context) -> BackgroundThread:
+def make_worker(context: "Context") -> "BackgroundThread":
     """Return the worker of this process; imported here, as a search needs none."""
     from memsense.client.worker import BackgroundWorker
 
     return BackgroundWorker(context)
 
 
-def _count_jobs(context: Context) -> "JobCounts":
+def _count_jobs(context: "Context") -> "JobCounts":
     from memsense.client.jobs import JobsResource
 
     return JobsResource(context).count()

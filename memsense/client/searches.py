@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memsense import store, telemetry
-from memsense.client.context import Context
+from memsense.client.context import Context, no_chunk
 from memsense.client.spans import describe_search
 from memsense.db import run_read
 from memsense.db.connection import Connection
@@ -30,6 +30,7 @@ from memsense.types import EmbeddingModel
 
 if TYPE_CHECKING:
     from memsense.client.writes import Writes
+    from memsense.explain.why_not import Verdict
 
 
 class Searches:
@@ -114,6 +115,18 @@ class Searches:
     def rerun(self, namespace: store.Namespace, request: SearchRequest) -> Search:
         """Run a search just as the request says, whatever the settings are by now."""
         return self._follow_model(self._run_plans([self._plan(namespace, request)])[0])
+
+    def explain_absence(self, request: SearchRequest, chunk_id: int) -> "Verdict":
+        """Return why a chunk is no hit of a request; raise NotFoundError if there is none."""
+        from memsense.explain.why_not import explain_absence
+
+        pool = self._context.pool
+        search = self.run(run_read(pool, self._context.require_namespace), request)
+        result = self.fetch(search)
+        verdict = run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
+        if verdict is None:
+            raise no_chunk(chunk_id)
+        return verdict
 
     def _with_sessions(self, namespace: store.Namespace, search: Search) -> Search:
         if not search.awaits_sessions:

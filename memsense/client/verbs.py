@@ -10,13 +10,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import psycopg
 from pydantic import InstanceOf
 
-from memsense import store
-from memsense.client.context import Context, no_chunk
-from memsense.client.searches import Searches
-from memsense.db import run_read
 from memsense.declaration import Timeout, parameters_of, takes
 from memsense.ingest.options import MapInput
 from memsense.inputs import (
@@ -35,6 +30,7 @@ from memsense.inputs import (
     Share,
     Switch,
     about,
+    open_connection,
     require_user,
 )
 from memsense.parameters import (
@@ -76,7 +72,6 @@ from memsense.parameters import (
     WhenToEmbed,
     WriteKey,
 )
-from memsense.search.hits import SearchResult
 from memsense.search.prompt import TextFormat
 from memsense.search.request import (
     DEFAULT_CONTENT_BUDGET,
@@ -103,9 +98,13 @@ from memsense.types import (
 )
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+
     from memsense.client.changes import Changes
+    from memsense.client.context import Context
     from memsense.client.erasing import Erasing
     from memsense.client.listing import Listing
+    from memsense.client.searches import Searches
     from memsense.client.traces import TracesResource
     from memsense.client.transfer import ExportReport, ImportReport, Place, Transfer
     from memsense.client.updating import Updating
@@ -113,11 +112,15 @@ if TYPE_CHECKING:
     from memsense.explain.why_not import Verdict
     from memsense.graph.resource import Entities
     from memsense.ingest import ReadOptions
+    from memsense.search.hits import SearchResult
     from memsense.search.prompt import Prompt
     from memsense.store.erasing import Receipt
     from memsense.store.versions import Version
     from memsense.write.drafting import Annotations
     from memsense.write.ingest_run import IngestReport
+
+Joined = Annotated["Connection[Any]", open_connection]
+"""A connection of the caller's, whose transaction a write joins."""
 
 DEFAULT_PAGE = 50
 """Items of a page."""
@@ -163,12 +166,12 @@ class Memory:
     `MemSense` is a memory that you open and close, with resources beside the verbs.
     """
 
-    def __init__(self, context: Context, *, model: EmbeddingModel | None = None) -> None:
+    def __init__(self, context: "Context", *, model: EmbeddingModel | None = None) -> None:
         """Take over an open context. With a `model`, searches use its vectors instead of those of
         the namespace's model.
         """
         self._context = context
-        self._searches = Searches(context, lambda: self._writes, model=model)
+        self._model = model
 
     # Resources that a view of one user has too ---------------------------------------------------
 
@@ -191,6 +194,12 @@ class Memory:
             require_namespace=context.require_namespace,
             extractor=context.extractor,
         )
+
+    @cached_property
+    def _searches(self) -> "Searches":
+        from memsense.client.searches import Searches
+
+        return Searches(self._context, lambda: self._writes, model=self._model)
 
     @cached_property
     def _writes(self) -> "Writes":
@@ -252,7 +261,7 @@ class Memory:
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         timeout: Timeout | None = None,
-        connection: InstanceOf[psycopg.Connection[Any]] | None = None,
+        connection: Joined | None = None,
     ) -> Added:
         """Store what was said: a sentence of the user's, or messages of one session, in order.
 
@@ -337,7 +346,7 @@ class Memory:
         embed: WhenToEmbed | None = None,
         key: WriteKey | None = None,
         timeout: Timeout | None = None,
-        connection: InstanceOf[psycopg.Connection[Any]] | None = None,
+        connection: Joined | None = None,
     ) -> "list[Added]":
         """Store several sessions in one transaction, embedded in one batch.
 
@@ -492,7 +501,7 @@ class Memory:
         content_budget: ContentBudget = DEFAULT_CONTENT_BUDGET,
         trace: Trace | None = None,
         timeout: Timeout | None = None,
-    ) -> SearchResult:
+    ) -> "SearchResult":
         """Return the memories that best answer a question, best first.
 
             result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
@@ -825,18 +834,8 @@ class Memory:
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        from memsense.explain.why_not import explain_absence
-
         require_user(user_id, all_users)
-        request = SearchRequest.of(locals())
-        pool = self._context.pool
-        namespace = run_read(pool, self._context.require_namespace)
-        search = self._searches.run(namespace, request)
-        result = self._searches.fetch(search)
-        verdict = run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
-        if verdict is None:
-            raise no_chunk(chunk_id)
-        return verdict
+        return self._searches.explain_absence(SearchRequest.of(locals()), chunk_id)
 
     # Exporting and importing ---------------------------------------------------------------------
 
@@ -1058,13 +1057,7 @@ class Memory:
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        chunks = run_read(
-            self._context.pool,
-            lambda it: store.fetch_shown(it, self._context.require_namespace(it), [chunk_id]),
-        )
-        if not chunks:
-            raise no_chunk(chunk_id)
-        return chunks[0]
+        return self._listing.chunk(chunk_id)
 
     @takes
     def get_many(
@@ -1081,13 +1074,7 @@ class Memory:
             chunk_ids: Chunk ids, in any order.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        namespace = self._context.look_up_namespace()
-        if namespace is None or not chunk_ids:
-            return {}
-        chunks = run_read(
-            self._context.pool, lambda it: store.fetch_shown(it, namespace, chunk_ids)
-        )
-        return {chunk.chunk_id: chunk for chunk in chunks}
+        return self._listing.chunks_by_id(chunk_ids)
 
     @takes
     def stats(
@@ -1099,12 +1086,7 @@ class Memory:
             user_id: Only this user's; default: all users'.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
-        namespace = self._context.look_up_namespace()
-        if namespace is None:
-            return []
-        return run_read(
-            self._context.pool, lambda it: store.fetch_statistics(it, namespace, user_id)
-        )
+        return self._listing.statistics(user_id)
 
     # Changing ------------------------------------------------------------------------------------
 
@@ -1387,13 +1369,7 @@ class Memory:
         Raises:
             NotFoundError: If the namespace has no such chunk.
         """
-        events = run_read(
-            self._context.pool,
-            lambda it: store.fetch_history(it, self._context.require_namespace(it), chunk_id),
-        )
-        if events is None:
-            raise no_chunk(chunk_id)
-        return events
+        return self._listing.history(chunk_id)
 
     # Last, because its name hides the builtin `list` from the annotations that follow it.
     @takes

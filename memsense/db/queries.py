@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, LiteralString, cast
-
-from psycopg import sql
+from typing import TYPE_CHECKING, Any, LiteralString, cast
 
 from memsense.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from psycopg import sql
 
 _PACKAGED = Path(__file__).parents[1] / "_sql"
 SQL_ROOT = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[2] / "sql"
@@ -29,6 +30,8 @@ def _read(file: str) -> str:
 
 def as_sql(text: str) -> sql.SQL:
     """Return a text that is made of `sql/` alone, which the type checker can't know, as SQL."""
+    from psycopg import sql
+
     return sql.SQL(cast("LiteralString", text))
 
 

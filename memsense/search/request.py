@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from psycopg.types.json import Jsonb
 from pydantic_core import to_jsonable_python
 
 from memsense.db.queries import statement_names
@@ -75,6 +74,8 @@ class Filters:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the conditions in `sql/filters.sql`."""
+        from psycopg.types.json import Jsonb
+
         sent: dict[str, Any] = {}
         for name, value in self.values.items():
             if name == "exclude":  # two columns of two types: chunk ids and message ids

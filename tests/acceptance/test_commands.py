@@ -169,6 +169,18 @@ def test_help_imports_nothing_heavy() -> None:
     assert "ingest" in done.stdout
 
 
+def test_the_python_api_is_imported_without_driver_numbers_and_search() -> None:
+    heavy = """numpy onnxruntime psycopg pgvector tokenizers httpx sqlalchemy
+        memsense.client.context memsense.db.pool memsense.search.hits memsense.search.search memsense.store"""
+    program = "import sys\nfrom memsense import MemSense\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+    assert "memsense.client.verbs" in modules
+    assert not modules & set(heavy.split())
+
+
 def test_search_imports_nothing_that_only_writing_or_migrating_needs(url: str) -> None:
     heavy = """alembic sqlalchemy pydantic_settings dateutil watchfiles matplotlib pyarrow openai
         psutil filelock zstandard jsonpath tomlkit memsense.db.embedded memsense.evaluation
