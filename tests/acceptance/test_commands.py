@@ -171,7 +171,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 def test_the_python_api_is_imported_without_driver_numbers_and_search() -> None:
     heavy = """numpy onnxruntime psycopg pgvector tokenizers httpx sqlalchemy
-        memsense.client.context memsense.db.pool memsense.search.hits memsense.search.search memsense.store"""
+        memsense.client.context memsense.db.pool memsense.search.hits
+        memsense.search.search memsense.store"""
     program = "import sys\nfrom memsense import MemSense\nprint(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
