@@ -145,8 +145,9 @@ LIMIT %(limit)s OFFSET %(offset)s;
 
 -- name: refresh_items
 -- Starts the time to live again of items that were read.
+-- In UTC: Citus runs no UPDATE that calls a STABLE function with a column, as timestamptz + interval is.
 UPDATE memsense.items
-SET expires_at = now() + ttl
+SET expires_at = (now() AT TIME ZONE 'UTC' + ttl) AT TIME ZONE 'UTC'
 WHERE tenant_id = %(tenant_id)s AND item_id = ANY (%(item_ids)s::bigint[]) AND ttl IS NOT NULL;
 
 -- name: sweep_items

@@ -5,15 +5,34 @@
 --   tenant_id   its number
 
 -- name: list_tenants
--- Every tenant with what it holds, by name. Chunks as the statistics count them.
-SELECT
-    t.tenant_id, t.name, t.recorded_at AS created_at, t.suspended_at,
-    (SELECT count(*) FROM memsense.namespaces AS n WHERE n.tenant_id = t.tenant_id) AS namespaces,
-    (SELECT count(*) FROM memsense.scopes AS s WHERE s.tenant_id = t.tenant_id) AS users,
-    (SELECT coalesce(sum(c.chunk_count), 0)::bigint FROM memsense.scope_statistics AS c WHERE c.tenant_id = t.tenant_id) AS chunks
+-- Every tenant, or the one of a name, by name.
+SELECT t.tenant_id, t.name, t.recorded_at AS created_at, t.suspended_at
 FROM memsense.tenants AS t
 WHERE %(name)s::text IS NULL OR t.name = %(name)s
 ORDER BY t.name;
+
+-- name: count_tenants
+-- What each tenant holds, or one of them, if it has any namespace. Chunks as the statistics count them. Sums by
+-- tenant first, then joins: Citus refuses a sub-select for each row of a table that every node has.
+SELECT n.tenant_id, n.namespaces, coalesce(s.users, 0) AS users, coalesce(c.chunks, 0) AS chunks
+FROM (
+    SELECT tenant_id, count(*) AS namespaces
+    FROM memsense.namespaces
+    WHERE %(tenant_id)s::integer IS NULL OR tenant_id = %(tenant_id)s
+    GROUP BY tenant_id
+) AS n
+LEFT JOIN (
+    SELECT tenant_id, count(*) AS users
+    FROM memsense.scopes
+    WHERE %(tenant_id)s::integer IS NULL OR tenant_id = %(tenant_id)s
+    GROUP BY tenant_id
+) AS s ON s.tenant_id = n.tenant_id
+LEFT JOIN (
+    SELECT tenant_id, sum(chunk_count)::bigint AS chunks
+    FROM memsense.scope_statistics
+    WHERE %(tenant_id)s::integer IS NULL OR tenant_id = %(tenant_id)s
+    GROUP BY tenant_id
+) AS c ON c.tenant_id = n.tenant_id;
 
 -- name: set_suspended
 UPDATE memsense.tenants SET suspended_at = %(suspended_at)s::timestamptz WHERE name = %(name)s;
@@ -58,12 +77,14 @@ INSERT INTO memsense.{table} ({columns}) SELECT {values} FROM incoming;
 -- name: drop_incoming
 DROP TABLE incoming;
 
+-- name: find_last_number
+SELECT max({column}) FROM memsense.{table} WHERE tenant_id = %(tenant_id)s;
+
 -- name: advance_identity
--- The next number that the table gives lies behind all that were brought in.
-SELECT setval(
-    pg_get_serial_sequence(format('memsense.%%I', %(table)s::text), %(column)s),
-    greatest((SELECT max({column}) FROM memsense.{table} WHERE tenant_id = %(tenant_id)s), nextval(
-        pg_get_serial_sequence(format('memsense.%%I', %(table)s::text), %(column)s))));
+-- The next number that the table gives lies behind all that were brought in. Apart from the rows, with which
+-- Citus would send it to a worker node, where an identity has other numbers.
+SELECT setval(name, greatest(%(last)s::bigint, nextval(name)))
+FROM pg_get_serial_sequence(format('memsense.%%I', %(table)s::text), %(column)s) AS name;
 
 -- name: list_used_models
 SELECT m.model_id, m.name, m.dimension FROM memsense.models AS m ORDER BY m.model_id;

@@ -21,6 +21,11 @@ def with_database(url: str, name: str) -> str:
     return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
 
 
+def with_user(url: str, user: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
+
+
 def with_port(url: str, host: str, port: int) -> str:
     parts = urlsplit(url)
     user = parts.netloc.rpartition("@")[0]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from psycopg import sql
-from psycopg.rows import class_row
+from psycopg.rows import dict_row
 
 from memsense.actor import current_actor
 from memsense.db import citus
@@ -29,6 +29,7 @@ from memsense.errors import ConflictError, InvalidInputError, NotFoundError
 
 FILE = "tenants.sql"
 FORMAT = 1
+_EMPTY = {"namespaces": 0, "users": 0, "chunks": 0}
 MANIFEST = "manifest.json"
 
 SHARED = {"tenants"}
@@ -233,8 +234,15 @@ def _operating(url: str) -> Generator[Connection]:
 
 
 def _fetch(connection: Connection, name: str | None) -> list[Tenant]:
-    cursor = connection.cursor(row_factory=class_row(Tenant))
-    return cursor.execute(query("list_tenants", FILE), {"name": name}).fetchall()
+    cursor = connection.cursor(row_factory=dict_row)
+    rows = cursor.execute(query("list_tenants", FILE), {"name": name}).fetchall()
+    if not rows:
+        return []
+    # Of one tenant without reading those of all others.
+    values = {"tenant_id": None if name is None else rows[0]["tenant_id"]}
+    counted = cursor.execute(query("count_tenants", FILE), values).fetchall()
+    counts = {row["tenant_id"]: row for row in counted}
+    return [Tenant(**{**_EMPTY, **counts.get(row["tenant_id"], {}), **row}) for row in rows]
 
 
 def _require(connection: Connection, name: str) -> Tenant:
@@ -305,11 +313,13 @@ def _bring_in(  # noqa: PLR0917 (one caller)
     connection.execute(query("drop_incoming", FILE))
     for column in fields:
         if column.is_identity and count:
-            advance = query("advance_identity", FILE).format(
+            find_last = query("find_last_number", FILE).format(
                 table=sql.Identifier(table), column=sql.Identifier(column.name)
             )
-            numbers = {"table": table, "column": column.name, "tenant_id": tenant.tenant_id}
-            connection.execute(advance, numbers)
+            own = {"tenant_id": tenant.tenant_id}
+            [last] = connection.execute(find_last, own).fetchone() or (None,)
+            numbers = {"table": table, "column": column.name, "last": last}
+            connection.execute(query("advance_identity", FILE), numbers)
     return count
 
 
