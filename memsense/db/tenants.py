@@ -29,7 +29,7 @@ from memsense.errors import ConflictError, InvalidInputError, NotFoundError
 
 FILE = "tenants.sql"
 FORMAT = 1
-_EMPTY = {"namespaces": 0, "users": 0, "chunks": 0}
+_EMPTY: Mapping[str, Any] = {"namespaces": 0, "users": 0, "chunks": 0}
 MANIFEST = "manifest.json"
 
 SHARED = {"tenants"}

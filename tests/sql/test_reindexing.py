@@ -78,6 +78,7 @@ def held_up(
         rows = connection.execute(
             "SELECT DISTINCT pid FROM pg_locks WHERE relation = 'memsense.chunks'::regclass"
             " AND mode = 'RowExclusiveLock'"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         ).fetchall()
         ((pid,),) = rows
 
