@@ -571,6 +571,22 @@ ranked AS (
     LIMIT %(candidate_limit)s
 )
 
+-- name: scored
+-- The same in two steps, where chunks beyond the limit may take part.
+scored AS MATERIALIZED (
+    SELECT chunk_id, round(1e12 * sum(share)) / 1e12 AS rrf_score
+    FROM ranked
+    GROUP BY chunk_id
+)
+
+-- name: best_scored
+{name} AS MATERIALIZED (
+    SELECT chunk_id, rrf_score
+    FROM scored
+    ORDER BY rrf_score DESC, chunk_id
+    LIMIT %(candidate_limit)s
+)
+
 -- name: unfound
 -- Sessions of which fusion kept turns alone.
 unfound AS MATERIALIZED (
@@ -597,10 +613,34 @@ first_chunks AS MATERIALIZED (
 
 -- name: fused_with_sessions
 -- These sessions take part with their first session chunk, which no route found: at a score of 0.
-fused AS MATERIALIZED (
+{name} AS MATERIALIZED (
     SELECT chunk_id, rrf_score FROM best
     UNION ALL
     (SELECT chunk_id, 0::float8 FROM first_chunks ORDER BY chunk_id)
+)
+
+-- name: superseding
+-- What superseded the candidates, or is superseded by them. In the past, where one of them may not have been there yet, both must be candidates.
+superseding AS MATERIALIZED (
+    SELECT l.older_id, l.chunk_id, l.strength, l.reason
+    FROM memsense.supersessions AS l
+    WHERE l.tenant_id = %(tenant_id)s
+      AND l.{in_scope}
+      AND (l.older_id = ANY (ARRAY(SELECT chunk_id FROM found)) {either_or} l.chunk_id = ANY (ARRAY(SELECT chunk_id FROM found)))
+      AND {older_takes_part}
+      AND {newer_takes_part}
+)
+
+-- name: fused_with_superseding
+-- These exchanges take part, too: at a score of 0 if no route found them.
+fused AS MATERIALIZED (
+    SELECT chunk_id, rrf_score FROM found
+    UNION ALL
+    (SELECT linked.chunk_id, coalesce(scored.rrf_score, 0)
+     FROM (SELECT older_id AS chunk_id FROM superseding UNION SELECT chunk_id FROM superseding) AS linked
+     LEFT JOIN scored ON scored.chunk_id = linked.chunk_id
+     WHERE linked.chunk_id NOT IN (SELECT chunk_id FROM found)
+     ORDER BY scored.rrf_score DESC NULLS LAST, linked.chunk_id)
 )
 
 -- name: hits
@@ -725,6 +765,9 @@ state AS (
 
 -- name: fact_ceiling
 'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
+
+-- name: fact_superseding
+'superseding', (SELECT jsonb_agg(jsonb_build_array(older_id, chunk_id, strength, reason) ORDER BY chunk_id, older_id) FROM superseding)
 
 -- name: fact_stale
 -- Whether session chunks wait to be made of their exchanges.

@@ -63,6 +63,13 @@ def recall(
         bool,
         typer.Option("--worded", help="Return which patterns of the question each text holds."),
     ] = False,
+    superseding: Annotated[
+        bool,
+        typer.Option(
+            "--superseding",
+            help="Let take part what superseded a candidate, as most searches do.",
+        ),
+    ] = False,
     turns_only: Annotated[
         bool, typer.Option("--turns-only", help="Leave session chunks out, as most searches do.")
     ] = False,
@@ -115,6 +122,7 @@ def recall(
         identified=identified,
         worded=worded,
         tokens=tokens,
+        superseding=superseding,
         turns_only=turns_only,
         hides_expired=expired,
         lookups=lookups,

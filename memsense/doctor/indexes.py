@@ -39,6 +39,8 @@ INDEXES: Mapping[str, str] = {
     "ingested_messages_pkey": "ingested_messages",
     "stale_sessions_pkey": "stale_sessions",
     "superseded_chunks_pkey": "superseded_chunks",
+    "supersessions_pkey": "supersessions",
+    "supersessions_older": "supersessions",
     "past_chunks_pkey": "past_chunks",
     "past_chunks_until": "past_chunks",
     "erasures_pkey": "erasures",

@@ -126,6 +126,8 @@ class Profile:
         current_margin: Distance by which the wanted statement stands above the other.
         current_threshold: Logit of the chance that one statement replaces the other, above which
             it rises.
+        current_link_depth: Number of best candidates above which what superseded them may rise, if
+            that was stored.
         current_link_threshold: The same logit, above which a memory is called superseded.
         asker_known: Whether a question about the user ("she", the user's name) is searched for as
             the user would ask it ("I").
@@ -202,6 +204,7 @@ class Profile:
     current_reach: float = 0.9
     current_margin: float = 0.01
     current_threshold: float = -1.0
+    current_link_depth: int = 20
     current_link_threshold: float = 0.0
     asker_known: bool = False
     reranker_weight: float = 1.0
@@ -377,6 +380,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("current_reach", 0, 10),
     ("current_margin", 0, 1),
     ("current_threshold", -20, 20),
+    ("current_link_depth", 1, 1000),
     ("current_link_threshold", -20, 20),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),

@@ -45,6 +45,7 @@ Subject = Literal["user", "session", "message", "chunk", "expired"]
 TABLES_OF_CHUNKS = (
     "jobs",
     "superseded_chunks",
+    "supersessions",
     "past_chunks",
     "embeddings",
     "token_vectors",

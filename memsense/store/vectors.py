@@ -20,6 +20,7 @@ from memsense.store.jobs import (
     finish_jobs,
 )
 from memsense.store.scopes import Scope
+from memsense.store.supersession import link_statements
 from memsense.store.tokens import lock_memory, put_tokens
 from memsense.types import ChunkDraft, Granularity
 from memsense.write.vectors import BatchVectors, ChunkTexts
@@ -123,6 +124,9 @@ def insert_embeddings(
         # One job for each chunk, however much of it is lacking.
         lacking = [key for key, lacks in zip(chunk_ids, is_lacking, strict=True) if lacks]
         enqueue_chunks(connection, scope, EMBED, lacking, model=model)
+    turns = zip(drafts, chunk_ids, strict=True)
+    turn_ids = [chunk_id for draft, chunk_id in turns if draft.granularity == "turn"]
+    link_statements(connection, scope, turn_ids)
 
 
 # What was left for later -------------------------------------------------------------------------
@@ -210,6 +214,8 @@ def embed_chunks(
         )
     ]
     put_embeddings(connection, scope, embeddings)
+    turn_ids = {item.chunk_id for item in embeddings if item.route == "user"}
+    link_statements(connection, scope, sorted(turn_ids))
     bare_ids, bare_texts = [chunks[it].chunk_id for it in bare], [texts[it] for it in bare]
     stored = put_tokens(connection, scope, bare_ids, bare_texts, tokens, model=scope.models[0])
     return Filled(len(embeddings), stored)

@@ -15,6 +15,7 @@ from memsense.store.past import keep_past, keep_retired
 from memsense.store.planning import Plan, name_exchange, plan_session, read_ledger
 from memsense.store.scopes import Scope
 from memsense.store.sessions import mark_session, unmark_session
+from memsense.store.supersession import unlink_statements
 from memsense.store.tokens import delete_tokens
 from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
@@ -321,6 +322,7 @@ def withdraw(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> 
     values = {**_key(scope), "chunk_ids": list(chunk_ids)}
     execute(connection, "delete_embeddings", values)
     delete_tokens(connection, scope, chunk_ids)
+    unlink_statements(connection, scope, chunk_ids)
     forget_jobs(connection, scope, chunk_ids)
 
 

@@ -43,6 +43,19 @@ ADDITIONS = (
 )
 """Words of a fact that stands beside an earlier one."""
 
+ENDS = (
+    "sold|gone|off|over|out|closed|broke|broken|broke down|failed|died|dead|cracked|retired|quit|"
+    "left|ended|signed|replaced|used to|no more|anymore|any more|no longer|instead|traded|"
+    "swapped|cancelled|canceled|finished|given|gave|goodbye|former|old one|went to|drawer"
+)
+"""Words that often end something; evidence between two statements about one thing."""
+
+STARTS = (
+    "new|now|first|since|from now|today|yesterday|this week|last week|finally|started|starts|"
+    "moved|got|have been|became|becomes"
+)
+"""Words that often begin something; evidence as ENDS are."""
+
 STORIES = (
     "when i lived|when i was|when i worked|when we lived|when we were|back when|years ago|"
     "as a child|as a kid|in my twenties|as a student|at university|back then|in those days|"
@@ -50,7 +63,40 @@ STORIES = (
 )
 """Words of a story from before, which is no news."""
 
+SUBJECTS = {
+    "home": (
+        "live|lives|living|lived|moved|moving|rent|rents|renting|apartment|flat|house|home|address|"
+        "neighbourhood|neighborhood|unpacked|settled|city|town"
+    ),
+    "work": (
+        "work|works|working|worked|job|employer|company|hired|quit|resigned|notice|signed with|"
+        "joined|joining|started at|promoted|position|boss|office"
+    ),
+    "partner": (
+        "single|married|divorced|engaged|wife|husband|girlfriend|boyfriend|partner|dating|"
+        "relationship"
+    ),
+    "vehicle": "car|drive|drives|driving",
+}
+"""Words by which a statement or a question speaks of one of the facts that people have one of."""
+
+SUBJECT_CHANGES = {
+    "home": (
+        "moved to|moved into|moved in|moved from|moved out|moving to|moving into|new address|"
+        "new place|new flat|new apartment|new house|new home"
+    ),
+    "work": (
+        "quit|resigned|handed in|started at|start at|joined|joining|signed with|hired|promoted|"
+        "new job|laid off|left my job|new employer"
+    ),
+    "partner": "broke up|divorced|got married|engaged|separated",
+    "vehicle": "sold|traded|bought a",
+}
+"""Words of a change of each of them."""
+
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+_INNER_WORD = re.compile(r"(?<=\s)[^\W\d_][^\W_]+")
+_SENTENCE_ENDS = re.compile(r"[.!?:]+\s+|\n+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHORTEST_STEM = 3
 _ENDINGS = ("ing", "ied", "ies", "ed", "es", "s")
@@ -83,7 +129,13 @@ _CHANGES = _index_phrases(CHANGES)
 _ADJUSTMENTS = _index_phrases(ADJUSTMENTS)
 _HINTS = _index_phrases(HINTS)
 _ADDITIONS = _index_phrases(ADDITIONS)
+_ENDS = _index_phrases(ENDS)
+_STARTS = _index_phrases(STARTS)
 _STORIES = _index_phrases(STORIES)
+_SUBJECTS = {subject: _index_phrases(phrases) for subject, phrases in SUBJECTS.items()}
+_SUBJECT_CHANGES = {
+    subject: _index_phrases(phrases) for subject, phrases in SUBJECT_CHANGES.items()
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +149,11 @@ class Statement:
         change: First words of a change, such as "no longer"; empty if there are none.
         is_adjusted: Whether it has words of an adjustment, such as "extended".
         is_hinted: Whether it has a word that often stands in a change.
+        end: First words that often end something, such as "sold"; empty if there are none.
+        start: First words that often begin something, such as "now"; empty if there are none.
+        names: Capitalised words within its sentences, in lower case.
+        subjects: Keys of SUBJECTS that it speaks of.
+        changed: Keys of SUBJECT_CHANGES that it tells a change of.
         is_addition: Whether it adds a fact to earlier ones.
         is_story: Whether it tells of earlier times.
         is_question: Whether it ends as a question does.
@@ -109,6 +166,11 @@ class Statement:
     change: str
     is_adjusted: bool
     is_hinted: bool
+    end: str
+    start: str
+    names: frozenset[str]
+    subjects: frozenset[str]
+    changed: frozenset[str]
     is_addition: bool
     is_story: bool
     is_question: bool
@@ -133,6 +195,22 @@ def read_statement(text: str) -> Statement:
         change=_find_phrase(words, _CHANGES),
         is_adjusted=bool(_find_phrase(words, _ADJUSTMENTS)),
         is_hinted=bool(_find_phrase(words, _HINTS)),
+        end=_find_phrase(words, _ENDS),
+        start=_find_phrase(words, _STARTS),
+        names=frozenset(
+            [
+                word.lower()
+                for sentence in _SENTENCE_ENDS.split(text)
+                for word in _INNER_WORD.findall(sentence)
+                if word[0].isupper()
+            ]
+        ),
+        subjects=frozenset(
+            [subject for subject, index in _SUBJECTS.items() if _find_phrase(words, index)]
+        ),
+        changed=frozenset(
+            [subject for subject, index in _SUBJECT_CHANGES.items() if _find_phrase(words, index)]
+        ),
         is_addition=bool(_find_phrase(words, _ADDITIONS)),
         is_story=bool(_find_phrase(words, _STORIES)),
         is_question=text.rstrip().endswith("?"),

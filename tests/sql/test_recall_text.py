@@ -41,7 +41,17 @@ from memsense.search.request import FILTER_NAMES, QUOTED, Filters
 INDEXED = Indexed(17, 3, 48)
 WHOSE: list[Whose] = ["one_user", "all_users", INDEXED]
 LEXICAL: tuple[Literal["bm25f", "ts_rank"], ...] = ("bm25f", "ts_rank")
-FLAGS = ("identified", "worded", "tokens", "turns_only", "lookups", "one_list", "all_sessions")
+FLAGS = (
+    "identified",
+    "worded",
+    "tokens",
+    "turns_only",
+    "lookups",
+    "one_list",
+    "all_sessions",
+    "superseding",
+    "is_past",
+)
 OPTIONAL: list[tuple[Route, ...]] = [(), ("graph",)]
 SILENT: list[tuple[Route, ...]] = [(), ("vec_next_user", "facet_preferences"), VECTOR_ROUTES]
 FILTER_SETS: list[tuple[str, ...]] = [(), *((name,) for name in CONDITIONS), CONDITIONS]
@@ -57,6 +67,7 @@ SHOWN = {
     "wording": Shape(identified=True, worded=True, turns_only=True),
     "least": Shape(turns_only=True, hides_expired=False, silent=("vec_next_user", "facet_events")),
     "tokens": Shape(tokens=True),
+    "superseding": Shape(tokens=True, superseding=True),
     "lookups": Shape(
         filters=("tags", "quoted"), optional=("graph",), identified=True, lookups=True
     ),

@@ -17,8 +17,9 @@ in the schema `memsense`; each shows all tenants, so filter by `tenant`, `namesp
 `user_id`. Their columns are described in the database too: `\\d+ memsense.recall_explain`.
 
 The examples below ran on a small store: the user ada with three sessions and two recorded
-searches, the user ben with one session. Searches are recorded with `search(..., trace=True)`,
-`memsense search --trace`, or for a share of all searches by `MEMSENSE_TRACE_SAMPLE`.
+searches, the user ben with one session, and the user cleo with a fact that changed. Searches are
+recorded with `search(..., trace=True)`, `memsense search --trace`, or for a share of all searches
+by `MEMSENSE_TRACE_SAMPLE`.
 """
 
 
@@ -40,6 +41,16 @@ SHOWN = (
         "FROM memsense.recall_explain\n"
         "WHERE question = 'Where did Ada move?' AND hit_rank <= 2\n"
         "ORDER BY hit_rank, contribution DESC, route;",
+    ),
+    Shown(
+        "superseded_facts",
+        "Which facts have changed?",
+        "SELECT older_id, newer_id, left(older_text, 40) AS older_text,\n"
+        "       left(newer_text, 40) AS newer_text, reason,\n"
+        "       round(strength::numeric, 1) AS strength\n"
+        "FROM memsense.superseded_facts\n"
+        "WHERE user_id = 'cleo'\n"
+        "ORDER BY superseded_facts.strength DESC;",
     ),
     Shown(
         "recall_candidates",
@@ -199,6 +210,8 @@ SAID = {
     ],
     ("ada", "friday"): [("My dog Rex needs a vet.", "There is a vet near the big river.")],
     ("ben", "monday"): [("I bake bread on Sunday.", "Which flour do you use?")],
+    ("cleo", "monday"): [("I drive a red Volvo to work.", "How old is it?")],
+    ("cleo", "friday"): [("I sold the Volvo and drive a Skoda now.", "A good choice.")],
 }
 
 

@@ -27,6 +27,13 @@ RARE: Final = 2
 """Number of the best candidates that may have a word which ties two of them together."""
 
 
+USUAL_COSINE: Final = 0.2
+"""Mean cosine of two candidates of a memory about many things."""
+
+USUAL_PAIRS: Final = 30
+"""How many pairs of candidates it counts as."""
+
+
 class Evidence(NamedTuple):
     """Evidence that the newer of two statements replaces the older one, or the weight of each.
 
@@ -83,13 +90,19 @@ class Evidence(NamedTuple):
     named: float
     """Only the older one names whom the question names."""
 
+    subject: float
+    """Older one and question speak of a home, say, and the newer one tells of a move."""
+
+    stored: float
+    """The newer message was found to supersede the older one when it was written."""
+
 
 # Fitted by `python -m benchmarks.fit_current` on one half of tests/data/changed_facts.jsonl, on the
 # bundled sample and on BEAM 1-10; docs/how/retrieval.md, "What is true now", has the figures.
 WEIGHTS: Final = Evidence(
     bias=-6.47, early=1.46, climb=-2.59, cosine=9.37, usual=-10.29, change=0.69, adjusted=1.88,
     hint=1.32, numbers=0.16, rare=2.21, first=1.05, between=-0.7, addition=-1.13, story=-1.75,
-    asks=-0.2, owner=-1.02, named=-0.58,
+    asks=-0.2, owner=-1.02, named=-0.58, subject=2.56, stored=1.76,
 )  # fmt: skip
 
 
@@ -199,7 +212,31 @@ class Current:
             lift = scores[above] + self.profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
+        # A stored link needs no second judgement, and its other end may stand anywhere.
+        if self.question.tense:
+            best = np.argsort(-self.scores, kind="stable")[: self.profile.current_link_depth]
+            for link in self.stored:
+                is_now = self.question.tense == "now"
+                low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
+                lift = self.scores.item(high) + self.profile.current_margin - self.scores.item(low)
+                if high in best and lift > lifts.get(low, (0.0, 0))[0]:
+                    lifts[low] = lift, high
         return lifts
+
+    @cached_property
+    def stored(self) -> Sequence[Succession]:
+        """Return the stored links between candidates, the strongest first."""
+        row_of = {chunk_id: row for row, chunk_id in enumerate(self.candidates.chunk_ids.tolist())}
+        return [
+            Succession(
+                older=row_of[link.older_id],
+                newer=row_of[link.newer_id],
+                reason=link.reason,
+                strength=link.strength,
+            )
+            for link in sorted(self.candidates.links, key=lambda link: -link.strength)
+            if link.older_id in row_of and link.newer_id in row_of
+        ]
 
     @cached_property
     def by_newer(self) -> Mapping[int, Succession]:
@@ -229,17 +266,25 @@ class Current:
                 )
         chosen: dict[int, Succession] = {}
         replacements: set[int] = set()
-        for link in sorted(links, key=lambda link: -link.strength):
+        threshold = self.profile.current_link_threshold
+        stored = [link for link in self.stored if link.strength > threshold]
+        for link in (*stored, *sorted(links, key=lambda link: -link.strength)):
             if link.older not in chosen and link.newer not in replacements:
                 chosen[link.older] = link
                 replacements.add(link.newer)
         return chosen
 
+    @cached_property
+    def _links(self) -> Mapping[tuple[int, int], Succession]:
+        """Return the stored links by their older and newer rows."""
+        return {(link.older, link.newer): link for link in self.stored}
+
     def describe(self, row: int, other: int) -> str:
         """Return why a candidate is lifted above another one."""
-        newer = row if self.question.tense == "now" else other
+        newer, older = (row, other) if self.question.tense == "now" else (other, row)
         at: Any = self.candidates.times[newer]
-        change = self._read(self.rows.index(newer)).whole.change
+        link = self._links.get((older, newer))
+        change = link.reason if link else self._read(self.rows.index(newer)).whole.change
         chunk_id = self.candidates.chunk_ids.item(other)
         words = f" (“{change}”)" if change else ""
         if self.question.tense == "now":
@@ -273,10 +318,15 @@ class Current:
 
     @cached_property
     def _usual_cosine(self) -> float:
-        """Return the mean cosine of two of the best candidates."""
+        """Return the mean cosine of two of the best candidates.
+
+        Of few candidates it would be their own cosine, so that as much as a usual memory has is
+        added to it.
+        """
         vectors = self.candidates.embeddings[[self.rows[place] for place in self.pool]]
         count, total = len(vectors), vectors.sum(axis=0)
-        return float(total @ total - count) / max(count * (count - 1), 1)
+        own = float(total @ total - count)
+        return (own + USUAL_COSINE * USUAL_PAIRS) / (count * (count - 1) + USUAL_PAIRS)
 
     def _moment(self, place: int) -> tuple[datetime | None, int, int]:
         row = self.rows[place]
@@ -332,6 +382,8 @@ class Current:
                     for name in self._named
                 )
             ),
+            subject=float(bool(one.near.subjects & other.near.changed & question.subjects)),
+            stored=float((rows[older], rows[newer]) in self._links),
         )
 
 

@@ -52,6 +52,15 @@ class WordingMatch(NamedTuple):
 NO_WORDING_MATCH = WordingMatch()
 
 
+class Link(NamedTuple):
+    """A stored supersession: the ids of two chunks, its logit, and the newer one's words."""
+
+    older_id: int
+    newer_id: int
+    strength: float
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A chunk that fusion kept; `embedding` is the unit vector of its full text, (d,) float32."""
@@ -130,7 +139,8 @@ class Candidates(Sequence[Candidate]):
     not find the candidate. `embeddings` is (n, d) float32, a row of zeros where `embedded` is
     False. `tags` and `wordings` map chunk ids to values, for candidates that have any.
     `session_scores` (n,) are the rrf_scores of the best session chunk of each exchange's session,
-    None if recall read no session chunks. `tokens` is None if no tokens were read.
+    None if recall read no session chunks. `tokens` is None if no tokens were read. `links` are the
+    stored supersessions, of chunks that may not be among these candidates any more.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -152,6 +162,7 @@ class Candidates(Sequence[Candidate]):
     wordings: Mapping[int, WordingMatch] = field(default_factory=dict[int, WordingMatch])
     session_scores: NDArray[np.float64] | None = None
     tokens: CandidateTokens | None = None
+    links: Sequence[Link] = ()
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -249,6 +260,7 @@ class Candidates(Sequence[Candidate]):
             wordings=self.wordings,
             session_scores=None if self.session_scores is None else self.session_scores[indexes],
             tokens=self.tokens.take(listed) if self.tokens else None,
+            links=self.links,
         )
 
     def without_sessions(self) -> "Candidates":

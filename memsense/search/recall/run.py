@@ -17,7 +17,7 @@ from memsense.db.session import uses_lookups
 from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
-from memsense.search.recall.candidates import Candidates, CandidateTokens, WordingMatch
+from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
 from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.types import Granularity
@@ -192,7 +192,8 @@ def run_recalls(
             waiting=bool(facts.get("waiting")),
             has_expired=bool(facts.get("lapsed")),
         )
-        results.append((state, read_candidates(columns, request.wording)))
+        links = [Link(*link) for link in facts.get("superseding") or ()]
+        results.append((state, read_candidates(columns, request.wording, links)))
     return results
 
 
@@ -216,6 +217,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         turns_only=turns_only,
         one_list=not turns_only and request.profile.ranks == "together",
         all_sessions=request.sessions and request.profile.session_chunks == "all",
+        superseding=request.profile.current_weight > 0,
         hides_expired=request.may_have_expired,
         lookups=lookups,
     )
@@ -251,7 +253,9 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
     return values
 
 
-def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
+def read_candidates(
+    columns: Sequence[Any], wording: Wording, links: Sequence[Link] = ()
+) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
     All columns are null if nothing was found.
@@ -319,6 +323,7 @@ def read_candidates(columns: Sequence[Any], wording: Wording) -> Candidates:
         embeddings=vectors,
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
+        links=links,
     )
 
 

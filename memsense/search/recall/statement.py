@@ -81,10 +81,11 @@ class Shape:
     identifiers are a field of their own. `worded`: candidates report which patterns their text
     holds. `tokens`: the best candidates come with their tokens. `turns_only`: session chunks are
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
-    session that only its turns brought in takes part with its first session chunk. `hides_expired`:
-    chunks that have expired and are not swept yet are left out; without it, none may have expired.
-    `lookups`: the GIN indexes are used through the functions of `sql/lookups.sql`, because
-    row-level security keeps other statements from them.
+    session that only its turns brought in takes part with its first session chunk. `superseding`:
+    what superseded a candidate takes part, and what a candidate superseded. `is_past`: memory is
+    read as it stood at a moment. `hides_expired`: chunks that have expired and are not swept yet
+    are left out; without it, none may have expired. `lookups`: the GIN indexes are used through the
+    functions of `sql/lookups.sql`, because row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
@@ -98,6 +99,8 @@ class Shape:
     turns_only: bool = False
     one_list: bool = False
     all_sessions: bool = False
+    superseding: bool = False
+    is_past: bool = False
     hides_expired: bool = True
     lookups: bool = False
 
@@ -150,7 +153,7 @@ def past_statement(shape: Shape) -> Numbered:
     no past. Words are looked for in the chunks of then, which no index holds.
     """
     whose = "one_user" if shape.indexed else shape.whose
-    exact = replace(shape, whose=whose, optional=(), lookups=False)
+    exact = replace(shape, whose=whose, optional=(), lookups=False, is_past=True)
     steps: list[str] = []
     for step in compose(exact):
         steps.append(as_past(step))
@@ -209,13 +212,25 @@ def compose(shape: Shape) -> Iterator[str]:
     ]
     yield _part("routes", lists="\nUNION ALL\n".join(lists))
     yield _part("ranked", listed=listed)
+    name, fused = ("found", "best_scored") if shape.superseding else ("fused", "fused")
+    if shape.superseding:
+        yield _part("scored")
     if shape.all_sessions:
-        yield _part("fused", name="best")
+        yield _part(fused, name="best")
         yield _part("unfound", shape)
         yield _part("first_chunks", shape, takes_part=_takes_part(shape, "c.chunk_id"))
-        yield _part("fused_with_sessions")
+        yield _part("fused_with_sessions", name=name)
     else:
-        yield _part("fused", name="fused")
+        yield _part(fused, name=name)
+    if shape.superseding:
+        yield _part(
+            "superseding",
+            shape,
+            either_or="AND" if shape.is_past else "OR",
+            older_takes_part=_takes_part(shape, "l.older_id"),
+            newer_takes_part=_takes_part(shape, "l.chunk_id"),
+        )
+        yield _part("fused_with_superseding")
     yield _part("hits", listed=listed)
     # Candidates: everything that ranking needs of the chunks that fusion kept.
     chunks, worded, identified = ["memsense.chunks"], "NULL::jsonb", "NULL::jsonb"
@@ -439,4 +454,6 @@ def _state(shape: Shape) -> str:
         facts.append(_part("fact_ceiling"))
     if not shape.turns_only:
         facts.append(_part("fact_stale", shape))
+    if shape.superseding:
+        facts.append(_part("fact_superseding"))
     return _part("state", facts=",\n".join(facts))

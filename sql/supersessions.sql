@@ -1,0 +1,101 @@
+-- Statements that supersede earlier ones: memsense/store/supersession.py. Every statement names one tenant.
+
+-- name: find_related
+-- The exchanges whose user says some of the rarest words that the user says in these, with what a judgement
+-- needs of both. `shared` is 1 for a word that nothing else has, less for one that many have, summed over
+-- the words of both.
+WITH counted AS MATERIALIZED (
+    SELECT coalesce(sum(chunk_count), 0)::float8 AS chunk_count
+    FROM memsense.scope_statistics
+    WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND granularity = 'turn'
+),
+said AS MATERIALIZED (
+    SELECT c.chunk_id, word.lexeme
+    FROM memsense.chunks AS c
+    CROSS JOIN LATERAL unnest(ts_filter(c.tsv, ARRAY['a']::"char"[])) AS word (lexeme, positions, weights)
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = ANY (%(chunk_ids)s::bigint[])
+      AND c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NULL
+),
+words AS MATERIALIZED (
+    SELECT chunk_id, lexeme, rarity, ('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''':A')::tsquery AS query
+    FROM (
+        SELECT
+            said.chunk_id, said.lexeme,
+            ln((counted.chunk_count + 1) / l.document_frequency) / ln(counted.chunk_count + 1) AS rarity,
+            row_number() OVER (PARTITION BY said.chunk_id ORDER BY l.document_frequency, said.lexeme) AS place
+        FROM said
+        CROSS JOIN counted
+        JOIN memsense.lexemes AS l
+            ON l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s AND l.granularity = 'turn' AND l.lexeme = said.lexeme
+        WHERE l.document_frequency BETWEEN 2 AND greatest(%(most_holders)s, %(most_share)s * counted.chunk_count)
+    ) AS by_rarity
+    WHERE place <= %(most_words)s
+),
+pairs AS (
+    SELECT
+        words.chunk_id, held.chunk_id AS other_id, sum(words.rarity) AS shared,
+        row_number() OVER (PARTITION BY words.chunk_id ORDER BY sum(words.rarity) DESC, held.chunk_id) AS place
+    FROM words
+    CROSS JOIN LATERAL (
+        {holders}
+    ) AS held
+    GROUP BY words.chunk_id, held.chunk_id
+)
+SELECT
+    pairs.chunk_id, pairs.other_id, pairs.shared::float8,
+    -(one.embedding <#> other.embedding) AS cosine,
+    substr(a.user_text, a.opening_length + 1), substr(b.user_text, b.opening_length + 1),
+    a.occurred_at, b.occurred_at, a.session_id = b.session_id, (a.ordinal, a.part) < (b.ordinal, b.part), a.ordinal = b.ordinal
+FROM pairs
+JOIN memsense.chunks AS a ON a.tenant_id = %(tenant_id)s AND a.scope_id = %(scope_id)s AND a.chunk_id = pairs.chunk_id
+JOIN memsense.chunks AS b ON b.tenant_id = %(tenant_id)s AND b.scope_id = %(scope_id)s AND b.chunk_id = pairs.other_id
+JOIN memsense.embeddings AS one
+    ON one.tenant_id = %(tenant_id)s AND one.scope_id = %(scope_id)s AND one.chunk_id = pairs.chunk_id
+    AND one.model_id = %(model_id)s AND one.route = 'user'
+JOIN memsense.embeddings AS other
+    ON other.tenant_id = %(tenant_id)s AND other.scope_id = %(scope_id)s AND other.chunk_id = pairs.other_id
+    AND other.model_id = %(model_id)s AND other.route = 'user'
+WHERE pairs.place <= %(most_related)s
+ORDER BY pairs.chunk_id, pairs.other_id;
+
+-- name: holders
+SELECT c.chunk_id
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+  AND memsense.scope_lexemes(c.scope_id, c.tsv) @> ARRAY[%(scope_id)s::integer || ':' || words.lexeme]
+  AND c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NULL
+  AND c.chunk_id <> words.chunk_id AND c.tsv @@ words.query
+OFFSET 0
+
+-- name: holders_looked_up
+-- The same where policies leave the text index to a function (lookups.sql).
+SELECT c.chunk_id
+FROM memsense.find_chunks(ARRAY[%(scope_id)s::integer], ARRAY[words.lexeme]) AS found
+JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = found.chunk_id
+WHERE c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NULL
+  AND c.chunk_id <> words.chunk_id AND c.tsv @@ words.query
+OFFSET 0
+
+-- name: insert_supersessions
+INSERT INTO memsense.supersessions (tenant_id, scope_id, chunk_id, older_id, reason, strength)
+SELECT %(tenant_id)s, %(scope_id)s, chunk_id, older_id, reason, strength
+FROM unnest(%(chunk_ids)s::bigint[], %(older_ids)s::bigint[], %(reasons)s::text[], %(strengths)s::float8[])
+    AS found (chunk_id, older_id, reason, strength)
+ON CONFLICT DO NOTHING
+RETURNING older_id, chunk_id, reason, strength;
+
+-- name: delete_supersessions
+DELETE FROM memsense.supersessions
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
+  AND (chunk_id = ANY (%(chunk_ids)s::bigint[]) OR older_id = ANY (%(chunk_ids)s::bigint[]))
+RETURNING older_id, chunk_id, reason, strength;
+
+-- name: list_supersessions
+-- What superseded these exchanges and what they supersede, with the time of the newer ones.
+SELECT l.chunk_id, l.older_id, l.reason, l.strength, l.found_at, c.occurred_at
+FROM memsense.supersessions AS l
+JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = l.scope_id AND c.chunk_id = l.chunk_id
+WHERE l.tenant_id = %(tenant_id)s
+  AND l.scope_id = ANY (%(scope_ids)s::integer[])
+  AND (l.chunk_id = ANY (%(chunk_ids)s::bigint[]) OR l.older_id = ANY (%(chunk_ids)s::bigint[]))
+ORDER BY l.chunk_id, l.older_id;

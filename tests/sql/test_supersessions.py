@@ -1,0 +1,180 @@
+"""Supersessions found when an exchange is written: stored, used by searches, and undone."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+from embedders import TokenHashingEmbedder
+
+from memsense import MemSense
+
+OpenMemory = Callable[..., MemSense]
+
+OLD = "I drive a red Volvo to the office."
+NEW = "I sold the red Volvo, now I drive a Skoda to the office."
+FILLERS = ["The soup was too salty.", "My sister plays the cello.", "We planted tomatoes."]
+
+
+@pytest.fixture
+def cars(open_memory: OpenMemory) -> MemSense:
+    """A memory in which one fact has changed."""
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    say(memory, OLD, 2024)
+    for filler in FILLERS:
+        say(memory, filler, 2025)
+    say(memory, NEW, 2026)
+    return memory
+
+
+def say(memory: MemSense, text: str, year: int, user_id: str = "ada", **options: Any) -> int:
+    at = datetime(year, 3, 1, tzinfo=UTC)
+    message = {"role": "user", "content": text, "at": at}
+    (chunk,) = memory.add([message], user_id=user_id, session_id=text[:20], **options)
+    return chunk.chunk_id
+
+
+def links(conn: psycopg.Connection, user_id: str = "ada") -> list[tuple[str, str, str]]:
+    """Return the stored links: the older text, the newer one, and the reason."""
+    return conn.execute(
+        "SELECT older.user_text, newer.user_text, l.reason FROM memsense.supersessions AS l"
+        " JOIN memsense.scopes AS s USING (tenant_id, scope_id)"
+        " JOIN memsense.chunks AS older ON older.tenant_id = l.tenant_id"
+        " AND older.scope_id = l.scope_id AND older.chunk_id = l.older_id"
+        " JOIN memsense.chunks AS newer ON newer.tenant_id = l.tenant_id"
+        " AND newer.scope_id = l.scope_id AND newer.chunk_id = l.chunk_id"
+        " WHERE s.user_id = %s ORDER BY 1, 2",
+        [user_id],
+    ).fetchall()
+
+
+@pytest.mark.usefixtures("cars")
+def test_an_exchange_that_replaces_a_fact_is_linked_to_it_with_its_words(
+    conn: psycopg.Connection,
+) -> None:
+    assert links(conn) == [(OLD, NEW, "sold")]
+
+
+def test_what_is_written_earlier_in_time_but_later_in_fact_is_linked_too(
+    open_memory: OpenMemory, conn: psycopg.Connection
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    say(memory, NEW, 2026)
+    for filler in FILLERS:
+        say(memory, filler, 2025)
+    say(memory, OLD, 2024)
+    assert links(conn) == [(OLD, NEW, "sold")]
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "I also drive a blue Volvo at the weekend.",
+        "Does a red Volvo drive well in snow?",
+        "Ich fahre mit dem roten Volvo ins Kino.",
+    ],
+)
+def test_what_tells_of_no_change_is_not_said_to_supersede(
+    open_memory: OpenMemory, later: str
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    old = say(memory, OLD, 2024)
+    for filler in FILLERS:
+        say(memory, filler, 2025)
+    say(memory, later, 2026)
+    assert [event.kind for event in memory.history(old)] == ["added"]
+
+
+def test_users_do_not_supersede_each_other(
+    open_memory: OpenMemory, conn: psycopg.Connection
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    say(memory, OLD, 2024)
+    say(memory, NEW, 2026, user_id="ben")
+    assert links(conn) == links(conn, "ben") == []
+
+
+def test_hits_name_what_superseded_them_and_the_current_one_stands_first(cars: MemSense) -> None:
+    first, second, *_ = cars.search("Which car do I drive?", user_id="ada")
+    assert (first.chunk.user_text, second.chunk.user_text) == (NEW, OLD)
+    assert second.superseded_by is not None
+    assert (second.superseded_by.chunk_id, second.superseded_by.reason) == (
+        first.chunk.chunk_id,
+        "sold",
+    )
+    assert first.supersedes is not None
+    assert first.supersedes.chunk_id == second.chunk.chunk_id
+
+
+def test_a_question_about_the_past_finds_the_old_statement_first(cars: MemSense) -> None:
+    first, *_ = cars.search("Which car did I drive before the Skoda?", user_id="ada")
+    assert first.chunk.user_text == OLD
+
+
+def test_forgetting_either_undoes_the_link_and_restoring_makes_it_again(
+    cars: MemSense, conn: psycopg.Connection
+) -> None:
+    new = cars.search("Skoda", user_id="ada")[0].chunk.chunk_id
+    old = cars.search("red Volvo drive office", user_id="ada")
+    old_id = next(hit.chunk.chunk_id for hit in old if hit.chunk.user_text == OLD)
+    cars.forget(new)
+    assert links(conn) == []
+    hit = cars.search("Which car do I drive?", user_id="ada")[0]
+    assert (hit.chunk.user_text, hit.superseded_by) == (OLD, None)
+    cars.restore(new)
+    assert links(conn) == [(OLD, NEW, "sold")]
+    cars.forget(old_id)
+    assert links(conn) == []
+    events = [event.kind for event in cars.history(old_id)]
+    assert events == ["added", "superseded", "reinstated", "superseded", "deleted"]
+
+
+def test_an_update_that_takes_the_change_back_undoes_the_link(
+    cars: MemSense, conn: psycopg.Connection
+) -> None:
+    new = cars.search("Skoda", user_id="ada")[0].chunk.chunk_id
+    cars.update(new, content="The Skoda of my neighbour is green.")
+    assert links(conn) == []
+
+
+def test_the_history_says_by_which_words_an_exchange_was_superseded(cars: MemSense) -> None:
+    hits = cars.search("Which car do I drive?", user_id="ada")
+    old = next(hit.chunk.chunk_id for hit in hits if hit.chunk.user_text == OLD)
+    new = next(hit.chunk.chunk_id for hit in hits if hit.chunk.user_text == NEW)
+    event = cars.history(old)[-1]
+    assert (event.kind, event.detail) == ("superseded", {"by": new, "reason": "sold"})
+
+
+def test_what_a_candidate_superseded_takes_part_beyond_the_limit(cars: MemSense) -> None:
+    limits = {"candidate_factor": 1, "list_depth": 1, "least_candidates": 1, "route_factor": 1}
+    question = "Which red Volvo was it, I mean before the Skoda, that I had?"
+    alone = {**limits, "current_weight": 0}
+    (hit,) = cars.search(question, user_id="ada", top_k=1, overrides=alone)
+    assert hit.chunk.user_text == NEW
+    (hit,) = cars.search(question, user_id="ada", top_k=1, overrides=limits)
+    assert hit.chunk.user_text == OLD
+
+
+def test_an_exchange_that_gets_its_vectors_later_is_linked_then(
+    open_memory: OpenMemory, conn: psycopg.Connection
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    say(memory, OLD, 2024)
+    for filler in FILLERS:
+        say(memory, filler, 2025)
+    say(memory, NEW, 2026, embed="later")
+    assert links(conn) == []
+    memory.jobs.run()
+    assert links(conn) == [(OLD, NEW, "sold")]
+
+
+@pytest.mark.usefixtures("cars")
+def test_the_view_shows_both_exchanges_and_the_reason(
+    conn: psycopg.Connection,
+) -> None:
+    rows = conn.execute(
+        "SELECT user_id, older_text, newer_text, reason FROM memsense.superseded_facts"
+        " WHERE tenant = 'default' AND strength > 0"
+    ).fetchall()
+    assert rows == [("ada", OLD, NEW, "sold")]
