@@ -1,5 +1,6 @@
 """Assembly of the server: routes, page, errors, guards and headers."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -30,7 +31,7 @@ try:
         redirect_to_sign_in,
         render_error,
     )
-    from memsense.server.problems import Problem, add_handlers, problem_response
+    from memsense.server.problems import Problem, ProblemError, add_handlers, problem_response
     from memsense.server.routes import health, memories, operating, searches, transfer
     from memsense.server.state import ServerState
 except ImportError as error:
@@ -120,15 +121,28 @@ def create_app(
 
 
 async def check_query(request: Request) -> None:
-    """Raise UnknownArgumentError for a query parameter that the route doesn't have."""
-    # A mistyped filter would otherwise be ignored, and the list be longer than it should be.
+    """Check a query for parameters that the route doesn't have, or that are given twice.
+
+    Raises UnknownArgumentError and ProblemError.
+    """
+    # A mistyped filter would otherwise be ignored, and the list be longer than it should be; of a
+    # value that is given twice, the first would be.
     if not request.query_params:
         return
     route, method = request.scope["route"], request.method.lower()
     operation = request.app.openapi()["paths"][route.path_format][method]
-    names = {item["name"] for item in operation.get("parameters", ()) if item["in"] == "query"}
-    if unknown := sorted(request.query_params.keys() - names):
-        raise unknown_argument(unknown[0], sorted(names))
+    known = {
+        item["name"]: item["schema"]
+        for item in operation.get("parameters", ())
+        if item["in"] == "query"
+    }
+    if unknown := sorted(request.query_params.keys() - known.keys()):
+        raise unknown_argument(unknown[0], sorted(known))
+    given = Counter([name for name, _ in request.query_params.multi_items()])
+    for name, count in given.items():
+        kinds = [known[name], *known[name].get("anyOf", ())]
+        if count > 1 and not any(kind.get("type") == "array" for kind in kinds):
+            raise ProblemError(422, f"{name} is given {count} times; give it once")
 
 
 class _Compress(GZipMiddleware):

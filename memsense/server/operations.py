@@ -278,13 +278,15 @@ class Operation:
         answers: Any = self.answer
         if self.answer is not None and self.answer.holds_memory and self.scope != "read":
             answers = self.answer | Written
+        # A caller's time limit ends whatever runs then.
+        problems = [*self.problems, 504] if "timeout" in self.parameters else self.problems
         router.add_api_route(
             self.path,
             self.endpoint(),
             methods=[self.method],
             status_code=self.status,
             response_model=answers,
-            responses=problem_responses(*self.problems),
+            responses=problem_responses(*problems),
             name=self.operation_name,
         )
 

@@ -44,9 +44,11 @@ DATABASE = {
 def exported() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
     """Where this process's spans and metrics go; the API takes providers once."""
     spans, reader = InMemorySpanExporter(), InMemoryMetricReader()
-    tracers = TracerProvider()
+    tracers = trace.get_tracer_provider()
+    if not isinstance(tracers, TracerProvider):  # a library of another test may have set its own
+        tracers = TracerProvider()
+        trace.set_tracer_provider(tracers)
     tracers.add_span_processor(SimpleSpanProcessor(spans))
-    trace.set_tracer_provider(tracers)
     metrics.set_meter_provider(MeterProvider([reader]))
     return spans, reader
 

@@ -631,3 +631,21 @@ def test_an_unknown_argument_is_named_with_the_nearest_one(
 ) -> None:
     answer = client.request(method, path, **extra)
     assert problem(answer, 422) == "tagz is unknown; did you mean 'tags'?"
+
+
+def test_a_single_value_that_is_given_twice_is_refused_and_a_list_is_not(
+    client: TestClient,
+) -> None:
+    add(client)
+    answer = client.get("/v1/memories?user_id=ada&user_id=ben")
+    assert problem(answer, 422) == "user_id is given 2 times; give it once"
+    assert client.get("/v1/memories?user_id=ada&tags=one&tags=two").json()["memories"] == []
+
+
+def test_a_call_past_its_time_is_a_documented_problem(served: Served) -> None:
+    text = served.app.openapi()
+    for path, operations in text["paths"].items():
+        for operation in operations.values():
+            names = {item["name"] for item in operation.get("parameters", ())}
+            if "timeout" in names:
+                assert "504" in operation["responses"], path

@@ -32,6 +32,8 @@ def test_every_operation_does_what_the_text_says(
             item.pop("security", None)
     rejection = schema.config.checks.negative_data_rejection
     rejection.expected_statuses = [*rejection.expected_statuses, "413"]
+    # A caller may allow a call less time than it takes.
+    schema.config.checks.not_a_server_error.expected_statuses = ["2xx", "3xx", "4xx", "504"]
     excluded: Any = vars(checks)["positive_data_acceptance"]
     tried = 0
     for found in schema.get_all_operations():
@@ -41,6 +43,8 @@ def test_every_operation_does_what_the_text_says(
         parameters = [item for item in raw.get("parameters", ()) if item["in"] != "header"]
         if mode is GenerationMode.NEGATIVE and not (parameters or "application/json" in body):
             continue  # nothing to be wrong about
+        if mode is GenerationMode.NEGATIVE and "application/x-ndjson" in body:
+            continue  # what is no text becomes one on its way, and its lines are read by a job
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
