@@ -131,16 +131,16 @@ async def check_query(request: Request) -> None:
         return
     route, method = request.scope["route"], request.method.lower()
     operation = request.app.openapi()["paths"][route.path_format][method]
-    known = {
+    schemas = {
         item["name"]: item["schema"]
         for item in operation.get("parameters", ())
         if item["in"] == "query"
     }
-    if unknown := sorted(request.query_params.keys() - known.keys()):
-        raise unknown_argument(unknown[0], sorted(known))
-    given = Counter([name for name, _ in request.query_params.multi_items()])
-    for name, count in given.items():
-        kinds = [known[name], *known[name].get("anyOf", ())]
+    if unknown := sorted(request.query_params.keys() - schemas.keys()):
+        raise unknown_argument(unknown[0], sorted(schemas))
+    counts = Counter([name for name, _ in request.query_params.multi_items()])
+    for name, count in counts.items():
+        kinds = [schemas[name], *schemas[name].get("anyOf", ())]
         if count > 1 and not any(kind.get("type") == "array" for kind in kinds):
             raise ProblemError(422, f"{name} is given {count} times; give it once")
 
