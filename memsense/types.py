@@ -375,6 +375,27 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SupersededFact:
+    """A fact that changed: what one memory says was replaced by what a newer one says.
+
+    Attributes:
+        older_id: Chunk id of the memory that was superseded.
+        newer_id: Chunk id of the memory that supersedes it.
+        reason: Words of the newer one that speak of a change, such as "moved to".
+        strength: How plain the change is: logit of its chance.
+        superseded_at: When the newer one was said.
+        found_at: When the change was noticed.
+    """
+
+    older_id: int
+    newer_id: int
+    reason: str
+    strength: float
+    superseded_at: datetime | None
+    found_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeStatistics:
     """Counts of one user's memory.
 

@@ -91,11 +91,22 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 RETURNING older_id, chunk_id, reason, strength;
 
 -- name: list_supersessions
--- What superseded these exchanges and what they supersede, with the time of the newer ones.
-SELECT l.chunk_id, l.older_id, l.reason, l.strength, l.found_at, c.occurred_at
+-- The links in which these exchanges stand, on either side, without those that hold what has expired.
+WITH scope AS MATERIALIZED (
+    SELECT DISTINCT c.scope_id
+    FROM memsense.chunks AS c
+    JOIN memsense.scopes AS s ON s.tenant_id = %(tenant_id)s AND s.scope_id = c.scope_id
+    WHERE c.tenant_id = %(tenant_id)s AND c.chunk_id = ANY (%(chunk_ids)s::bigint[])
+      AND s.namespace_id = %(namespace_id)s AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
+),
+{steps}
+SELECT l.older_id, l.chunk_id AS newer_id, l.reason, l.strength, c.occurred_at AS superseded_at, l.found_at
 FROM memsense.supersessions AS l
 JOIN memsense.chunks AS c ON c.tenant_id = %(tenant_id)s AND c.scope_id = l.scope_id AND c.chunk_id = l.chunk_id
 WHERE l.tenant_id = %(tenant_id)s
-  AND l.scope_id = ANY (%(scope_ids)s::integer[])
+  AND l.scope_id IN (SELECT scope_id FROM scope)
   AND (l.chunk_id = ANY (%(chunk_ids)s::bigint[]) OR l.older_id = ANY (%(chunk_ids)s::bigint[]))
+  AND l.strength > %(least_strength)s
+  AND {is_newer_shown}
+  AND {is_older_shown}
 ORDER BY l.chunk_id, l.older_id;

@@ -52,7 +52,16 @@ if TYPE_CHECKING:
     from memsense.store.projects import Project
     from memsense.store.reindexing import Reindexing
     from memsense.store.versions import Version
-    from memsense.types import Added, Chunk, DayCount, Event, Page, ScopeStatistics, SessionSummary
+    from memsense.types import (
+        Added,
+        Chunk,
+        DayCount,
+        Event,
+        Page,
+        ScopeStatistics,
+        SessionSummary,
+        SupersededFact,
+    )
     from memsense.write.drafting import Annotations
     from memsense.write.facets.model import FacetTagger
     from memsense.write.ingest_run import IngestReport
@@ -2078,6 +2087,24 @@ class AsyncUserMemory(Facade):
         return await self._threads.run(self._sync.get_many, chunk_ids, timeout=timeout)
 
     @knows_arguments
+    async def superseded_facts(
+        self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
+    ) -> "list[SupersededFact]":
+        """Return which of these memories say what has changed since, and which changed it.
+
+            for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
+                print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
+
+        The changes are those that memsense noticed when the newer memory was written; forgetting
+        either memory undoes one.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return await self._threads.run(self._sync.superseded_facts, chunk_ids, timeout=timeout)
+
+    @knows_arguments
     async def stats(self, *, timeout: "float | None" = None) -> "list[ScopeStatistics]":
         """Return what each user's memory in this namespace holds.
 
@@ -3326,6 +3353,31 @@ class AsyncMemory(OpenFacade):
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return await self._threads.run(self._sync.get_many, chunk_ids, timeout=timeout)
+
+    @knows_arguments
+    async def superseded_facts(
+        self,
+        chunk_ids: "Sequence[int]",
+        *,
+        user_id: "str | None" = None,
+        timeout: "float | None" = None,
+    ) -> "list[SupersededFact]":
+        """Return which of these memories say what has changed since, and which changed it.
+
+            for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
+                print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
+
+        The changes are those that memsense noticed when the newer memory was written; forgetting
+        either memory undoes one.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+            user_id: Only this user's; default: all users'.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return await self._threads.run(
+            self._sync.superseded_facts, chunk_ids, user_id=user_id, timeout=timeout
+        )
 
     @knows_arguments
     async def stats(

@@ -12,6 +12,7 @@ from memsense.db.connection import Connection
 from memsense.search.request import Filters
 from memsense.store import listing
 from memsense.store.listing import Order
+from memsense.store.supersession import list_supersessions
 from memsense.types import (
     Chunk,
     DayCount,
@@ -21,6 +22,7 @@ from memsense.types import (
     ScopeStatistics,
     SessionSummary,
     Status,
+    SupersededFact,
 )
 
 T = TypeVar("T")
@@ -51,6 +53,16 @@ class Listing:
             return {}
         chunks = self._read(lambda it, namespace: store.fetch_shown(it, namespace, chunk_ids))
         return {chunk.chunk_id: chunk for chunk in chunks}
+
+    def superseded_facts(
+        self, chunk_ids: Sequence[int], user_id: str | None
+    ) -> list[SupersededFact]:
+        """Return the changes in which these chunks stand, on either side."""
+        if not chunk_ids:
+            return []
+        return self._read(
+            lambda it, namespace: list_supersessions(it, namespace, chunk_ids, user_id)
+        )
 
     def statistics(self, user_id: str | None) -> list[ScopeStatistics]:
         """Return what each user's memory holds, or that of one user."""

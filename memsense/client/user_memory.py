@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from memsense.store.erasing import Receipt
     from memsense.store.projects import Project
     from memsense.store.versions import Version
-    from memsense.types import Added, Chunk, Event, Page, ScopeStatistics, SessionSummary
+    from memsense.types import (
+        Added,
+        Chunk,
+        Event,
+        Page,
+        ScopeStatistics,
+        SessionSummary,
+        SupersededFact,
+    )
     from memsense.write.drafting import Annotations
     from memsense.write.ingest_run import IngestReport
 
@@ -970,6 +978,24 @@ class UserMemory(UserView):
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._only_own(self._memory.get_many(chunk_ids, timeout=timeout))
+
+    @knows_arguments
+    def superseded_facts(
+        self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
+    ) -> "list[SupersededFact]":
+        """Return which of these memories say what has changed since, and which changed it.
+
+            for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
+                print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
+
+        The changes are those that memsense noticed when the newer memory was written; forgetting
+        either memory undoes one.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return self._memory.superseded_facts(chunk_ids, timeout=timeout, user_id=self.user_id)
 
     @knows_arguments
     def stats(self, *, timeout: "float | None" = None) -> "list[ScopeStatistics]":

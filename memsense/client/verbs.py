@@ -95,6 +95,7 @@ from memsense.types import (
     ScopeStatistics,
     SessionSummary,
     Status,
+    SupersededFact,
 )
 
 if TYPE_CHECKING:
@@ -1075,6 +1076,29 @@ class Memory:
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
         """
         return self._listing.chunks_by_id(chunk_ids)
+
+    @takes
+    def superseded_facts(
+        self,
+        chunk_ids: Annotated[Sequence[ChunkId], AsList, about("Chunk ids, in any order.")],
+        *,
+        user_id: OnlyUserId | None = None,
+        timeout: Timeout | None = None,
+    ) -> list[SupersededFact]:
+        """Return which of these memories say what has changed since, and which changed it.
+
+            for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
+                print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
+
+        The changes are those that memsense noticed when the newer memory was written; forgetting
+        either memory undoes one.
+
+        Args:
+            chunk_ids: Chunk ids, in any order.
+            user_id: Only this user's; default: all users'.
+            timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
+        """
+        return self._listing.superseded_facts(chunk_ids, user_id)
 
     @takes
     def stats(

@@ -33,7 +33,15 @@ from memsense.store.reindexing import Reindexing
 from memsense.store.settings import RecordedChange
 from memsense.store.traces import Trace, TraceStatistics, TraceSummary
 from memsense.store.versions import Version
-from memsense.types import Added, Chunk, DayCount, Event, ScopeStatistics, SessionSummary
+from memsense.types import (
+    Added,
+    Chunk,
+    DayCount,
+    Event,
+    ScopeStatistics,
+    SessionSummary,
+    SupersededFact,
+)
 
 NO_ARGUMENTS: Mapping[str, Any] = {}
 
@@ -312,6 +320,16 @@ class Versions(_List):
     """A memory's former contents, oldest first, as far as the setting `history` keeps them."""
 
     versions: list[KeptVersion]
+
+
+class ChangedFact(answer_of(SupersededFact, reason=Field(examples=["moved to"]))):
+    """A fact that changed: which memory replaced what which other one says."""
+
+
+class SupersededFacts(_List):
+    """The changes in which these memories stand, on either side."""
+
+    facts: list[ChangedFact]
 
 
 class HistoryEntry(answer_of(Event, kind=Field(examples=["added"]))):

@@ -1,8 +1,6 @@
 """Links between exchanges: a newer one supersedes what an older one says."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 
 from psycopg.types.json import Jsonb
@@ -12,7 +10,9 @@ from memsense.db.connection import Connection
 from memsense.db.queries import as_sql, fill
 from memsense.db.rows import execute, fetch_all
 from memsense.db.session import uses_lookups
-from memsense.store.scopes import Scope
+from memsense.store.conditions import SCOPES, is_shown, join_expiry
+from memsense.store.scopes import Namespace, Scope
+from memsense.types import SupersededFact
 from memsense.write.supersession import PLAIN, THRESHOLD, Comparison, compare, rate
 
 FILE = "supersessions.sql"
@@ -29,27 +29,6 @@ class Pair(NamedTuple):
     older: int
     newer: int
     comparison: Comparison
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSupersession:
-    """A stored link: one exchange supersedes another.
-
-    Attributes:
-        chunk_id: The newer exchange.
-        older_id: The exchange that it supersedes.
-        reason: The newer one's words of change.
-        strength: Logit of the chance that it is so.
-        found_at: When the link was found.
-        occurred_at: When the newer one was said.
-    """
-
-    chunk_id: int
-    older_id: int
-    reason: str
-    strength: float
-    found_at: datetime
-    occurred_at: datetime | None
 
 
 def find_pairs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> Iterator[Pair]:
@@ -131,12 +110,27 @@ def _key(scope: Scope) -> dict[str, int]:
 
 
 def list_supersessions(
-    connection: Connection, tenant_id: int, scope_ids: Sequence[int], chunk_ids: Sequence[int]
-) -> list[StoredSupersession]:
-    """Return the links in which these exchanges stand, on either side."""
+    connection: Connection,
+    namespace: Namespace,
+    chunk_ids: Sequence[int],
+    user_id: str | None = None,
+) -> list[SupersededFact]:
+    """Return the plain links in which these exchanges stand, on either side.
+
+    Links of weaker evidence only help to rank; no user sees them.
+    """
+    statement = fill(
+        "list_supersessions",
+        FILE,
+        steps=join_expiry(SCOPES),
+        is_newer_shown=is_shown("l.chunk_id"),
+        is_older_shown=is_shown("l.older_id"),
+    )
     values = {
-        "tenant_id": tenant_id,
-        "scope_ids": list(scope_ids),
+        "tenant_id": namespace.tenant_id,
+        "namespace_id": namespace.namespace_id,
+        "user_id": user_id,
         "chunk_ids": list(chunk_ids),
+        "least_strength": PLAIN,
     }
-    return fetch_all(connection, "list_supersessions", values, FILE, of=StoredSupersession)
+    return fetch_all(connection, as_sql(statement), values, of=SupersededFact)

@@ -701,3 +701,38 @@ def test_two_rankings_mark_a_superseded_memory_on_both_sides() -> None:
     pair = compare_rankings(("As recorded", "Now"), (old, new), moves, {})
     assert [item.superseded_by for item in (*pair.old, *pair.new)] == [link, link]
     assert pair.moves == []
+
+
+def test_a_changed_fact_is_marked_wherever_its_memories_are_listed(served: Served) -> None:
+    browser, client = sign_in(served), served.client()
+    old, _, new = (
+        add(client, session_id=f"s{year}", messages=[{"role": "user", "content": text,
+                                                      "at": f"{year}-03-01T09:00:00Z"}])
+        for year, text in (
+            (2024, "I drive a red Volvo to the office."),
+            (2025, "The soup was too salty."),
+            (2026, "I sold the red Volvo, now I drive a Skoda to the office."),
+        )
+    )  # fmt: skip
+    facts = client.get("/v1/memories/superseded-facts", params={"chunk_ids": [old, new]}).json()
+    assert [(it["older_id"], it["newer_id"], it["reason"]) for it in facts["facts"]] == [
+        (old, new, "sold")
+    ]
+    trace_id = record(browser, q="volvo", user="ada", profile="lexical")
+    pages = {
+        "/ui/memories?q=volvo": {old, new},
+        "/ui/memories/session?user=ada&session=s2024": {old},
+        "/ui/memories/session?user=ada&session=s2026": {new},
+        f"/ui/memories/{old}": {old},
+        f"/ui/memories/{new}": {new},
+        f"/ui/traces/{trace_id}": {old, new},
+    }
+    for path, shown in pages.items():
+        text = browser.get(path).text
+        links = set(re.findall(r'href="/ui/memories/(\d+)">(superseded by|supersedes) #', text))
+        expected = {(str(new), "superseded by")} if old in shown else set[tuple[str, str]]()
+        if new in shown:
+            expected.add((str(old), "supersedes"))
+        assert links == expected, path
+    client.delete(f"/v1/memories/{new}")
+    assert "superseded by" not in browser.get(f"/ui/memories/{old}").text

@@ -156,6 +156,36 @@ def test_what_a_candidate_superseded_takes_part_beyond_the_limit(cars: MemSense)
     assert hit.chunk.user_text == OLD
 
 
+def test_changed_facts_are_listed_by_the_ids_of_either_side_and_for_their_user_alone(
+    cars: MemSense,
+) -> None:
+    ids = {chunk.user_text: chunk.chunk_id for chunk in cars.list(user_id="ada")}
+    (fact,) = cars.superseded_facts([ids[OLD]])
+    assert (fact.older_id, fact.newer_id, fact.reason) == (ids[OLD], ids[NEW], "sold")
+    assert fact.superseded_at == datetime(2026, 3, 1, tzinfo=UTC)
+    assert cars.for_user("ada").superseded_facts([ids[NEW]]) == [fact]
+    assert cars.superseded_facts([ids[FILLERS[0]]]) == cars.superseded_facts([]) == []
+    assert cars.for_user("ben").superseded_facts([*ids.values()]) == []
+    assert cars.superseded_facts([*ids.values()], user_id="ben") == []
+
+
+def test_a_changed_fact_is_not_listed_once_one_of_its_memories_has_expired(
+    open_memory: OpenMemory, conn: psycopg.Connection
+) -> None:
+    memory = open_memory(embedder=TokenHashingEmbedder())
+    old = say(memory, OLD, 2024)
+    for filler in FILLERS:
+        say(memory, filler, 2025)
+    new = say(memory, NEW, 2026, expires_at=datetime(2999, 1, 1, tzinfo=UTC))
+    assert [fact.newer_id for fact in memory.superseded_facts([old])] == [new]
+    conn.execute(
+        "UPDATE memsense.chunks SET expires_at = now() - interval '1 second' WHERE chunk_id = %s",
+        [new],
+    )
+    conn.commit()
+    assert memory.superseded_facts([old]) == memory.superseded_facts([new]) == []
+
+
 def test_an_exchange_that_gets_its_vectors_later_is_linked_then(
     open_memory: OpenMemory, conn: psycopg.Connection
 ) -> None:

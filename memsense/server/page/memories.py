@@ -12,7 +12,7 @@ from memsense.errors import MemSenseError, NotFoundError
 from memsense.inputs import LARGEST_BIGINT, shorten
 from memsense.server.page.ask import find_marks, form_error_status
 from memsense.server.page.markup import render_markdown
-from memsense.server.page.ranked import list_memories, list_sides
+from memsense.server.page.ranked import list_memories, list_sides, mark_superseded
 from memsense.server.page.render import encode_query
 from memsense.server.page.visitors import (
     AnyVisitor,
@@ -103,7 +103,8 @@ async def list_sessions(  # noqa: PLR0917 (fields of a form)
                 q, profile="lexical", top_k=MATCHES, trace=False, granularity="turn", **filters
             )
             marks = await find_marks(visitor, matches)
-            values["memories"] = list_memories([hit.chunk for hit in matches], marks)
+            memories = list_memories([hit.chunk for hit in matches], marks)
+            values["memories"] = await mark_superseded(memories, memory)
         else:
             sessions = await memory.sessions(**filters, limit=SESSIONS_PER_PAGE, cursor=cursor)
             values["sessions"] = sessions
@@ -154,7 +155,7 @@ async def show_session(  # noqa: PLR0917 (fields of an address)
     fields = {"user": user, "session": session, "tag": tag}
     return visitor.page(
         "session.html",
-        memories=list_memories(exchanges),
+        memories=await mark_superseded(list_memories(exchanges), visitor.caller.memory),
         fields=fields,
         following=next_page_path("/ui/memories/session", fields, exchanges.next_cursor),
         report=describe_bulk(done, count),
@@ -183,10 +184,12 @@ async def show_memory(chunk_id: ChunkId, visitor: ReadingVisitor) -> Response:
 
 async def _memory_page(visitor: Visitor, chunk: Chunk, problem: str | None = None) -> Response:
     memory = visitor.caller.memory
+    [item] = await mark_superseded(list_memories([chunk]), memory)
     return visitor.page(
         "memory.html",
         200 if problem is None else 422,
         chunk=chunk,
+        item=item,
         sides=[(speaker, render_markdown(text)) for speaker, text in list_sides(chunk)],
         history=await memory.history(chunk.chunk_id),
         versions=await memory.versions(chunk.chunk_id) if chunk.status == "active" else (),

@@ -1,17 +1,18 @@
 """A ranked memory: one view of a hit or a candidate, which every page with a ranking shows."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from markupsafe import Markup
 
+from memsense.client.aio import AsyncMemSense, AsyncUserMemory
 from memsense.explain.replay import ListedHit, Move
 from memsense.search.hits import Hit, SearchResult, Supersession
 from memsense.server.page.bars import Bar, Parts, draw_bars, explained_parts, named_parts
 from memsense.server.page.markup import list_words, render_excerpt
 from memsense.store.traces import TraceCandidate
-from memsense.types import Chunk
+from memsense.types import Chunk, SupersededFact
 
 MOST_REASONS = 3
 
@@ -183,6 +184,30 @@ def list_memories(chunks: Sequence[Chunk], words: Collection[str] = ()) -> list[
             )
         )
     return views
+
+
+async def mark_superseded(
+    memories: Sequence[RankedMemory], memory: AsyncMemSense | AsyncUserMemory
+) -> list[RankedMemory]:
+    """Return the memories, each with the change that was noticed when one was written.
+
+    What a search has said of a memory stays.
+    """
+    facts = await memory.superseded_facts([item.chunk_id for item in memories])
+    newer = {it.older_id: _other(it.newer_id, it) for it in facts}
+    older = {it.newer_id: _other(it.older_id, it) for it in facts}
+    return [
+        replace(
+            item,
+            superseded_by=item.superseded_by or newer.get(item.chunk_id),
+            supersedes=item.supersedes or older.get(item.chunk_id),
+        )
+        for item in memories
+    ]
+
+
+def _other(chunk_id: int, fact: SupersededFact) -> Supersession:
+    return Supersession(chunk_id=chunk_id, at=fact.superseded_at, reason=fact.reason)
 
 
 def describe_parts(parts: Parts) -> str:

@@ -14,7 +14,12 @@ from memsense.inputs import shorten
 from memsense.server.page.ask import SLIDERS, form_error_status, list_sliders
 from memsense.server.page.bars import list_legend
 from memsense.server.page.memories import next_page_path
-from memsense.server.page.ranked import RankedMemory, rank_candidates, rank_list
+from memsense.server.page.ranked import (
+    RankedMemory,
+    mark_superseded,
+    rank_candidates,
+    rank_list,
+)
 from memsense.server.page.visitors import ReadingVisitor
 from memsense.server.problems import ProblemError
 from memsense.server.requests import check_cursor
@@ -176,7 +181,7 @@ async def show_trace(
     chunks = await visitor.caller.memory.get_many(
         [item.shown_chunk_id or item.chunk_id for item in part]
     )
-    memories = rank_candidates(part, chunks)
+    memories = await mark_superseded(rank_candidates(part, chunks), visitor.caller.memory)
     behind = place + CANDIDATES_PER_PAGE
     return visitor.page(
         "trace.html",

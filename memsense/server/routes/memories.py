@@ -40,6 +40,10 @@ OPERATIONS = (
         answer=answers.MemoriesById,
     ),
     Operation(
+        method="GET", path="/memories/superseded-facts", verb="superseded_facts", scope="read",
+        answer=answers.SupersededFacts,
+    ),
+    Operation(
         method="GET", path=MEMORY, verb="get", scope="read", answer=answers.Memory, problems=[404]
     ),
     Operation(
