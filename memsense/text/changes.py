@@ -96,7 +96,7 @@ SUBJECT_CHANGES = {
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _INNER_WORD = re.compile(r"(?<=\s)[^\W\d_][^\W_]+")
-_SENTENCE_ENDS = re.compile(r"[.!?:]+\s+|\n+")
+_SENTENCE_ENDS = re.compile(r"(?<![.!?:])[.!?:]+\s+|\n+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _SHORTEST_STEM = 3
 _ENDINGS = ("ing", "ied", "ies", "ed", "es", "s")
