@@ -163,6 +163,13 @@ def test_a_newer_memory_of_the_same_person_is_no_news_of_everything(
     assert "allergic to walnuts" in first.content
 
 
+def test_a_stored_link_lifts_no_statement_that_says_little_about_the_question(
+    sample: MemSense,
+) -> None:
+    first = sample.search("Which language is Ines learning?", user_id="ines")[0]
+    assert "I started learning Japanese" in first.content
+
+
 def test_forgetting_the_newer_statement_undoes_the_link(
     memory: MemSense, chunks: dict[str, int]
 ) -> None:

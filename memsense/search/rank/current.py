@@ -33,6 +33,11 @@ USUAL_COSINE: Final = 0.2
 USUAL_PAIRS: Final = 30
 """How many pairs of candidates it counts as."""
 
+LEAST_SHARE: Final = 0.4
+"""Share of the other statement's score that a linked one must have to rise above it: one with less
+says little about the question.
+"""
+
 
 class Evidence(NamedTuple):
     """Evidence that the newer of two statements replaces the older one, or the weight of each.
@@ -212,14 +217,16 @@ class Current:
             lift = scores[above] + self.profile.current_margin - scores[below]
             if lift > lifts.get(rows[below], (0.0, 0))[0]:
                 lifts[rows[below]] = lift, rows[above]
-        # A stored link needs no second judgement, and its other end may stand anywhere.
+        # A stored link needs no second judgement, and its other end may stand far below.
         if self.question.tense:
             best = np.argsort(-self.scores, kind="stable")[: self.profile.current_link_depth]
             for link in self.stored:
                 is_now = self.question.tense == "now"
                 low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
-                lift = self.scores.item(high) + self.profile.current_margin - self.scores.item(low)
-                if high in best and lift > lifts.get(low, (0.0, 0))[0]:
+                other, own = self.scores.item(high), self.scores.item(low)
+                lift = other + self.profile.current_margin - own
+                is_near = high in best and own >= LEAST_SHARE * other
+                if is_near and lift > lifts.get(low, (0.0, 0))[0]:
                     lifts[low] = lift, high
         return lifts
 
