@@ -27,7 +27,8 @@ words AS MATERIALIZED (
         CROSS JOIN counted
         JOIN memsense.lexemes AS l
             ON l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s AND l.granularity = 'turn' AND l.lexeme = said.lexeme
-        WHERE l.document_frequency BETWEEN 2 AND greatest(%(most_holders)s, %(most_share)s * counted.chunk_count)
+        WHERE l.document_frequency BETWEEN 2
+      AND least(%(most_holders)s, greatest(%(least_holders)s, %(most_share)s * counted.chunk_count))
     ) AS by_rarity
     WHERE place <= %(most_words)s
 ),

@@ -17,9 +17,15 @@ from memsense.write.supersession import PLAIN, THRESHOLD, Comparison, compare, r
 
 FILE = "supersessions.sql"
 
-_LIMITS = {"most_words": 8, "most_holders": 8, "most_share": 0.05, "most_related": 8}
-"""How many of the rarest words of an exchange are looked for, in how many exchanges or which share
-of them a word may stand, and how many exchanges are compared with it.
+_LIMITS = {
+    "most_words": 8,
+    "least_holders": 8,
+    "most_share": 0.05,
+    "most_holders": 100,
+    "most_related": 8,
+}
+"""How many of the rarest words of an exchange are looked for, in which share of all exchanges a
+word may stand, between which numbers of them, and how many exchanges are compared with it.
 """
 
 
