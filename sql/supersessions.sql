@@ -77,6 +77,17 @@ WHERE c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NU
   AND c.chunk_id <> words.chunk_id AND c.tsv @@ words.query
 OFFSET 0
 
+-- name: list_linkable
+-- The exchanges of a memory that may supersede each other, and whether each is known to supersede something.
+SELECT c.chunk_id, EXISTS (
+    SELECT FROM memsense.supersessions AS l
+    WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s AND l.chunk_id = c.chunk_id
+)
+FROM memsense.chunks AS c
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s
+  AND c.granularity = 'turn' AND c.status = 'active' AND c.occurred_at IS NOT NULL
+ORDER BY c.chunk_id;
+
 -- name: insert_supersessions
 INSERT INTO memsense.supersessions (tenant_id, scope_id, chunk_id, older_id, reason, strength)
 SELECT %(tenant_id)s, %(scope_id)s, chunk_id, older_id, reason, strength

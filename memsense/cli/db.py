@@ -13,7 +13,7 @@ from rich.text import Text
 from memsense.cli.app import new_app
 from memsense.cli.backup import back_up, restore
 from memsense.cli.exits import FAILED, interrupts_left_to_child
-from memsense.cli.options import Output
+from memsense.cli.options import AnyUser, Output
 from memsense.cli.output import print_data
 from memsense.cli.render import add_row, console, plain, table
 from memsense.cli.target import Target, target_of
@@ -223,6 +223,33 @@ def fill(ctx: typer.Context, *, output: Output = "table") -> None:
         typer.echo(f"{count} exchanges have token vectors now")
     else:
         typer.echo("nothing to do: every exchange has token vectors")
+
+
+@app.command("link")
+def link(ctx: typer.Context, *, user: AnyUser = None, output: Output = "table") -> None:
+    """Find the changed facts of memories that were stored without links between them.
+
+    \b
+      memsense db link
+      memsense db link --user ines
+
+    An exchange that replaces what the user said before is linked to it when it is written, and
+    searches rank by that. Memories from before version 0031 of the schema lack these links. Each
+    user is one transaction, for which that user's writes wait; a second run finds nothing more.
+    """
+    linked: list[dict[str, Any]] = []
+
+    def report_user(user_id: str, links: int) -> None:
+        linked.append({"user_id": user_id, "links": links})
+        if output == "table":
+            typer.echo(f"{plain(user_id)}: {links} new links")
+
+    with target_of(ctx).open() as memory:
+        memory.indexes.link_facts(user_id=user, on_user=report_user)
+    if output != "table":
+        print_data(output, linked)
+    elif not linked:
+        typer.echo("nothing to do: no memories are stored")
 
 
 @app.command("start")

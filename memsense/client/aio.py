@@ -656,6 +656,31 @@ class AsyncIndexesResource(Facade):
         return await self._threads.run(self._sync.fill_tokens, on_chunks=on_chunks)
 
     @knows_arguments
+    async def link_facts(
+        self,
+        *,
+        user_id: "str | None" = None,
+        on_user: "Callable[[str, int], object]" = lambda _user, _links: None,
+    ) -> "int":
+        """Find the changed facts of memories that were stored without links between them.
+
+        Memories from before version 0031 of the schema have none. A memory that is known to
+        supersede another one keeps that link. Each user is one transaction, for which that user's
+        writes wait: about a second for 1,000 exchanges.
+
+        Args:
+            user_id: Only this user's memories; default: all users'.
+            on_user: Called after each user with the id and the number of new links.
+
+        Returns:
+            The number of new links.
+
+        Raises:
+            NotFoundError: If nothing is stored for the user.
+        """
+        return await self._threads.run(self._sync.link_facts, user_id=user_id, on_user=on_user)
+
+    @knows_arguments
     async def rebuild(
         self,
         language: "str | None" = None,

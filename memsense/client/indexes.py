@@ -6,13 +6,15 @@ from typing import Annotated
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.writes import Writes
-from memsense.db import run_autocommit, transaction
+from memsense.db import run_autocommit, run_read, run_transaction, transaction
 from memsense.db.connection import Connection
 from memsense.declaration import takes
-from memsense.errors import ConfigurationError
+from memsense.errors import ConfigurationError, NotFoundError
 from memsense.inputs import Id, Name, about
+from memsense.store.exporting import list_users
 from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
+from memsense.store.supersession import link_memory
 from memsense.write.vectors import BatchVectors
 
 
@@ -107,6 +109,48 @@ class IndexesResource:
             lambda batch: on_chunks(batch.exchanges),
         )
         return filled.exchanges
+
+    @takes
+    def link_facts(
+        self,
+        *,
+        user_id: Annotated[Id, about("Only this user's memories; default: all users'.")]
+        | None = None,
+        on_user: Callable[[str, int], object] = lambda _user, _links: None,
+    ) -> int:
+        """Find the changed facts of memories that were stored without links between them.
+
+        Memories from before version 0031 of the schema have none. A memory that is known to
+        supersede another one keeps that link. Each user is one transaction, for which that user's
+        writes wait: about a second for 1,000 exchanges.
+
+        Args:
+            user_id: Only this user's memories; default: all users'.
+            on_user: Called after each user with the id and the number of new links.
+
+        Returns:
+            The number of new links.
+
+        Raises:
+            NotFoundError: If nothing is stored for the user.
+        """
+        pool = self._context.pool
+        namespace = self._context.look_up_namespace()
+        if namespace is None:
+            return 0
+        users = run_read(pool, lambda it: list_users(it, namespace, user_id))
+        if user_id is not None and not users:
+            raise NotFoundError(f"nothing is stored for user {user_id!r}")
+        total = 0
+        for user in users:
+
+            def link(connection: Connection, user: str = user.user_id) -> int:
+                return link_memory(connection, store.lock_scope(connection, namespace, user))
+
+            links = run_transaction(pool, link)
+            total += links
+            on_user(user.user_id, links)
+        return total
 
     @takes
     def rebuild(

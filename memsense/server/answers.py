@@ -905,6 +905,12 @@ class ChunkCount(_Number):
     chunks: int
 
 
+class LinkCount(_Number):
+    """The number of new links between changed facts."""
+
+    links: int
+
+
 class SessionCount(_Number):
     """The number of sessions whose chunks were made."""
 

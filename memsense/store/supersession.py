@@ -1,7 +1,7 @@
 """Links between exchanges: a newer one supersedes what an older one says."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from psycopg.types.json import Jsonb
 
@@ -27,6 +27,18 @@ _LIMITS = {
 """How many of the rarest words of an exchange are looked for, in which share of all exchanges a
 word may stand, between which numbers of them, and how many exchanges are compared with it.
 """
+
+
+_STEP: Final = 500
+"""Number of exchanges that one statement compares with the others of a whole memory."""
+
+
+class Link(NamedTuple):
+    """A link to an exchange that a newer one supersedes, by words of change of the newer one."""
+
+    strength: float
+    older: int
+    reason: str
 
 
 class Pair(NamedTuple):
@@ -70,24 +82,55 @@ def link_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[in
 
     An exchange supersedes one other at most.
     """
-    if not scope.models or not chunk_ids:
-        return
-    best: dict[int, tuple[float, int, str]] = {}
+    if scope.models and chunk_ids:
+        _store_links(connection, scope, _find_links(connection, scope, chunk_ids))
+
+
+def link_memory(connection: Connection, scope: Scope) -> int:
+    """Store what exchanges supersede that have no link yet; return the number of new links.
+
+    The scope must be locked.
+    """
+    if not scope.models:
+        return 0
+    exchanges = fetch_all(connection, "list_linkable", _key(scope), FILE)
+    chunk_ids = [chunk_id for chunk_id, _ in exchanges]
+    linked = {chunk_id for chunk_id, is_linked in exchanges if is_linked}
+    best: dict[int, Link] = {}
+    for start in range(0, len(chunk_ids), _STEP):
+        links = _find_links(connection, scope, chunk_ids[start : start + _STEP])
+        # Each pair is found from either side, so that the best of a newer one is known at the end.
+        for newer, link in links.items():
+            best[newer] = max(best.get(newer, link), link)
+    new = {newer: link for newer, link in best.items() if newer not in linked}
+    return _store_links(connection, scope, new)
+
+
+def _find_links(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> dict[int, Link]:
+    """Return by its id for each exchange the strongest link to one that it supersedes."""
+    best: dict[int, Link] = {}
     for pair in find_pairs(connection, scope, chunk_ids):
         strength, reason = rate(pair.comparison.evidence), pair.comparison.reason
         if reason and strength > THRESHOLD:
-            match = (strength, pair.older, reason)
+            match = Link(strength, pair.older, reason)
             best[pair.newer] = max(best.get(pair.newer, match), match)
-    if best:
-        values = {
-            **_key(scope),
-            "chunk_ids": list(best),
-            "older_ids": [older for _, older, _ in best.values()],
-            "reasons": [reason for _, _, reason in best.values()],
-            "strengths": [strength for strength, _, _ in best.values()],
-        }
-        new = fetch_all(connection, "insert_supersessions", values, FILE)
-        _record(connection, scope, "superseded", new)
+    return best
+
+
+def _store_links(connection: Connection, scope: Scope, links: Mapping[int, Link]) -> int:
+    """Store links by their newer exchanges with their events; return how many are new."""
+    if not links:
+        return 0
+    values = {
+        **_key(scope),
+        "chunk_ids": list(links),
+        "older_ids": [link.older for link in links.values()],
+        "reasons": [link.reason for link in links.values()],
+        "strengths": [link.strength for link in links.values()],
+    }
+    new = fetch_all(connection, "insert_supersessions", values, FILE)
+    _record(connection, scope, "superseded", new)
+    return len(new)
 
 
 def unlink_statements(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> None:

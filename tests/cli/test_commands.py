@@ -367,6 +367,15 @@ def test_the_text_index_can_be_made_anew_in_another_language(url: str) -> None:
     assert run_json(url, "db", "reindex", "--language", "english") == known
 
 
+def test_links_between_changed_facts_are_made_for_memories_without_them(url: str) -> None:
+    linked = run_json(url, "db", "link")
+    assert [line["user_id"] for line in linked] == ["ines"]
+    assert run(url, "db", "link", "--user", "ines").stdout == "ines: 0 new links\n"
+    refused = run(url, "db", "link", "--user", "nobody")
+    assert_one_line(refused, 1)
+    assert "nothing is stored for user 'nobody'" in refused.stderr
+
+
 def test_the_database_commands_tell_where_memory_is(url: str) -> None:
     assert run(url, "db", "url").stdout.strip() == url
     status = run_json(url, "db", "status")

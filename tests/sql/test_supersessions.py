@@ -9,6 +9,7 @@ import pytest
 from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
+from memsense.errors import NotFoundError
 
 OpenMemory = Callable[..., MemSense]
 
@@ -208,3 +209,23 @@ def test_the_view_shows_both_exchanges_and_the_reason(
         " WHERE tenant = 'default' AND strength > 0"
     ).fetchall()
     assert rows == [("ada", OLD, NEW, "sold")]
+
+
+def test_memories_without_links_get_them_later_and_keep_those_that_they_have(
+    cars: MemSense, conn: psycopg.Connection
+) -> None:
+    say(cars, OLD, 2024, user_id="ben")
+    say(cars, "I gave the red Volvo to my son and drive nothing to the office.", 2025)
+    say(cars, NEW, 2026, user_id="ben")
+    before = links(conn)
+    assert cars.indexes.link_facts() == 0
+    conn.execute("DELETE FROM memsense.supersessions")
+    conn.commit()
+    assert cars.indexes.link_facts(user_id="ben") == 1
+    assert (links(conn), links(conn, "ben")) == ([], [(OLD, NEW, "sold")])
+    reported: list[tuple[str, int]] = []
+    cars.indexes.link_facts(on_user=lambda user, count: reported.append((user, count)))
+    assert reported == [("ada", len(links(conn))), ("ben", 0)]
+    assert {newer for _, newer, _ in links(conn)} == {newer for _, newer, _ in before}
+    with pytest.raises(NotFoundError, match="'carl'"):
+        cars.indexes.link_facts(user_id="carl")

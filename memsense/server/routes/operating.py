@@ -137,6 +137,10 @@ OPERATIONS = (
         answer=answers.ChunkCount,
     ),
     Operation(
+        method="POST", path="/indexes/link-facts", verb="indexes.link_facts", scope="admin",
+        answer=answers.LinkCount, problems=[404],
+    ),
+    Operation(
         method="POST", path="/indexes/rebuild", verb="indexes.rebuild", scope="admin",
         answer=answers.Rebuilt, problems=[404],
     ),
