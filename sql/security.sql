@@ -190,8 +190,12 @@ BEGIN
     GRANT USAGE ON SCHEMA memsense TO memsense_app;
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA memsense TO memsense_app;
     REVOKE INSERT, UPDATE, DELETE ON memsense.alembic_version FROM memsense_app;
-    -- Shared by all tenants: a new model is added, and nobody's is changed.
-    REVOKE UPDATE, DELETE ON memsense.models FROM memsense_app;
+    -- Shared by all tenants: a new model is added, and nobody's is changed. On Citus, which locks a table that
+    -- every node has for an INSERT with ON CONFLICT, that takes the right to update.
+    REVOKE DELETE ON memsense.models FROM memsense_app;
+    IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        REVOKE UPDATE ON memsense.models FROM memsense_app;
+    END IF;
     REVOKE ALL ON memsense.seals FROM memsense_app;
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA memsense TO memsense_app;
 END $$;

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from memsense.db.connection import Connection, connect
 from memsense.db.failures import database_errors
-from memsense.db.queries import as_sql, query
+from memsense.db.queries import as_sql, fill, query
 from memsense.errors import ConfigurationError
 
 FILE = "citus.sql"
@@ -54,7 +54,10 @@ def spread(url: str) -> Spread:
             )
         with connection.transaction():
             connection.execute(query("set_on_every_node", FILE))
-            return spread_local(connection)
+            tables = spread_local(connection)
+            # Of roles from before the extension, which lack a right that it asks for.
+            connection.execute(as_sql(fill("grant_rights", "security.sql")))
+            return tables
 
 
 def _is_sealed(connection: Connection) -> bool:
@@ -90,8 +93,9 @@ def refuse_worker(connection: Connection) -> None:
 
     A worker node has no revision of the schema, and numbers rows beyond what an integer holds.
     """
-    has_citus = connection.execute(query("knows_nodes", FILE)).fetchone()
-    row = connection.execute(query("find_group", FILE)).fetchone() if has_citus == (True,) else None
+    row = None
+    if is_installed(connection):
+        row = connection.execute(query("find_group", FILE)).fetchone()
     if row is not None and row[0] > 0:
         raise ConfigurationError(
             f"{connection.info.host}:{connection.info.port} is a worker node of a Citus cluster;"
@@ -99,12 +103,16 @@ def refuse_worker(connection: Connection) -> None:
         )
 
 
+def is_installed(connection: Connection) -> bool:
+    """Return whether the database has the extension."""
+    return connection.execute(query("knows_nodes", FILE)).fetchone() == (True,)
+
+
 def is_spread(connection: Connection) -> bool:
     """Return whether the schema's tables are distributed."""
-    has_citus = connection.execute(query("knows_nodes", FILE)).fetchone()
-    return has_citus == (True,) and connection.execute(query("is_spread", FILE)).fetchone() == (
-        True,
-    )
+    if not is_installed(connection):
+        return False
+    return connection.execute(query("is_spread", FILE)).fetchone() == (True,)
 
 
 def create_roles(connection: Connection) -> None:
@@ -114,8 +122,7 @@ def create_roles(connection: Connection) -> None:
     already, of another database. The tables' owner must be able to log in where shards are moved.
     Not in a transaction, whose new roles other nodes would wait for.
     """
-    has_citus = connection.execute(query("knows_nodes", FILE)).fetchone()
-    if has_citus == (True,):
+    if is_installed(connection):
         connection.execute(query("create_roles", FILE))
 
 

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memsense.db import check_server, citus, connect, database_errors, queries
 from memsense.db.address import read_address
+from memsense.db.connection import Connection
 from memsense.db.seals import pad_key
 from memsense.db.security import find_standing, list_leaky
 from memsense.errors import ConnectionFailedError, SchemaError
@@ -132,8 +133,8 @@ def create_roles(url: str) -> None:
 
     Raises SchemaError if the user may not create roles.
     """
-    with connect(url) as connection, _creating_roles(), connection.transaction():
-        connection.execute(queries.as_sql(_security("create_roles")))
+    with connect(url) as connection, _creating_roles():
+        _create_roles(connection)
 
 
 def make_roles(url: str) -> None:
@@ -143,10 +144,15 @@ def make_roles(url: str) -> None:
     policies. May be run again. Raises SchemaError if the user may not create roles.
     """
     with connect(url) as connection, _creating_roles():
-        citus.create_roles(connection)
+        _create_roles(connection)
         with connection.transaction():
-            connection.execute(queries.as_sql(_security("create_roles")))
             connection.execute(queries.as_sql(_securing()))
+
+
+def _create_roles(connection: Connection) -> None:
+    citus.create_roles(connection)
+    with connection.transaction():
+        connection.execute(queries.as_sql(_security("create_roles")))
 
 
 @contextmanager

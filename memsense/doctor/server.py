@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from memsense.db import citus
 from memsense.db.connection import OLDEST_PGVECTOR, OLDEST_SERVER, Connection
 from memsense.db.pooler import is_pooled, keeps_apart
 from memsense.db.rows import Named, fetch_one
@@ -106,6 +107,13 @@ def examine_pooler(connection: Connection, *, prepares: bool | None) -> Iterator
 def examine_security(connection: Connection, standing: Standing) -> Iterator[Finding]:
     """Examine who runs statements, tables without a policy, and functions that lose their index."""
     user, role = fetch_user(connection), standing.role
+    if citus.is_installed(connection):
+        text = (
+            f"searches and writes run as {role or user.name}; a Citus cluster uses no row-level"
+            " security: only memsense's own statements keep tenants apart"
+        )
+        yield Finding(check="security", severity="info", text=text)
+        return
     if role is None and user.bypasses:
         yield Finding(
             check="security",

@@ -131,7 +131,7 @@ def test_the_database_itself_refuses_the_same_content_twice(
             "INSERT INTO memsense.chunks (tenant_id, scope_id, granularity, session_id, ordinal,"
             " last_ordinal, content_hash, dedup_window)"
             " SELECT tenant_id, scope_id, granularity, session_id, 9, 9, content_hash, dedup_window"
-            " FROM memsense.chunks WHERE granularity = 'turn'"
+            " FROM memsense.chunks WHERE tenant_id = 1 AND granularity = 'turn'"
         )
 
 

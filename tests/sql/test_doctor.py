@@ -12,6 +12,7 @@ import pytest
 from counting import kept_frequencies, kept_statistics, recount
 from embedders import HashingEmbedder
 from psycopg import sql
+from servers import TestServer
 from traced import fill
 
 from memsense import MemSense, load_settings
@@ -41,7 +42,9 @@ EXPECTED = Expected(
 
 
 @pytest.fixture
-def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[Any]]:
+def store(
+    memory: MemSense, database_url: str, server: TestServer
+) -> Generator[psycopg.Connection[Any]]:
     """Yield a filled store over a connection that memsense opened; tests are rolled back."""
     fill(memory, sessions=4)
     fill(memory, user_id="bob", sessions=2, mode="turn")
@@ -49,6 +52,8 @@ def store(memory: MemSense, database_url: str) -> Generator[psycopg.Connection[A
         with pool.connection() as connection:
             connection.execute("ANALYZE")
             with connection.transaction(force_rollback=True):
+                if server.is_cluster:  # so that a test may change a table, and read on
+                    connection.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
                 yield connection
 
 
