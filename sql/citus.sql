@@ -54,7 +54,10 @@ SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 -- name: set_on_every_node
 -- What session.sql says to the coordinator does not reach the workers, which run the searches.
 SELECT run_command_on_all_nodes(format('ALTER DATABASE %I SET %s', current_database(), setting))
-FROM unnest(ARRAY['jit = off', 'max_parallel_workers_per_gather = 0', 'hnsw.iterative_scan = relaxed_order']) AS setting;
+FROM unnest(ARRAY[
+    'jit = off', 'max_parallel_workers_per_gather = 0', 'hnsw.iterative_scan = relaxed_order',
+    'citus.propagate_set_commands = local'
+]) AS setting;
 
 -- name: list_local_tables
 -- The tables that are not distributed yet, without partitions, which are distributed with their table.

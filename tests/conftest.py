@@ -92,13 +92,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
 
 
-def _refused(error: psycopg.errors.FeatureNotSupported) -> bool:
+def _refused(error: psycopg.Error) -> bool:
     """Return whether a cluster refused a statement of the test itself, and not one of memsense."""
+    if not isinstance(error, psycopg.errors.FeatureNotSupported) and _REPARTITION not in str(error):
+        return False
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     own = [file for file in files if f"{os.sep}site-packages{os.sep}" not in file]
     return "MEMSENSE_TEST_CITUS_URL" in os.environ and Path(own[-1]).is_relative_to(
         Path(__file__).parent
     )
+
+
+_REPARTITION = "a join that requires repartitioning"
 
 
 @contextmanager
@@ -107,7 +112,7 @@ def _skipping_refused() -> Generator[None]:
     # and is never let off.
     try:
         yield
-    except psycopg.errors.FeatureNotSupported as error:
+    except (psycopg.errors.FeatureNotSupported, psycopg.errors.InternalError_) as error:
         if _refused(error):
             pytest.skip(
                 f"Citus refuses a statement of the test itself: {str(error).splitlines()[0]}"
@@ -116,7 +121,10 @@ def _skipping_refused() -> Generator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup() -> Generator[None]:
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    marker = item.get_closest_marker("one_server")
+    if marker is not None and "MEMSENSE_TEST_CITUS_URL" in os.environ:
+        pytest.skip(f"not on a Citus cluster: {marker.args[0]}")
     with _skipping_refused():
         return (yield)
 

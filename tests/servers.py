@@ -12,6 +12,7 @@ from psycopg import sql
 
 from memsense.db import citus
 from memsense.db.migrate import make_roles, upgrade
+from memsense.db.queries import query
 
 SHARDS = 2
 """Shards of a test's tables: few, because each test copies all of them."""
@@ -69,6 +70,10 @@ class TestServer:
         create = sql.SQL("CREATE DATABASE {name} TEMPLATE {template}").format(**names)
         for copying in [self.threads.submit(_execute, node, create) for node in self.nodes]:
             copying.result()
+        if self.is_cluster and template != "template1":
+            # A copy has no settings of its own database.
+            with psycopg.connect(with_database(self.url, name), autocommit=True) as connection:
+                connection.execute(query("set_on_every_node", citus.FILE))
         try:
             yield with_database(self.url, name)
         finally:

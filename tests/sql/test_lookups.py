@@ -33,6 +33,8 @@ from memsense.search.hits import SearchResult
 from memsense.search.profiles import BALANCED
 
 SESSIONS, EXCHANGES = 75, 20
+pytestmark = pytest.mark.one_server("its nodes use no policies")
+
 LOOKUPS = {
     "find_postings": "ARRAY[{scope}], ARRAY['tea', 'river'], ARRAY['turn', 'turn'], ARRAY['tea']",
     "find_ranked": "ARRAY[{scope}], ARRAY['tea', 'river'], 'tea | river'",

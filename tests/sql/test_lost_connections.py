@@ -48,7 +48,7 @@ class Cutter:
             self.cuts += 1
             with psycopg.connect(self.url, autocommit=True) as other:
                 pid = connection.info.backend_pid
-                other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+                other.execute("SELECT pg_terminate_backend(%s::integer, 5000)", [pid])
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def test_a_memory_opens_although_its_connection_is_lost_while_it_is_checked(
         if len(lost) < losses:
             lost.append(connection.info.backend_pid)
             with psycopg.connect(database_url, autocommit=True) as other:
-                other.execute("SELECT pg_terminate_backend(%s, 5000)", lost[-1:])
+                other.execute("SELECT pg_terminate_backend(%s::integer, 5000)", lost[-1:])
         return find_standing(connection)
 
     monkeypatch.setattr(place, "find_standing", check_after_loss)
@@ -182,7 +182,7 @@ def test_a_memory_whose_connection_is_lost_each_time_says_so(
     def check_after_loss(connection: psycopg.Connection[Any]) -> Standing:
         with psycopg.connect(database_url, autocommit=True) as other:
             pid = connection.info.backend_pid
-            other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            other.execute("SELECT pg_terminate_backend(%s::integer, 5000)", [pid])
         return find_standing(connection)
 
     monkeypatch.setattr(place, "find_standing", check_after_loss)

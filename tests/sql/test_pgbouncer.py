@@ -58,7 +58,8 @@ def session_state(connection: psycopg.Connection) -> set[tuple[str, str]]:
     found = connection.execute(
         "SELECT name, setting FROM pg_settings WHERE name NOT IN"
         " ('application_name', 'client_encoding', 'transaction_isolation')"
-        " AND (name NOT LIKE '%.%' OR setting <> boot_val)"  # a library's, once it is loaded
+        # A library's, once it is loaded: its default, or the database's on a cluster.
+        " AND (name NOT LIKE '%.%' OR setting <> boot_val AND source <> 'database')"
         " UNION ALL SELECT 'prepared', statement FROM pg_prepared_statements"
         " UNION ALL SELECT 'lock', locktype FROM pg_locks WHERE locktype = 'advisory'"
         " UNION ALL SELECT 'temporary', relname::text FROM pg_class WHERE relpersistence = 't'"

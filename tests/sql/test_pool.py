@@ -84,6 +84,7 @@ def count_connections(url: str) -> int:
         row = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             " AND backend_type = 'client backend' AND application_name <> 'asking'"
+            " AND application_name NOT LIKE 'citus%'"  # those of a cluster's nodes
         ).fetchone()
     assert row is not None
     return int(row[0])

@@ -22,6 +22,8 @@ from memsense.search.recall.run import RecallRequest
 from memsense.search.request import Filters
 from memsense.write.drafting import Annotations
 
+pytestmark = pytest.mark.one_server("its coordinator's plan does not show how a node runs its part")
+
 USERS = 12
 EXCHANGES = 300
 VOCABULARY = [f"word{n}" for n in range(2000)]

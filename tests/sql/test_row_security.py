@@ -18,6 +18,8 @@ from memsense.db.rows import fetch_value
 from memsense.doctor.checkup import check_up
 from memsense.errors import ConfigurationError
 
+pytestmark = pytest.mark.one_server("its nodes use no policies")
+
 TEXT = "I moved to Lisbon in March, and drink my tea green."
 
 

@@ -22,6 +22,8 @@ from memsense.db import migrate, open_pool
 from memsense.db.seals import sign_tenant
 from memsense.errors import ConfigurationError
 
+pytestmark = pytest.mark.one_server("its nodes use no policies")
+
 KEY = "k" * 40
 OTHER_KEY = "o" * 40
 
