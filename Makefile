@@ -59,8 +59,8 @@ test-rest: setup-dev  ## run a short form of the other tests: processes, MCP, ag
 	$(PYTEST) tests/acceptance tests/npm tests/browser tests/faults
 
 SERVER_SUITES ?= tests/sql tests/server tests/migrations
-# One after the other: the roles are those of all databases. Other suites look at the store with statements of their own that name no tenant, which Citus refuses.
-CITUS_SUITES ?= tests/cluster
+# One after the other: the roles are those of all databases.
+CITUS_SUITES ?= tests/cluster $(SERVER_SUITES)
 STATEMENTS := build/statements
 test-servers: setup-dev  ## run the SQL and server suites on other servers: MEMSENSE_TEST_CITUS_URL, _PG15_URL, _PG16_URL, _PG18_URL
 	@for name in PG15 PG16 PG18; do \
@@ -70,8 +70,8 @@ test-servers: setup-dev  ## run the SQL and server suites on other servers: MEMS
 	done
 	@test -n "$$MEMSENSE_TEST_CITUS_URL" || { echo "Citus: skipped, MEMSENSE_TEST_CITUS_URL is not set"; exit 0; }; \
 	  echo "== Citus"; rm -rf $(STATEMENTS); export MEMSENSE_TEST_STATEMENTS=$(abspath $(STATEMENTS)); \
-	  $(BIN)/pytest $(CITUS_SUITES); result=$$?; \
-	  PYTHONPATH=tests $(BIN)/python -m statements $(STATEMENTS); exit $$result
+	  $(BIN)/pytest $(CITUS_SUITES) || exit 1; \
+	  MEMSENSE_TEST_EXECUTED=$$MEMSENSE_TEST_STATEMENTS $(BIN)/pytest tests/cluster/test_every_statement.py
 
 test-servers-short: setup-dev  ## run a few tests on the servers that test-servers names: five minutes
 	@test -z "$$MEMSENSE_TEST_PG15_URL" || env -u MEMSENSE_TEST_CITUS_URL MEMSENSE_TEST_DATABASE_URL=$$MEMSENSE_TEST_PG15_URL $(PYTEST) tests/sql/test_settling.py

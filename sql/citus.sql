@@ -2,8 +2,10 @@
 
 -- name: find_citus
 -- The version of the extension: the installed one, else the one that can be installed; null if there is
--- none.
-SELECT installed_version, default_version FROM pg_available_extensions WHERE name = 'citus';
+-- none, or the server has not loaded its library.
+SELECT installed_version, default_version
+FROM pg_available_extensions
+WHERE name = 'citus' AND current_setting('citus.multi_shard_modify_mode', true) IS NOT NULL;
 
 -- name: has_seals
 SELECT to_regclass('memsense.seals') IS NOT NULL;

@@ -287,9 +287,9 @@ def test_after_dropping_the_indexes_fresh_vectors_are_found_and_their_job_ends(
 def use_old_indexes(connection: Connection) -> None:
     """Build indexes as an earlier version did: of all vectors, fresh or not."""
     for table in INDEXED_TABLES:
+        connection.execute(f"DROP INDEX memsense.{table}_settled_model_1_scope_1")  # pyright: ignore[reportArgumentType, reportCallIssue]
         connection.execute(
-            f"DROP INDEX memsense.{table}_settled_model_1_scope_1;"  # pyright: ignore[reportArgumentType, reportCallIssue]
-            f" CREATE INDEX {table}_model_1_scope_1 ON memsense.{table} USING hnsw"
+            f"CREATE INDEX {table}_model_1_scope_1 ON memsense.{table} USING hnsw"  # pyright: ignore[reportArgumentType, reportCallIssue]
             " ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = 1 AND model_id = 1"
         )
     connection.execute("UPDATE memsense.scopes SET keeps_fresh = false WHERE scope_id = 1")

@@ -205,6 +205,7 @@ def test_a_search_without_candidates_is_recorded_too(
     assert count(store, "packed_candidates") == 1
 
 
+@pytest.mark.one_server("its coordinator's plan does not show how a node runs its part")
 def test_the_candidates_of_a_trace_are_one_row_found_by_its_key(
     memory: MemSense, store: psycopg.Connection[Any]
 ) -> None:
