@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
@@ -173,14 +173,15 @@ class ExchangeDraft:
     `messages` maps each message's key to the hash of its content; empty if the caller uses
     no ledger; equal content within ten minutes of event time then counts once. A draft that
     `completes` a stored exchange replaces it. `has_expiry` is true if the caller set when the
-    exchange expires, or that it never does. `redacted` counts by kind what its texts lack: secrets,
-    and passages in `<private>`.
+    exchange expires, or that it never does; a `lifetime` begins when it is stored. `redacted`
+    counts by kind what its texts lack: secrets, and passages in `<private>`.
     """
 
     chunks: Sequence[ChunkDraft]
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     completes: Completion | None = None
     has_expiry: bool = False
+    lifetime: timedelta | None = None
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
 
 

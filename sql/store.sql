@@ -62,9 +62,9 @@ SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND nam
 
 -- name: fetch_writing
 -- The current state of the namespace that a write needs: the language, the model that searches use, the
--- models that it has vectors of, and the rules of expiry.
+-- models that it has vectors of, the rules of expiry, and the server's time, by which things expire.
 SELECT
-    n.language, n.model_id,
+    n.language, n.model_id, now(),
     ARRAY(SELECT k.model_id FROM memsense.namespace_models AS k
           WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.state = 'kept') AS kept,
     (SELECT x.value FROM memsense.settings AS x
@@ -184,7 +184,7 @@ SET content_hash = content_hash || ':expired:' || chunk_id
 WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_id = ANY (%(chunk_ids)s);
 
 -- name: find_awaiting
--- The last exchange of a session, whatever its status.
+-- The last exchange of a session, whatever its status, unless it has expired.
 SELECT
     c.chunk_id, n.name AS namespace, s.user_id, c.agent_id, c.session_id, c.granularity, c.ordinal, c.last_ordinal,
     c.part, c.user_text, c.assistant_text, c.session_text, c.user_speaker, c.assistant_speaker, c.next_user_text,
@@ -201,6 +201,7 @@ WHERE c.tenant_id = %(tenant_id)s AND s.tenant_id = %(tenant_id)s AND n.tenant_i
       FROM memsense.chunks AS l
       WHERE l.tenant_id = %(tenant_id)s AND l.scope_id = c.scope_id
         AND l.session_id = %(session_id)s AND l.granularity = 'turn')
+  AND (c.expires_at IS NULL OR c.expires_at > now())
 ORDER BY c.part;
 
 -- name: still_awaits

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -87,7 +88,7 @@ def show(ctx: typer.Context, chunk: ChunkId, *, output: Output = "table") -> Non
     for name, value in _shown_fields(item).items():
         add_row(fields, name, plain(str(value)))
     console().print(fields)
-    if has_expired(item.expires_at):
+    if has_expired(item.expires_at, datetime.now(UTC)):
         text = f"Expired at {when(item.expires_at)}: its text is not shown."
     elif item.status == "deleted":
         text = f"Forgotten: its text is not shown. To undo: memsense restore {item.chunk_id}"

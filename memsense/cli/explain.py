@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
@@ -215,7 +216,7 @@ def _read_texts(memory: "MemSense", recorded: "Trace") -> dict[int, str]:
         chunk_id = hit.shown_chunk_id or hit.chunk_id
         try:
             chunk = memory.get(chunk_id)
-            is_expired = has_expired(chunk.expires_at)
+            is_expired = has_expired(chunk.expires_at, datetime.now(UTC))
             texts[chunk_id] = (
                 f"expired at {when(chunk.expires_at)}" if is_expired else chunk.content
             )

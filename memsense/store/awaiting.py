@@ -6,7 +6,6 @@ from memsense.db.connection import Connection
 from memsense.db.rows import fetch_all, fetch_value
 from memsense.store.scopes import Namespace, Scope
 from memsense.types import Chunk, Completion, SessionDraft
-from memsense.write.expiry import has_expired
 
 ADDED = "api:add"
 """The source of what `add` stores. An exchange from a log grows through its log instead."""
@@ -35,7 +34,6 @@ def find_awaiting(
         and chunk.status == "active"
         and chunk.user_text
         and not chunk.assistant_text
-        and not has_expired(chunk.expires_at)
         for chunk in last
     )
     return last if is_awaiting else []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -60,7 +61,7 @@ def import_session(
     An empty session is made as it was, with its ordinals and session chunks. In any other, new
     exchanges go behind the last one, and the session chunks are made anew.
     """
-    session = replace(session, chunks=_withhold_expired(session.chunks))
+    session = replace(session, chunks=_withhold_expired(session.chunks, scope.now))
     exchanges = [
         list(parts)
         for _, parts in groupby(
@@ -104,18 +105,18 @@ def import_session(
     return imported
 
 
-def _withhold_expired(chunks: Sequence[ExportedChunk]) -> list[ExportedChunk]:
+def _withhold_expired(chunks: Sequence[ExportedChunk], now: datetime) -> list[ExportedChunk]:
     """Return the chunks; what has expired since the export keeps its place and loses its text."""
     expired = {
         chunk.ordinal
         for chunk in chunks
-        if chunk.granularity == "turn" and has_expired(chunk.expires_at)
+        if chunk.granularity == "turn" and has_expired(chunk.expires_at, now)
     }
 
     def is_expired(chunk: ExportedChunk) -> bool:
         # A session chunk repeats the text of its exchanges: one that has expired is enough.
         covered = range(chunk.ordinal, chunk.last_ordinal + 1)
-        return has_expired(chunk.expires_at) or any(ordinal in expired for ordinal in covered)
+        return has_expired(chunk.expires_at, now) or any(ordinal in expired for ordinal in covered)
 
     return [chunk.as_forgotten() if is_expired(chunk) else chunk for chunk in chunks]
 

@@ -140,7 +140,7 @@ def restore(
             ChunkDraft(content_hash="", **{name: getattr(chunk, name) for name in names}),
         )
         for chunk in chunks
-        if not has_expired(chunk.expires_at)
+        if not has_expired(chunk.expires_at, place.scope.now)
     ]
     if chunks and not drafts:
         raise InvalidInputError(f"chunk {place.chunk_id} has expired: it can't be restored")

@@ -174,7 +174,7 @@ def _find_repeats_in_session_chunks(
     stored = rows.read_session_chunks(connection, scope, draft.session_id) if ordinals else []
     holders: dict[int, list[int]] = {}
     for item in stored:
-        if item.status == "deleted" or has_expired(item.draft.expires_at):
+        if item.status == "deleted" or has_expired(item.draft.expires_at, scope.now):
             continue
         for ordinal in range(item.draft.ordinal, item.draft.last_ordinal + 1):
             holders.setdefault(ordinal, []).append(item.chunk_id)

@@ -1,7 +1,8 @@
 """Scopes: whose memory a call is about, that is tenant, namespace and user, by name and number."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from memsense.db.connection import Connection
@@ -55,6 +56,7 @@ class Scope:
     `models` are those that a write makes vectors of, the one that searches use first. It is empty
     as long as the dimension of the vectors is unknown; then none are made. `ttl` has the rules by
     which new chunks expire. With `history`, a chunk is stored as it was before it changes.
+    `now` is the server's time when the scope was locked: a client's clock may be wrong.
     """
 
     tenant_id: int
@@ -64,6 +66,7 @@ class Scope:
     followers: Sequence["Follower"] = ()
     ttl: TtlRules = NO_TTL
     history: bool = False
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def model_id(self) -> int | None:
@@ -288,7 +291,7 @@ def _locked_scope(
     # Read again under the lock, for they change while a writer waits for it: re-indexing takes all
     # scopes' locks, and a new model is filled in under each scope's.
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    language, model_id, other_ids, ttl, history = fetch_one(connection, "fetch_writing", key)
+    language, model_id, now, other_ids, ttl, history = fetch_one(connection, "fetch_writing", key)
     model_ids = [model.model_id for model in namespace.models]
     if (model_ids[0] if model_ids else None) != model_id or {model_id, *other_ids} - {None} != set(
         model_ids
@@ -302,6 +305,7 @@ def _locked_scope(
         followers=followers,
         ttl=TtlRules.read(ttl),
         history=history,
+        now=now,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from memsense.db.connection import Connection
@@ -16,7 +16,7 @@ from memsense.store.vectors import insert_embeddings
 from memsense.store.versions import keep_versions
 from memsense.types import Chunk, ChunkDraft, JsonValue
 from memsense.write.chunking import LARGEST_CHUNK
-from memsense.write.expiry import choose_expiry, has_expired
+from memsense.write.expiry import has_expired, read_lifetime
 from memsense.write.facets import FACETS, FacetTagger
 from memsense.write.vectors import ChunkTexts
 
@@ -126,6 +126,8 @@ def draft_update(
         raise ConflictError(
             f"chunk {chunk.chunk_id} has changed since it was read; read it again, then update"
         )
+    if has_expired(chunk.expires_at, place.scope.now):
+        raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange again")
     # An update keeps what the exchange is recognised by: its log, read again, leaves it alone.
     key = {
         "tenant_id": place.scope.tenant_id,
@@ -147,10 +149,11 @@ def draft_update(
     if update.occurred_at is not None:
         values["occurred_zone_known"] = True
     if update.expires_at is not None or update.ttl is not None:
-        values["expires_at"] = choose_expiry(update.expires_at, update.ttl)
+        lifetime = read_lifetime(update.ttl)
+        values["expires_at"] = place.scope.now + lifetime if lifetime else update.expires_at
     else:
         # As it was, or sooner by the rule of a tag that the update gives.
-        by_tag = place.scope.ttl.compute_tag_expiry(update.tags or (), datetime.now(UTC))
+        by_tag = place.scope.ttl.compute_tag_expiry(update.tags or (), place.scope.now)
         values["expires_at"] = min(filter(None, (chunk.expires_at, by_tag)), default=None)
     return ChunkDraft(content_hash=content_hash, dedup_window=dedup_window, **values)
 
@@ -169,8 +172,6 @@ def _check(chunk: Chunk, update: Update) -> None:
     if chunk.status != "active":
         status = "forgotten" if chunk.status == "deleted" else chunk.status
         raise InvalidInputError(f"chunk {chunk.chunk_id} is {status}: restore it first")
-    if has_expired(chunk.expires_at):
-        raise InvalidInputError(f"chunk {chunk.chunk_id} has expired: add the exchange again")
     if update.content is not None and chunk.part_count > 1:
         raise InvalidInputError(
             f"chunk {chunk.chunk_id} is one of {chunk.part_count} parts of a long exchange, whose"

@@ -63,7 +63,7 @@ def write_session(
         mode = "hybrid"
     elif has_session_chunks and not has_turns:
         mode = "session"
-    draft = replace(scope.ttl.apply(draft), mode=mode)
+    draft = replace(scope.ttl.apply(draft, scope.now), mode=mode)
     if draft.mode == "session" and not draft.format:
         draft = replace(draft, exchanges=[name_exchange(item) for item in draft.exchanges])
     plan = plan_session(connection, scope, draft)
@@ -282,7 +282,7 @@ def _grow_session_chunks(
     stored = rows.read_session_chunks(connection, scope, session_id)
     last = stored[-1] if stored and stored[-1].status == "active" else None
     # What has expired is not continued: its text would be stored again with the new one.
-    if last is not None and has_expired(last.draft.expires_at):
+    if last is not None and has_expired(last.draft.expires_at, scope.now):
         last = None
     chunks = build_session_chunks(session_id, map(Turn.of, turns), last.draft if last else None)
     overwritten = [last.chunk_id] if last else []

@@ -78,6 +78,7 @@ def complete_exchange(
             for chunk in exchange.chunks
         ],
         has_expiry=draft.exchanges[0].has_expiry or bool(stored.expires_at),
+        lifetime=draft.exchanges[0].lifetime,
         redacted=draft.exchanges[0].redacted,
         messages={
             format_ledger_key(content_hash, dedup_window(at)): at.isoformat()

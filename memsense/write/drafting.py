@@ -35,7 +35,7 @@ from memsense.types import (
     SessionDraft,
 )
 from memsense.write.chunking import dedup_window, exchange_hash, find_opening, split_exchange
-from memsense.write.expiry import check_expiry, choose_expiry
+from memsense.write.expiry import check_expiry, read_lifetime
 from memsense.write.facets import FACETS, FacetTagger
 
 
@@ -207,7 +207,6 @@ class Drafter:
         message_ids = tuple(message.external_id for message in messages if message.external_id)
         metadata = {**session.metadata, **options.metadata}
         window = 0 if self.ledger else dedup_window(occurred_at or datetime.now(UTC))
-        expires_at = choose_expiry(options.expires_at, options.ttl)
         # A session may move to another folder: an exchange is about that of its own messages.
         projects = (message.project for message in messages if message.project)
         project = options.project or next(projects, conversation.project)
@@ -262,7 +261,7 @@ class Drafter:
                 # The first part keeps the exchange's own hash: by it the ledger finds the exchange.
                 content_hash=exchange_hash(identity, part) if part else identity,
                 dedup_window=window,
-                expires_at=expires_at,
+                expires_at=options.expires_at,
                 project=project,
             )
             chunks.append(chunk)
@@ -270,6 +269,7 @@ class Drafter:
             chunks=chunks,
             messages=ledger if self.ledger else {},
             has_expiry=options.expires_at is not None or options.ttl is not None,
+            lifetime=read_lifetime(options.ttl),
             redacted=redacted,
         )
 

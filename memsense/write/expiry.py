@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from memsense.errors import InvalidInputError
-from memsense.inputs import NEVER, Ttl
-from memsense.types import SessionDraft
+from memsense.inputs import Ttl
+from memsense.types import ExchangeDraft, SessionDraft
 
 SETTING = "ttl"
 """Name of the namespace setting that holds the rules."""
@@ -41,50 +41,45 @@ class TtlRules:
         lifetimes = [self.seconds[tag] for tag in tags if tag in self.seconds and tag != ALL]
         return now + timedelta(seconds=min(lifetimes)) if lifetimes else None
 
-    def apply(self, draft: SessionDraft) -> SessionDraft:
-        """Return the session with the rules' expiry on each exchange whose caller set none."""
-        if not self.seconds:
-            return draft
-        now = datetime.now(UTC)
-        return replace(
-            draft,
-            exchanges=[
-                exchange
-                # A caller's "never" leaves `expires_at` empty, so the flag is asked instead.
-                if exchange.has_expiry
-                else replace(
-                    exchange,
-                    chunks=[
-                        replace(chunk, expires_at=self.compute_expiry(chunk.tags, now))
-                        for chunk in exchange.chunks
-                    ],
-                )
-                for exchange in draft.exchanges
-            ],
-        )
+    def apply(self, draft: SessionDraft, now: datetime) -> SessionDraft:
+        """Return the session, stored now, with an expiry on each exchange that is not to stay.
+
+        A caller's lifetime wins over the rules.
+        """
+
+        def date(exchange: ExchangeDraft) -> ExchangeDraft:
+            chunks = exchange.chunks
+            if exchange.lifetime is not None:
+                end = now + exchange.lifetime
+                chunks = [replace(it, expires_at=min(it.expires_at or end, end)) for it in chunks]
+            # A caller's "never" leaves `expires_at` empty, so the flag is asked instead.
+            elif self.seconds and not exchange.has_expiry:
+                chunks = [
+                    replace(it, expires_at=self.compute_expiry(it.tags, now)) for it in chunks
+                ]
+            return replace(exchange, chunks=chunks)
+
+        return replace(draft, exchanges=[date(exchange) for exchange in draft.exchanges])
 
 
 NO_TTL = TtlRules()
 
 
-def has_expired(expires_at: datetime | None) -> bool:
+def has_expired(expires_at: datetime | None, now: datetime) -> bool:
     """Return whether the expiry has passed; False for None, which never expires."""
-    return expires_at is not None and expires_at <= datetime.now(UTC)
+    return expires_at is not None and expires_at <= now
 
 
 def check_expiry(expires_at: datetime | None, ttl: Ttl | None) -> None:
     """Raise InvalidInputError if both are given, or if `expires_at` has passed."""
     if expires_at is not None and ttl is not None:
         raise InvalidInputError("expires_at and ttl exclude each other: pass only one of them")
-    if expires_at is not None and has_expired(expires_at):
+    if expires_at is not None and has_expired(expires_at, datetime.now(UTC)):
         raise InvalidInputError(
             f"expires_at must lie in the future: {expires_at.isoformat()} has passed"
         )
 
 
-def choose_expiry(expires_at: datetime | None, ttl: Ttl | None) -> datetime | None:
-    """Return when a chunk stored now expires by its caller's arguments; None for never."""
-    if ttl is None or ttl == NEVER:
-        return expires_at
-    assert isinstance(ttl, timedelta)
-    return datetime.now(UTC) + ttl
+def read_lifetime(ttl: Ttl | None) -> timedelta | None:
+    """Return how long a caller lets a chunk live; None for never, or if the caller doesn't say."""
+    return ttl if isinstance(ttl, timedelta) else None

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Generator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 import pytest
@@ -267,6 +267,35 @@ def test_a_call_wins_over_a_tag_and_a_tag_over_the_namespace(memory: MemSense) -
     assert tell(memory, "kept", 7).expires_at is None
     changes = [change.name for change in memory.settings.history()]
     assert changes == ["ttl"] * 5
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_memories_expire_by_the_clock_of_the_server_whatever_the_client_has(
+    memory: MemSense,
+    conn: psycopg.Connection[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    hours: int,
+) -> None:
+    class WrongClock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return super().now(tz) + timedelta(hours=hours)
+
+    memory.ttl.set("1h", tag="tea")
+    for module in ("write.expiry", "write.drafting", "store.scopes", "store.updating"):
+        monkeypatch.setattr(f"memsense.{module}.datetime", WrongClock)
+    tell(memory, "I moved to Lisbon.", 1, ttl="1h")
+    tell(memory, "I drink tea at five.", 2, tags=["tea"])
+    memory.update(tell(memory, "Where is the harbour?", 3).chunk_id, ttl="1h")
+    memory.add("And the garden?", user_id="ada", session_id="t", ttl="2h")
+    answer = [{"role": "assistant", "content": "Behind the house."}]
+    [completed] = memory.add(answer, user_id="ada", session_id="t", ttl="1h")
+    assert completed.user_text == "And the garden?"
+    assert len(memory.recent(user_id="ada")) == 4
+    left = "SELECT extract(epoch FROM expires_at - now()) FROM memsense.chunks"
+    seconds = [row[0] for row in conn.execute(left + " WHERE granularity = 'turn'")]
+    assert len(seconds) == 4
+    assert all(3000 < number <= 3600 for number in seconds)
 
 
 def test_a_rule_applies_to_stored_memories_only_on_request(
