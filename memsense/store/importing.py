@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from memsense.db.connection import Connection
 from memsense.db.rows import execute, fetch_all, fetch_value, fetch_values
+from memsense.errors import IngestError
 from memsense.store import writes
 from memsense.store.scopes import Namespace, Scope
 from memsense.store.sessions import mark_session
@@ -61,7 +62,8 @@ def import_session(
     An empty session is made as it was, with its ordinals and session chunks. In any other, new
     exchanges go behind the last one, and the session chunks are made anew.
     """
-    session = replace(session, chunks=_withhold_expired(session.chunks, scope.now))
+    chunks = _without_repeats(session)
+    session = replace(session, chunks=_withhold_expired(chunks, scope.now))
     exchanges = [
         list(parts)
         for _, parts in groupby(
@@ -83,7 +85,11 @@ def import_session(
         message_key for message_key, *_ in fetch_all(connection, "fetch_ledger", contents)
     }
     known_keys |= set(fetch_values(connection, "find_stored_contents", contents, FILE))
-    new = [parts for parts in exchanges if parts[0].key not in known_keys]
+    new: list[list[ExportedChunk]] = []
+    for parts in exchanges:
+        if parts[0].key not in known_keys:
+            known_keys.add(parts[0].key)  # a damaged export may hold it twice
+            new.append(parts)
     imported = Imported(stored=len(new), repeated=len(exchanges) - len(new))
     placed = _Placed()
     for number, parts in enumerate(new, first):
@@ -103,6 +109,19 @@ def import_session(
     if placed.chunks:
         _write(connection, scope, session, placed, embed)
     return imported
+
+
+def _without_repeats(session: ExportedSession) -> list[ExportedChunk]:
+    """Return the chunks of a session; raise IngestError if two of them claim one place."""
+    placed: dict[tuple[str, int, int], ExportedChunk] = {}
+    for chunk in session.chunks:
+        other = placed.setdefault((chunk.granularity, chunk.ordinal, chunk.part), chunk)
+        if other != chunk:
+            raise IngestError(
+                f"chunks {other.chunk} and {chunk.chunk} of the export have the same place in"
+                f" session {session.session_id!r}: ordinal {chunk.ordinal}, part {chunk.part}"
+            )
+    return list(placed.values())
 
 
 def _withhold_expired(chunks: Sequence[ExportedChunk], now: datetime) -> list[ExportedChunk]:

@@ -158,13 +158,14 @@ class ExportedChunk(Input):
     def read_vectors(self, dimension: int) -> dict[str, NDArray[np.float32]]:
         """Return the vectors of its texts by route, (dimension,) float32.
 
-        Vectors of another length are left out, so that they are made again.
+        Those that are no vectors of that length are left out, so that they are made again.
         """
-        decoded = {
-            route: np.frombuffer(base64.b64decode(text), dtype="<f2").astype(np.float32)
-            for route, text in self.vectors.items()
+        decoded = {route: _decode_vector(text) for route, text in self.vectors.items()}
+        return {
+            route: vector
+            for route, vector in decoded.items()
+            if len(vector) == dimension and np.isfinite(vector).all()
         }
-        return {route: vector for route, vector in decoded.items() if len(vector) == dimension}
 
 
 Line = Header | ExportedUser | ExportedChunk | Footer
@@ -183,6 +184,15 @@ def encode_vector(halfvec: bytes) -> str:
     # Four bytes of dimension come first; PostgreSQL sends its numbers big-endian.
     floats = np.frombuffer(halfvec[4:], dtype=">f2")
     return base64.b64encode(floats.astype("<f2").tobytes()).decode()
+
+
+def _decode_vector(text: str) -> NDArray[np.float32]:
+    """Return a vector of an export; an empty one if the text is damaged."""
+    try:
+        floats = np.frombuffer(base64.b64decode(text), dtype="<f2")
+    except ValueError:
+        return np.empty(0, np.float32)
+    return floats.astype(np.float32)
 
 
 def format_line(values: Mapping[str, Any]) -> str:
@@ -209,6 +219,8 @@ def read_lines(lines: Iterable[str | bytes]) -> Iterator[Line]:
                 f"{_NO_EXPORT} (line 1 is no JSON)" if number == 1 else f"line {number}: {error}"
             )
             raise IngestError(message) from error
+        except RecursionError as error:
+            raise IngestError(f"line {number}: JSON is nested too deeply") from error
         values = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
         kind = next((_KINDS[name] for name in values if name in _KINDS), None)
         if kind is None or (number == 1 and kind is not Header):

@@ -212,8 +212,12 @@ def test_bm25f_reads_the_postings_of_each_word_among_the_chunks_that_hold_a_driv
     corpus: psycopg.Connection, budget: int, queries: Sequence[str]
 ) -> None:
     plan = explain_recall(corpus, request(EVERY_ROUTE.override(postings_budget=budget)))
-    # EXPLAIN gives the mean of the loops to two places.
-    assert round(sum(map(rows_read, lexical_scans(plan)))) == count_postings(corpus, *queries)
+    scans = lexical_scans(plan)
+    # EXPLAIN gives the mean of the loops to two places, and before PostgreSQL 18 to none.
+    is_rounded = corpus.info.server_version < 180000
+    slack = sum(scan["Actual Loops"] for scan in scans if scan["Actual Loops"] > 1) / 2
+    difference = sum(map(rows_read, scans)) - count_postings(corpus, *queries)
+    assert abs(difference) <= (slack if is_rounded else 0.5)
 
 
 def test_ts_rank_reads_the_scopes_own_postings_once(corpus: psycopg.Connection) -> None:

@@ -1,5 +1,6 @@
 """Exports and imports: an imported memory gives the same hits, and is stored once."""
 
+import base64
 import io
 import json
 from collections.abc import Callable, Generator
@@ -349,3 +350,76 @@ def test_a_file_that_is_no_export_or_breaks_off_is_named(memory: MemSense, tmp_p
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     with pytest.raises(IngestError, match="UTF-8"):
         memory.import_from(tmp_path / "binary")
+
+
+def damage(chunk: dict[str, Any], /, **changes: Any) -> str:
+    return json.dumps({**chunk, **changes})
+
+
+def nested(levels: int) -> str:
+    return '{"a":' * levels + "1" + "}" * levels
+
+
+@pytest.mark.parametrize(
+    "vector",
+    ["AAAA", "!", base64.b64encode(b"\x00\x7e" * 48).decode(), base64.b64encode(b"\x00\x7c" * 48)],
+    ids=["short", "no base64", "NaN", "infinite"],
+)
+def test_damaged_vectors_of_an_export_are_made_again(
+    open_memory: OpenMemory, vector: str | bytes
+) -> None:
+    lines = export_two(open_memory())
+    chunk = json.loads(lines[2])
+    text = vector if isinstance(vector, str) else vector.decode()
+    lines[2] = damage(chunk, vectors=dict.fromkeys(chunk["vectors"], text))
+    other = open_memory(namespace="other")
+    assert other.import_from(io.StringIO("\n".join(lines))).stored == 2
+    hits = other.search("Lisbon", user_id="ada")
+    assert hits[0].session_id == "s"
+    assert [hit.score for hit in hits] == [
+        hit.score for hit in open_memory().search("Lisbon", user_id="ada")
+    ]
+
+
+@pytest.mark.parametrize("field", ["metadata", "history", "facet_spans"])
+def test_an_export_that_is_nested_too_deeply_is_refused_by_its_line(
+    open_memory: OpenMemory, field: str
+) -> None:
+    lines = export_two(open_memory())
+    lines[2] = f'{lines[2][:-1]},"{field}":{nested(100_000)}}}'
+    with pytest.raises(IngestError, match="line 3: JSON is nested too deeply"):
+        open_memory(namespace="other").import_from(io.StringIO("\n".join(lines)))
+
+
+def test_lines_that_an_export_repeats_are_stored_once(open_memory: OpenMemory) -> None:
+    header, user, first, second, session, _ = export_two(open_memory())
+    again = damage(json.loads(first), ordinal=2, last_ordinal=2, chunk=9)
+    chunks = [first, first, second, session, first, session, again]
+    text = "\n".join([header, user, *chunks, json.dumps({"chunks": len(chunks)})])
+    other = open_memory(namespace="other")
+    report = other.import_from(io.StringIO(text))
+    assert (report.stored, report.repeated) == (2, 1)
+    assert len(other.recent(user_id="ada")) == 2
+    assert len(other.recent(user_id="ada", granularity="session")) == 1
+
+
+def test_two_chunks_of_an_export_with_one_place_are_refused_by_name(
+    open_memory: OpenMemory,
+) -> None:
+    lines = export_two(open_memory())
+    lines[3] = damage(json.loads(lines[3]), ordinal=0, last_ordinal=0)
+    with pytest.raises(IngestError, match="chunks 1 and 2 of the export have the same place"):
+        open_memory(namespace="other").import_from(io.StringIO("\n".join(lines)))
+
+
+def export_two(memory: MemSense) -> list[str]:
+    """Return the lines of an export of one session: header, user, two exchanges, chunk, footer."""
+    for text in ("I moved to Lisbon.", "I drink tea."):
+        said = [{"role": "user", "content": text, "at": MAY}]
+        memory.add(said, user_id="ada", session_id="s", mode="hybrid")
+    memory.indexes.make_sessions()
+    out = io.StringIO()
+    memory.export_to(out, all_users=True, vectors=True)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 6
+    return lines

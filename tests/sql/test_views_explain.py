@@ -330,6 +330,7 @@ def test_every_column_has_a_comment(store: psycopg.Connection[Any]) -> None:
     assert silent == []
 
 
+@pytest.mark.one_server("its functions take no argument from a table there")
 def test_the_document_shows_every_view_and_function_as_it_is(
     memory: MemSense, store: psycopg.Connection[Any]
 ) -> None:
