@@ -293,6 +293,7 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     assert expected or route.startswith("facet")
 
 
+@pytest.mark.one_server("the node that scans the index keeps the setting")
 @pytest.mark.parametrize(("chunks", "factor"), [(300, 1.0), (100_000, 2.0), (25_600_000, 4.0)])
 def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
     connection: Connection, namespace: store.Namespace, chunks: int, factor: float

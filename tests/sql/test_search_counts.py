@@ -56,6 +56,9 @@ CEILINGS: Mapping[str, Mapping[str, int]] = {
     },
 }
 
+PLANNED = {"nodes", "rows_read", "buffers"}
+"""Counts of the plan, which are those of PostgreSQL 18."""
+
 OPTIONS: Mapping[str, dict[str, Any]] = {
     "plain": {},
     "filtered": {"session_ids": [f"s{number}" for number in range(6)]},
@@ -169,7 +172,13 @@ def test_a_search_costs_no_more_than_it_did(
         "rows_read": round(sum(map(rows_read, scans))),
         "buffers": explained["Shared Hit Blocks"] + explained["Shared Read Blocks"],
     }
-    check(found, CEILINGS[name], tell_scans(explained))
+    ceilings = CEILINGS[name]
+    with psycopg.connect(stored_url) as connection:
+        if connection.info.server_version < 180000:
+            # Its planner reads a table as small as this one from end to end.
+            ceilings = {key: ceilings[key] for key in ceilings.keys() - PLANNED}
+            found = {key: found[key] for key in ceilings}
+    check(found, ceilings, tell_scans(explained))
 
 
 def test_a_grown_count_is_reported_with_how_to_find_the_cause() -> None:
