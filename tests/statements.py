@@ -3,7 +3,8 @@
 import functools
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ class Recorder:
             for name in ("execute", "executemany"):
                 if name in vars(cursor):
                     setattr(cursor, name, self._recording(vars(cursor)[name]))
+        psycopg.Cursor.copy = self._recording_copy(psycopg.Cursor.copy)
 
     def _recording(self, method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
@@ -83,6 +85,16 @@ class Recorder:
             return result
 
         return execute
+
+    def _recording_copy(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        @contextmanager
+        @functools.wraps(method)
+        def copy(cursor: Any, query: Any, *values: Any, **options: Any) -> Generator[Any]:
+            with method(cursor, query, *values, **options) as stream:
+                yield stream
+            self.note(query)
+
+        return copy
 
     def note(self, query: str | bytes | sql.Composable) -> None:
         """Note the parts that an executed statement contains."""
