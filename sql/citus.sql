@@ -46,6 +46,15 @@ SELECT run_command_on_all_nodes(format($command$
     END $do$ $command$, name))
 FROM unnest(ARRAY['memsense_owner', 'memsense_app']) AS name;
 
+-- name: grant_models
+-- Roles from before the extension lack a right that it asks for where a new model is added.
+DO $$
+BEGIN
+    IF to_regrole('memsense_app') IS NOT NULL AND has_table_privilege('memsense_app', 'memsense.models', 'INSERT') THEN
+        GRANT UPDATE ON memsense.models TO memsense_app;
+    END IF;
+END $$;
+
 -- name: prepare_session
 -- With references of local tables, making a reference table fails at the partitions of memsense.embeddings
 -- ("child table is missing constraint"). In sequence, because a transaction that has changed a table that

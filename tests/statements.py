@@ -116,7 +116,7 @@ EXCEPTIONS = {
     "recall.sql: identifier_matches_looked_up": "under policies alone, which a cluster has none of",
     **{
         f"security.sql: {name}": "tenants of a cluster are not sealed"
-        for name in ("drop_other_seals", "drop_this_seal", "drop_seals")
+        for name in ("drop_other_seals", "drop_seals")
     },
 }
 """Parts of sql/ that no cluster executes, with the reason."""

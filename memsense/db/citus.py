@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from memsense.db.connection import Connection, connect
 from memsense.db.failures import database_errors
-from memsense.db.queries import as_sql, fill, query
+from memsense.db.queries import as_sql, query
 from memsense.errors import ConfigurationError
 
 FILE = "citus.sql"
@@ -55,8 +55,7 @@ def spread(url: str) -> Spread:
         with connection.transaction():
             connection.execute(query("set_on_every_node", FILE))
             tables = spread_local(connection)
-            # Of roles from before the extension, which lack a right that it asks for.
-            connection.execute(as_sql(fill("grant_rights", "security.sql")))
+            connection.execute(query("grant_models", FILE))
             return tables
 
 
