@@ -3,9 +3,7 @@ return what reading the tables returns, nothing of another tenant, and the serve
 is used.
 """
 
-import os
 import random
-import shutil
 import subprocess
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
@@ -23,12 +21,13 @@ from traced import WORDS
 
 from memsense import MemSense, load_settings
 from memsense.db import connect, migrate
+from memsense.db.dumping import find_tool
 from memsense.db.embedded import EmbeddedServer
 from memsense.db.migrate import list_unindexed, make_roles, upgrade
 from memsense.db.queries import as_sql
 from memsense.db.security import find_standing
 from memsense.doctor.checkup import check_up
-from memsense.errors import NotFoundError
+from memsense.errors import DatabaseError, NotFoundError
 from memsense.search.hits import SearchResult
 from memsense.search.profiles import BALANCED
 
@@ -473,12 +472,12 @@ def test_the_owner_dumps_and_restores_what_is_there(
     server_url: str, template_database: str, tmp_path: Path
 ) -> None:
     assert template_database
-    own = Path(os.environ["MEMSENSE_TEST_RUN_DIR"]) / "postgres"  # where it is the embedded server
-    psql = EmbeddedServer(own).psql_command() if own.exists() else None
-    folder = str(Path(psql[0]).parent) if psql else None
-    dump, restore = (shutil.which(name, path=folder) for name in ("pg_dump", "pg_restore"))
-    if dump is None or restore is None:
-        pytest.skip("no pg_dump here")
+    with psycopg.connect(server_url) as connection:
+        major = connection.info.server_version // 10_000
+    try:
+        dump, restore = (find_tool(name, major).path for name in ("pg_dump", "pg_restore"))
+    except DatabaseError as error:
+        pytest.skip(str(error))
     file = tmp_path / "memories.dump"
     loading = [restore, "--no-owner", "--no-comments", "--single-transaction"]
     with open_managed(server_url) as old, open_managed(server_url) as new:
