@@ -229,3 +229,25 @@ def test_memories_without_links_get_them_later_and_keep_those_that_they_have(
     assert {newer for _, newer, _ in links(conn)} == {newer for _, newer, _ in before}
     with pytest.raises(NotFoundError, match="'carl'"):
         cars.indexes.link_facts(user_id="carl")
+
+
+def test_a_weak_link_lifts_above_the_best_candidates_alone(
+    cars: MemSense, conn: psycopg.Connection
+) -> None:
+    for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"):
+        say(cars, f"My sister plays the cello on {day}.", 2025)
+    question = "Did my sister play the cello before?"
+
+    def lifted(strength: float, question: str) -> set[str]:
+        conn.execute("UPDATE memsense.supersessions SET strength = %s", [strength])
+        conn.commit()
+        # No other evidence than the stored link lifts a statement.
+        options = {"top_k": 20, "overrides": {"current_threshold": 20}}
+        hits = cars.search(question, user_id="ada", **options)  # pyright: ignore[reportArgumentType]
+        texts = [hit.chunk.user_text for hit in hits]
+        assert {OLD, NEW} < set(texts)
+        return {hit.chunk.user_text for hit in hits if dict(hit.explain.parts()).get("current")}
+
+    assert lifted(1.0, question) == {OLD}
+    assert lifted(-1.0, question) == set()
+    assert lifted(-1.0, "Did I drive to the office before the Skoda?") == {OLD}

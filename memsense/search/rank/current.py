@@ -38,6 +38,9 @@ LEAST_SHARE: Final = 0.4
 says little about the question.
 """
 
+WEAK_DEPTH: Final = 5
+"""Number of best candidates above which a stored link may lift that is too weak to be said."""
+
 
 class Evidence(NamedTuple):
     """Evidence that the newer of two statements replaces the older one, or the weight of each.
@@ -225,7 +228,9 @@ class Current:
                 low, high = (link.newer, link.older) if is_now else (link.older, link.newer)
                 other, own = self.scores.item(high), self.scores.item(low)
                 lift = other + self.profile.current_margin - own
-                is_near = high in best and own >= LEAST_SHARE * other
+                is_plain = link.strength > self.profile.current_link_threshold
+                reachable = best if is_plain else best[:WEAK_DEPTH]
+                is_near = high in reachable and own >= LEAST_SHARE * other
                 if is_near and lift > lifts.get(low, (0.0, 0))[0]:
                     lifts[low] = lift, high
         return lifts
