@@ -81,6 +81,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "tokens_session": {"tokens_session_weight": 0.0, "tokens_whole_weight": 0.0},
         "asks": {"asks_weight": 0.0},
         "when_time": {"when_time_weight": 0.0},
+        "asked_name": {"asked_name_weight": 0.0},
         "current": {"current_weight": 0.0},
         "asker": {"asker_known": False},
         "reranker": {"reranker_weight": 0.0},

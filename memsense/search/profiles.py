@@ -116,6 +116,8 @@ class Profile:
         tokens_depth: Number of best candidates that are compared token by token, more where top_k
             is larger than list_depth; the values of others are expected from their scores.
         asks_weight: Weight of the share of sentences that ask, -5 to 5.
+        asked_name_weight: Weight of a name that the question does not say, if it asks for one, -5
+            to 5.
         when_time_weight: Weight of a word of time on the side of the
             speaker that a question with "when" names.
         current_weight: Share of the way by which the statement that the question's tense asks for
@@ -197,6 +199,7 @@ class Profile:
     tokens_whole_weight: float = 0.0
     tokens_depth: int = 48
     asks_weight: float = 0.0
+    asked_name_weight: float = 0.0
     when_time_weight: float = 0.0
     current_weight: float = 0.0
     current_depth: int = 2
@@ -373,6 +376,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("tokens_whole_weight", 0, 5),
     ("tokens_depth", 1, 1000),
     ("asks_weight", -5, 5),
+    ("asked_name_weight", -5, 5),
     ("when_time_weight", -5, 5),
     ("current_weight", 0, 1),
     ("current_depth", 1, 100),
@@ -466,6 +470,7 @@ BALANCED = Profile(
     tokens_around_weight=0.56,
     tokens_session_weight=1.5,
     tokens_whole_weight=0.6,
+    asked_name_weight=0.08,
     when_time_weight=0.18,
     current_weight=1.0,
     asker_known=True,

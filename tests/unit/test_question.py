@@ -240,3 +240,23 @@ def test_the_time_of_a_long_question_grows_with_its_length_only(part: str) -> No
 
     short, long = (min(seconds(size) for _ in range(5)) for size in (4_000, 40_000))
     assert long < 60 * short
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Who is my physio?", True),
+        ("What's the name of the user's dog?", True),
+        ("Where does she live?", True),
+        ("Which school will my daughter go to?", True),
+        ("How much coffee do I drink?", False),
+        ("Which tea do I like?", False),
+        ("When did I move?", False),
+    ],
+)
+def test_a_question_asks_for_a_name_or_does_not(text: str, expected: bool) -> None:
+    assert analyse_question(text).asks_name is expected
+
+
+def test_of_another_language_no_question_is_known_to_ask_for_a_name() -> None:
+    assert not analyse_question("Wer ist who?", language="german").asks_name

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from memsense.search.question.asked_name import asks_for_name
 from memsense.search.question.asker import ask_as_user, names_of
 from memsense.search.question.calendar import DateRange
 from memsense.search.question.dates import find_dates
@@ -84,7 +85,8 @@ class Question:
     searched for. `named_speakers` are labels as the caller knows them, in the order of their first
     mention; `quoted` the texts in quotation marks, without the marks; `identifiers` tickets,
     versions, file names and the like, case-folded. Only the first 16 dates, 16 quotations and 64
-    identifiers of a question count. `tense` is the time that it asks about.
+    identifiers of a question count. `tense` is the time that it asks about, `asks_name` whether it
+    asks for a name.
     """
 
     text: str
@@ -94,6 +96,7 @@ class Question:
     quoted: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     tense: Tense = ""
+    asks_name: bool = False
 
 
 def analyse_question(
@@ -138,6 +141,7 @@ def analyse_question(
         identifiers=find_identifiers(text),
         # Who names a date wants what was said then.
         tense=find_tense(text) if is_of_one and not dates else "",
+        asks_name=language == "english" and asks_for_name(search_text),
     )
 
 

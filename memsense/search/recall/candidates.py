@@ -20,6 +20,7 @@ from memsense.search.profiles import ROUTES, Route
 from memsense.types import Granularity
 
 NO_TAGS: frozenset[str] = frozenset()
+NO_NAMES: Mapping[int, Sequence[str]] = MappingProxyType({})
 
 COLUMNS: Mapping[Route, int] = MappingProxyType(
     {route: place for place, route in enumerate(ROUTES)}
@@ -140,7 +141,8 @@ class Candidates(Sequence[Candidate]):
     False. `tags` and `wordings` map chunk ids to values, for candidates that have any.
     `session_scores` (n,) are the rrf_scores of the best session chunk of each exchange's session,
     None if recall read no session chunks. `tokens` is None if no tokens were read. `links` are the
-    stored supersessions, of chunks that may not be among these candidates any more.
+    stored supersessions, of chunks that may not be among these candidates any more. `names` maps
+    chunk ids to the names that an extractor found in them, if the question asks for a name.
     """
 
     chunk_ids: NDArray[np.int64]
@@ -163,6 +165,7 @@ class Candidates(Sequence[Candidate]):
     session_scores: NDArray[np.float64] | None = None
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
+    names: Mapping[int, Sequence[str]] = field(default_factory=lambda: NO_NAMES)
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
@@ -261,6 +264,7 @@ class Candidates(Sequence[Candidate]):
             session_scores=None if self.session_scores is None else self.session_scores[indexes],
             tokens=self.tokens.take(listed) if self.tokens else None,
             links=self.links,
+            names=self.names,
         )
 
     def without_sessions(self) -> "Candidates":

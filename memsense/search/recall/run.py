@@ -17,7 +17,13 @@ from memsense.db.session import uses_lookups
 from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
-from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
+from memsense.search.recall.candidates import (
+    NO_NAMES,
+    Candidates,
+    CandidateTokens,
+    Link,
+    WordingMatch,
+)
 from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.types import Granularity
@@ -82,7 +88,8 @@ class RecallRequest:
     says whether sessions may be returned, which reads deeper if the profile says so. `token_limit`
     is the number of candidates whose tokens are read. `terms` is the question's text for the
     lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
-    holds the texts to look for word for word. `may_have_expired` says whether anything stored may
+    holds the texts to look for word for word. `names`: candidates come with the names that they
+    mention. `may_have_expired` says whether anything stored may
     have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
     `as_of`.
     """
@@ -104,6 +111,7 @@ class RecallRequest:
         default_factory=dict[Route, Mapping[str, Any]]
     )
     wording: Wording = NO_WORDING
+    names: bool = False
     may_have_expired: bool = True
     timeout: float = 0.0
     as_of: datetime | None = None
@@ -193,7 +201,9 @@ def run_recalls(
             has_expired=bool(facts.get("lapsed")),
         )
         links = [Link(*link) for link in facts.get("superseding") or ()]
-        results.append((state, read_candidates(columns, request.wording, links)))
+        named: Mapping[str, list[str]] = facts.get("names") or {}
+        names = {int(key): value for key, value in named.items()}
+        results.append((state, read_candidates(columns, request.wording, links, names)))
     return results
 
 
@@ -218,6 +228,7 @@ def shape_of(request: RecallRequest, *, lookups: bool = False) -> Shape:
         one_list=not turns_only and request.profile.ranks == "together",
         all_sessions=request.sessions and request.profile.session_chunks == "all",
         superseding=request.profile.current_weight > 0,
+        names=request.names,
         hides_expired=request.may_have_expired,
         lookups=lookups,
     )
@@ -254,7 +265,10 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
 
 
 def read_candidates(
-    columns: Sequence[Any], wording: Wording, links: Sequence[Link] = ()
+    columns: Sequence[Any],
+    wording: Wording,
+    links: Sequence[Link] = (),
+    names: Mapping[int, Sequence[str]] = NO_NAMES,
 ) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 
@@ -324,6 +338,7 @@ def read_candidates(
         wordings=_read_wordings(worded or {}, identified or {}, wording),
         tokens=candidate_tokens,
         links=links,
+        names=names,
     )
 
 

@@ -37,6 +37,7 @@ PARTS: Mapping[str, str] = {
     "event": "nearness to an event",
     "date": "nearness to a date in the question",
     "when_time": "a word of time",
+    "asked_name": "a name, which the question asks for",
     "current": "the statement in force",
     "memory_score": "importance of the memory",
     "speaker": "the named speaker",
