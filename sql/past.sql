@@ -4,11 +4,15 @@
 -- Parameters: as_of, the moment.
 
 -- name: keep_past
--- Stores chunks as they are, before they change. Each tenant_id is compared twice: Citus looks for the
+-- Stores chunks as they are, before they change, with their entities in the same object. Each tenant_id is compared twice: Citus looks for the
 -- tenant's number to find the shard, and for the chunk's to see that no row of another shard belongs to it.
 INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, vectors, tokens)
 SELECT
-    c.tenant_id, c.scope_id, c.chunk_id, to_jsonb(c),
+    c.tenant_id, c.scope_id, c.chunk_id,
+    to_jsonb(c) || jsonb_build_object('entities', (
+        SELECT k.entities FROM memsense.chunk_entities AS k
+        WHERE k.tenant_id = %(tenant_id)s AND k.tenant_id = c.tenant_id AND k.scope_id = %(scope_id)s
+          AND k.chunk_id = c.chunk_id)),
     CASE WHEN %(with_vectors)s THEN (
         SELECT coalesce(jsonb_agg(to_jsonb(e)), '[]') FROM memsense.embeddings AS e
         WHERE e.tenant_id = %(tenant_id)s AND e.tenant_id = c.tenant_id AND e.scope_id = %(scope_id)s
@@ -167,6 +171,19 @@ token_vectors AS MATERIALIZED (
     FROM past AS p
     CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memsense.token_vectors, p.tokens) AS was
     WHERE (was.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+)
+
+-- name: chunk_entities
+chunk_entities AS MATERIALIZED (
+    SELECT k.tenant_id, k.scope_id, k.chunk_id, k.entities
+    FROM memsense.chunk_entities AS k
+    WHERE k.tenant_id = %(tenant_id)s AND k.scope_id = ANY ({scopes})
+      AND (k.chunk_id IN (SELECT chunk_id FROM past)) IS NOT TRUE
+      AND (k.chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+    UNION ALL
+    SELECT %(tenant_id)s, scope_id, chunk_id, chunk -> 'entities'
+    FROM past
+    WHERE jsonb_typeof(chunk -> 'entities') = 'array' AND (chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
 )
 
 -- name: scope_statistics

@@ -22,7 +22,8 @@ ROUTES = ("full", "user", "assistant", "personal_info", "preferences", "events")
 """The partitions of the table `embeddings`."""
 
 _TABLE = re.compile(
-    r"\bmemsense\.(chunks|embeddings|embeddings_[a-z_]+|token_vectors|scope_statistics|lexemes)\b"
+    r"\bmemsense\.(chunks|embeddings|embeddings_[a-z_]+|token_vectors|chunk_entities|scope_statistics"
+    r"|lexemes)\b"
 )
 
 
@@ -108,6 +109,7 @@ def past_steps(scopes: str) -> list[str]:
         fill("beside", FILE),
         *(fill("vectors_of", FILE, route=route) for route in ROUTES),
         fill("token_vectors", FILE, scopes=scopes),
+        fill("chunk_entities", FILE, scopes=scopes),
         fill("scope_statistics", FILE),
     ]
 

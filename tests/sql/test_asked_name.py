@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from importlib.resources import as_file, files
 
 import pytest
+from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
 from memsense.embed import OnnxEmbedder
+from memsense.search.profiles import PROFILES
 
 OpenMemory = Callable[..., MemSense]
 QUESTION = "Who is my dentist?"
@@ -20,7 +22,7 @@ SAID = {
 
 @pytest.fixture
 def memory(open_memory: OpenMemory) -> MemSense:
-    opened = open_memory()
+    opened = open_memory(embedder=TokenHashingEmbedder())
     opened.settings.set(history="on")
     for session, text in SAID.items():
         message = {"role": "user", "content": text, "at": datetime(2026, 3, 1, tzinfo=UTC)}
@@ -58,8 +60,22 @@ def test_without_the_weight_there_is_no_term(memory: MemSense) -> None:
     assert asked_names(memory, QUESTION, overrides={"asked_name_weight": 0}) == {}
 
 
-def test_memory_of_an_earlier_moment_is_ranked_without_names(memory: MemSense) -> None:
-    assert asked_names(memory, QUESTION, as_of=datetime.now(UTC)) == {}
+def test_without_tokens_the_term_would_outweigh_the_words(memory: MemSense) -> None:
+    without: dict[str, object] = {
+        name: 0.0
+        for name in PROFILES["balanced"].constants()
+        if name.startswith(("tokens_", "when_time", "current_weight")) and name.endswith("_weight")
+    }
+    assert asked_names(memory, QUESTION, overrides=without) == {}
+
+
+def test_memory_of_an_earlier_moment_is_ranked_by_the_names_of_then(memory: MemSense) -> None:
+    then = datetime.now(UTC)
+    before = asked_names(memory, QUESTION)
+    (chunk,) = memory.list(user_id="ada", session_ids=["names"])
+    memory.update(chunk.chunk_id, content="The dentist is in our street.")
+    assert "names" not in asked_names(memory, QUESTION)
+    assert asked_names(memory, QUESTION, as_of=then) == before
 
 
 def test_of_two_exchanges_about_a_thing_the_one_with_its_name_comes_first(

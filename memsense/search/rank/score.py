@@ -162,8 +162,8 @@ def score_terms(
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
         late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
-    if profile.asked_name_weight and candidates.names:
-        late.append(_asked_name_signal(candidates, profile, question))
+        if profile.asked_name_weight and candidates.names:
+            late.append(_asked_name_signal(candidates, profile, question))
     totals = sum([signal.contributions() for signal in late], totals)
     if profile.current_weight and compared is not None:
         # Last of all, since it compares what the candidates score by everything else.

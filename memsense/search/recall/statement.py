@@ -151,11 +151,11 @@ def recall_statement(shape: Shape) -> Numbered:
 def past_statement(shape: Shape) -> Numbered:
     """Return the statement that reads memory as it stood at a moment, as `recall_statement` does.
 
-    Vectors are compared one by one, no optional route runs and no names are read, because indexes
-    and entities keep no past. Words are looked for in the chunks of then, which no index holds.
+    Vectors are compared one by one and no optional route runs, because indexes and the graph keep
+    no past. Words are looked for in the chunks of then, which no index holds.
     """
     whose = "one_user" if shape.indexed else shape.whose
-    exact = replace(shape, whose=whose, optional=(), names=False, lookups=False, is_past=True)
+    exact = replace(shape, whose=whose, optional=(), lookups=False, is_past=True)
     steps: list[str] = []
     for step in compose(exact):
         steps.append(as_past(step))
