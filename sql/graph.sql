@@ -95,14 +95,6 @@ DELETE FROM memsense.edges WHERE tenant_id = %(tenant_id)s AND scope_id = %(scop
 -- name: clear_entities
 DELETE FROM memsense.entities WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s;
 
--- name: list_users
-SELECT s.user_id
-FROM memsense.scopes AS s
-JOIN memsense.namespaces AS n USING (tenant_id, namespace_id)
-WHERE s.tenant_id = %(tenant_id)s AND n.tenant_id = %(tenant_id)s AND n.name = %(namespace)s
-  AND (%(user_id)s::text IS NULL OR s.user_id = %(user_id)s)
-ORDER BY s.user_id;
-
 -- name: fetch_unread_turns
 -- Turn chunks of any status behind a chunk id, in order, as an extractor reads them.
 SELECT c.chunk_id, c.status, substr(c.user_text, c.opening_length + 1) AS user_text, c.assistant_text, c.user_speaker, c.assistant_speaker

@@ -57,6 +57,14 @@ FROM memsense.scopes
 WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s AND user_id = %(user_id)s
 FOR NO KEY UPDATE;
 
+-- name: list_users
+-- The users of a namespace, or the one who is named if there is such a user.
+SELECT user_id
+FROM memsense.scopes
+WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s
+  AND (%(user_id)s::text IS NULL OR user_id = %(user_id)s)
+ORDER BY user_id;
+
 -- name: fetch_language
 SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND namespace_id = %(namespace_id)s;
 

@@ -6,12 +6,12 @@ from typing import Annotated
 from memsense import store
 from memsense.client.context import Context
 from memsense.client.writes import Writes
-from memsense.db import run_autocommit, run_read, run_transaction, transaction
+from memsense.db import run_autocommit, transaction
 from memsense.db.connection import Connection
 from memsense.declaration import takes
-from memsense.errors import ConfigurationError, NotFoundError
+from memsense.errors import ConfigurationError
 from memsense.inputs import Id, Name, about
-from memsense.store.exporting import list_users
+from memsense.store.by_user import work_by_user
 from memsense.store.models import fill_model
 from memsense.store.reindexing import Reindexing, reindex
 from memsense.store.supersession import link_memory
@@ -134,23 +134,10 @@ class IndexesResource:
         Raises:
             NotFoundError: If nothing is stored for the user.
         """
-        pool = self._context.pool
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return 0
-        users = run_read(pool, lambda it: list_users(it, namespace, user_id))
-        if user_id is not None and not users:
-            raise NotFoundError(f"nothing is stored for user {user_id!r}")
-        total = 0
-        for user in users:
-
-            def link(connection: Connection, user: str = user.user_id) -> int:
-                return link_memory(connection, store.lock_scope(connection, namespace, user))
-
-            links = run_transaction(pool, link)
-            total += links
-            on_user(user.user_id, links)
-        return total
+        return work_by_user(self._context.pool, namespace, user_id, link_memory, on_user)
 
     @takes
     def rebuild(

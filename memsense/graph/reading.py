@@ -73,12 +73,6 @@ class Neighbourhood:
     edges: Sequence[tuple[int, int, int]]
 
 
-def list_users(connection: Connection, namespace: Namespace, user_id: str | None) -> list[str]:
-    """Return the users of the namespace, or only this one if it exists."""
-    values = {**_namespace_values(namespace), "user_id": user_id}
-    return fetch_values(connection, "list_users", values, FILE)
-
-
 def _namespace_values(namespace: Namespace) -> dict[str, Any]:
     return {"tenant_id": namespace.tenant_id, "namespace": namespace.name}
 

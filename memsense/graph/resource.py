@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from memsense import store
-from memsense.db import Pool, run_read, run_transaction
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.declaration import takes
 from memsense.errors import NotFoundError
@@ -17,11 +18,11 @@ from memsense.graph.reading import (
     fetch_neighbourhood,
     find_similar,
     list_entities,
-    list_users,
 )
 from memsense.graph.upkeep import rebuild_entities
 from memsense.inputs import Limit, Name, about, require_user
 from memsense.parameters import AllUsers, OnlyUserId, PageSize, UserId
+from memsense.store.by_user import work_by_user
 from memsense.types import Chunk
 
 DEFAULT_LISTED = 50
@@ -150,22 +151,8 @@ class Entities:
             The number of chunks that were read.
         """
         namespace = run_read(self.pool, self.require_namespace)
-        users = run_read(self.pool, lambda it: list_users(it, namespace, user_id))
-        if user_id is not None and not users:
-            raise NotFoundError(f"nothing is stored for user {user_id!r}")
-        total = 0
-        for user in users:
-            chunks = self._rebuild_user(namespace, user)
-            total += chunks
-            on_user(user, chunks)
-        return total
-
-    def _rebuild_user(self, namespace: store.Namespace, user_id: str) -> int:
-        def rebuild(connection: Connection) -> int:
-            scope = store.lock_scope(connection, namespace, user_id)
-            return rebuild_entities(connection, scope, self.extractor)
-
-        return run_transaction(self.pool, rebuild)
+        work = partial(rebuild_entities, extractor=self.extractor)
+        return work_by_user(self.pool, namespace, user_id, work, on_user)
 
 
 def _find_entity(
