@@ -96,24 +96,20 @@ def link_memory(connection: Connection, scope: Scope) -> int:
     exchanges = fetch_all(connection, "list_linkable", _key(scope), FILE)
     chunk_ids = [chunk_id for chunk_id, _ in exchanges]
     linked = {chunk_id for chunk_id, is_linked in exchanges if is_linked}
-    best: dict[int, Link] = {}
-    for start in range(0, len(chunk_ids), _STEP):
-        links = _find_links(connection, scope, chunk_ids[start : start + _STEP])
-        # Each pair is found from either side, so that the best of a newer one is known at the end.
-        for newer, link in links.items():
-            best[newer] = max(best.get(newer, link), link)
-    new = {newer: link for newer, link in best.items() if newer not in linked}
+    links = _find_links(connection, scope, chunk_ids)
+    new = {newer: link for newer, link in links.items() if newer not in linked}
     return _store_links(connection, scope, new)
 
 
 def _find_links(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -> dict[int, Link]:
     """Return by its id for each exchange the strongest link to one that it supersedes."""
     best: dict[int, Link] = {}
-    for pair in find_pairs(connection, scope, chunk_ids):
-        strength, reason = rate(pair.comparison.evidence), pair.comparison.reason
-        if reason and strength > THRESHOLD:
-            match = Link(strength, pair.older, reason)
-            best[pair.newer] = max(best.get(pair.newer, match), match)
+    for start in range(0, len(chunk_ids), _STEP):
+        for pair in find_pairs(connection, scope, chunk_ids[start : start + _STEP]):
+            strength, reason = rate(pair.comparison.evidence), pair.comparison.reason
+            if reason and strength > THRESHOLD:
+                match = Link(strength, pair.older, reason)
+                best[pair.newer] = max(best.get(pair.newer, match), match)
     return best
 
 
