@@ -4,8 +4,9 @@
 -- Parameters: as_of, the moment.
 
 -- name: keep_past
--- Stores chunks as they are, before they change, with their entities in the same object. Each tenant_id is compared twice: Citus looks for the
--- tenant's number to find the shard, and for the chunk's to see that no row of another shard belongs to it.
+-- Stores chunks as they are, before they change, with their entities in the same object. Each tenant_id is
+-- compared twice: Citus looks for the tenant's number to find the shard, and for the chunk's to see that no row
+-- of another shard belongs to it.
 INSERT INTO memsense.past_chunks (tenant_id, scope_id, chunk_id, chunk, vectors, tokens)
 SELECT
     c.tenant_id, c.scope_id, c.chunk_id,

@@ -162,22 +162,22 @@ def score_terms(
         compared = Comparison(question=tokens, tokens=candidates.tokens)
         scores = profile.rrf_weight * candidates.rrf_scores + totals
         late = _token_signals(candidates, profile, question, compared, scores, sessions=sessions)
-        if profile.asked_name_weight and candidates.names:
+        if candidates.names:
             late.append(_asked_name_signal(candidates, profile, question))
-    totals = sum([signal.contributions() for signal in late], totals)
-    if profile.current_weight and compared is not None:
-        # Last of all, since it compares what the candidates score by everything else.
-        current = Current(
-            candidates=candidates,
-            profile=profile,
-            question=question,
-            rows=compared.rows.tolist(),
-            messages=compared,
-            scores=profile.rrf_weight * candidates.rrf_scores + totals,
-        )
-        rising = _current_signal(current, profile, len(candidates))
-        totals = totals + rising.contributions()
-        late.append(rising)
+        totals = sum([signal.contributions() for signal in late], totals)
+        if profile.current_weight:
+            # Last of all, since it compares what the candidates score by everything else.
+            current = Current(
+                candidates=candidates,
+                profile=profile,
+                question=question,
+                rows=compared.rows.tolist(),
+                messages=compared,
+                scores=profile.rrf_weight * candidates.rrf_scores + totals,
+            )
+            rising = _current_signal(current, profile, len(candidates))
+            totals = totals + rising.contributions()
+            late.append(rising)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]

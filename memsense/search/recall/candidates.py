@@ -20,7 +20,6 @@ from memsense.search.profiles import ROUTES, Route
 from memsense.types import Granularity
 
 NO_TAGS: frozenset[str] = frozenset()
-NO_NAMES: Mapping[int, Sequence[str]] = MappingProxyType({})
 
 COLUMNS: Mapping[Route, int] = MappingProxyType(
     {route: place for place, route in enumerate(ROUTES)}
@@ -165,7 +164,7 @@ class Candidates(Sequence[Candidate]):
     session_scores: NDArray[np.float64] | None = None
     tokens: CandidateTokens | None = None
     links: Sequence[Link] = ()
-    names: Mapping[int, Sequence[str]] = field(default_factory=lambda: NO_NAMES)
+    names: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> "Candidates":

@@ -17,13 +17,7 @@ from memsense.db.session import uses_lookups
 from memsense.db.wire import read_joined_arrays, read_joined_halfvecs
 from memsense.search.profiles import ROUTES, VECTOR_ROUTES, Profile, Route
 from memsense.search.question import NO_WORDING, Wording
-from memsense.search.recall.candidates import (
-    NO_NAMES,
-    Candidates,
-    CandidateTokens,
-    Link,
-    WordingMatch,
-)
+from memsense.search.recall.candidates import Candidates, CandidateTokens, Link, WordingMatch
 from memsense.search.recall.statement import Indexed, Shape, past_statement, recall_statement
 from memsense.search.request import NO_FILTERS, Filters
 from memsense.types import Granularity
@@ -89,9 +83,8 @@ class RecallRequest:
     is the number of candidates whose tokens are read. `terms` is the question's text for the
     lexical route, `optional` maps the optional routes that run to their parameters, and `wording`
     holds the texts to look for word for word. `names`: candidates come with the names that they
-    mention. `may_have_expired` says whether anything stored may
-    have expired. `timeout` is in seconds, 0 for none. Memory is read as it is, or as it stood at
-    `as_of`.
+    mention. `may_have_expired` says whether anything stored may have expired. `timeout` is in
+    seconds, 0 for none. Memory is read as it is, or as it stood at `as_of`.
     """
 
     tenant_id: int
@@ -267,8 +260,8 @@ def query_values(request: RecallRequest) -> dict[str, Any]:
 def read_candidates(
     columns: Sequence[Any],
     wording: Wording,
-    links: Sequence[Link] = (),
-    names: Mapping[int, Sequence[str]] = NO_NAMES,
+    links: Sequence[Link],
+    names: Mapping[int, Sequence[str]],
 ) -> Candidates:
     """Return the candidates from the columns of the result's one row, without its state.
 

@@ -83,10 +83,10 @@ class Shape:
     left out. `one_list`: ranks are counted over turns and sessions together. `all_sessions`: a
     session that only its turns brought in takes part with its first session chunk. `superseding`:
     what superseded a candidate takes part, and what a candidate superseded. `names`: candidates
-    come with the names that they mention. `is_past`: memory is
-    read as it stood at a moment. `hides_expired`: chunks that have expired and are not swept yet
-    are left out; without it, none may have expired. `lookups`: the GIN indexes are used through the
-    functions of `sql/lookups.sql`, because row-level security keeps other statements from them.
+    come with the names that they mention. `is_past`: memory is read as it stood at a moment.
+    `hides_expired`: chunks that have expired and are not swept yet are left out; without it, none
+    may have expired. `lookups`: the GIN indexes are used through the functions of
+    `sql/lookups.sql`, because row-level security keeps other statements from them.
     """
 
     whose: Whose = "one_user"
