@@ -98,3 +98,15 @@ WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s
 
 -- name: analyse_scope_table
 ANALYZE memsense.{table};
+
+-- name: list_never_analysed
+-- The tables with rows that were never analysed, as far as the connecting user may do it. On Citus they lie on
+-- the nodes, and none is listed.
+SELECT c.relname::text
+FROM pg_class AS c
+WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r' AND c.reltuples < 0
+  AND pg_has_role(session_user, c.relowner, 'USAGE') AND pg_relation_size(c.oid) > 0
+ORDER BY c.relname;
+
+-- name: analyse_table
+ANALYZE (SKIP_LOCKED) memsense.{table};

@@ -3,7 +3,8 @@
 -- name: find_related
 -- The exchanges whose user says some of the rarest words that the user says in these, with what a judgement
 -- needs of both. `shared` is 1 for a word that nothing else has, less for one that many have, summed over
--- the words of both.
+-- the words of both. Rows are looked up in subqueries of their own (OFFSET 0): until autovacuum has analysed a new
+-- store, the planner takes a memory for a single row, and would join all of its exchanges with one another.
 WITH counted AS MATERIALIZED (
     SELECT coalesce(sum(chunk_count), 0)::float8 AS chunk_count
     FROM memsense.scope_statistics
@@ -25,10 +26,14 @@ words AS MATERIALIZED (
             row_number() OVER (PARTITION BY said.chunk_id ORDER BY l.document_frequency, said.lexeme) AS place
         FROM said
         CROSS JOIN counted
-        JOIN memsense.lexemes AS l
-            ON l.tenant_id = %(tenant_id)s AND l.scope_id = %(scope_id)s AND l.granularity = 'turn' AND l.lexeme = said.lexeme
+        CROSS JOIN LATERAL (
+            SELECT document_frequency
+            FROM memsense.lexemes
+            WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND granularity = 'turn' AND lexeme = said.lexeme
+            OFFSET 0
+        ) AS l
         WHERE l.document_frequency BETWEEN 2
-      AND least(%(most_holders)s, greatest(%(least_holders)s, %(most_share)s * counted.chunk_count))
+              AND least(%(most_holders)s, greatest(%(least_holders)s, %(most_share)s * counted.chunk_count))
     ) AS by_rarity
     WHERE place <= %(most_words)s
 ),
@@ -44,18 +49,32 @@ pairs AS (
 )
 SELECT
     pairs.chunk_id, pairs.other_id, pairs.shared::float8,
-    -(one.embedding <#> other.embedding) AS cosine,
-    substr(a.user_text, a.opening_length + 1), substr(b.user_text, b.opening_length + 1),
-    a.occurred_at, b.occurred_at, a.session_id = b.session_id, (a.ordinal, a.part) < (b.ordinal, b.part), a.ordinal = b.ordinal
+    -(a.embedding <#> b.embedding) AS cosine,
+    a.own_user_text, b.own_user_text, a.occurred_at, b.occurred_at,
+    a.session_id = b.session_id, (a.ordinal, a.part) < (b.ordinal, b.part), a.ordinal = b.ordinal
 FROM pairs
-JOIN memsense.chunks AS a ON a.tenant_id = %(tenant_id)s AND a.scope_id = %(scope_id)s AND a.chunk_id = pairs.chunk_id
-JOIN memsense.chunks AS b ON b.tenant_id = %(tenant_id)s AND b.scope_id = %(scope_id)s AND b.chunk_id = pairs.other_id
-JOIN memsense.embeddings AS one
-    ON one.tenant_id = %(tenant_id)s AND one.scope_id = %(scope_id)s AND one.chunk_id = pairs.chunk_id
-    AND one.model_id = %(model_id)s AND one.route = 'user'
-JOIN memsense.embeddings AS other
-    ON other.tenant_id = %(tenant_id)s AND other.scope_id = %(scope_id)s AND other.chunk_id = pairs.other_id
-    AND other.model_id = %(model_id)s AND other.route = 'user'
+CROSS JOIN LATERAL (
+    SELECT
+        c.session_id, c.ordinal, c.part, c.occurred_at, e.embedding,
+        substr(c.user_text, c.opening_length + 1) AS own_user_text
+    FROM memsense.chunks AS c
+    JOIN memsense.embeddings AS e
+        ON e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
+        AND e.model_id = %(model_id)s AND e.route = 'user'
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = pairs.chunk_id
+    OFFSET 0
+) AS a
+CROSS JOIN LATERAL (
+    SELECT
+        c.session_id, c.ordinal, c.part, c.occurred_at, e.embedding,
+        substr(c.user_text, c.opening_length + 1) AS own_user_text
+    FROM memsense.chunks AS c
+    JOIN memsense.embeddings AS e
+        ON e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
+        AND e.model_id = %(model_id)s AND e.route = 'user'
+    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = pairs.other_id
+    OFFSET 0
+) AS b
 WHERE pairs.place <= %(most_related)s
 ORDER BY pairs.chunk_id, pairs.other_id;
 

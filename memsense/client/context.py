@@ -4,7 +4,8 @@ Here and in the resources, imports that only some processes need stand where the
 process that answers one search spends half its time on imports.
 """
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -12,10 +13,11 @@ from memsense import store, telemetry
 from memsense.client.embedders import Embedders
 from memsense.client.models import open_reranker, open_tagger
 from memsense.config import Settings
-from memsense.db import Pool, run_read, run_transaction
+from memsense.db import Pool, run_autocommit, run_read, run_transaction
 from memsense.db.connection import Connection
+from memsense.db.turns import Turns
 from memsense.embed import Embedder
-from memsense.errors import NotFoundError
+from memsense.errors import DatabaseError, NotFoundError
 from memsense.explain.recorder import TraceRecorder
 from memsense.search.plan import KnownScopes
 from memsense.search.profiles import Profile
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
 
 T = TypeVar("T")
+
+logger = logging.getLogger("memsense.context")
 
 
 class BackgroundThread(Protocol):
@@ -73,6 +77,7 @@ class Context:
         self.profile = profile
         self.scope_states = KnownScopes()
         self.known_keys = KnownKeys()
+        self._turns = Turns()
         self.recorder = TraceRecorder(lambda write: run_transaction(pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
@@ -202,21 +207,40 @@ class Context:
         work: Callable[[Connection], T],
         vectors: "BatchVectors",
         *,
+        users: Collection[str] = (),
         if_possible: bool = False,
     ) -> T:
         """Run a write in one transaction, and return its result.
+
+        `users` are those whose memories it locks; other writes of this process to these wait
+        before they take a connection.
 
         The write must be idempotent by its content or key: it is repeated after a lost connection,
         and after embedding texts that it found to be missing. With `if_possible`, a failing
         embedder never stops it. The worker is woken for what is left to a job.
         """
         complete = vectors.retry_or_defer if if_possible else vectors.retry_until_embedded
-        result = complete(lambda: run_transaction(self.pool, work, is_idempotent=True))
+
+        def write() -> T:
+            with self._turns.of(users, self.settings.pool_timeout):
+                return run_transaction(self.pool, work, is_idempotent=True)
+
+        result = complete(write)
         if vectors.deferred is not None or self.settings.auto_index:
             self.wake_worker()
         elif vectors.has_unindexed_vectors:
             self.wake_worker(at_once=False)
         return result
+
+    def analyse_new_tables(self) -> None:
+        """Let the planner know the size of tables that have just got their first rows.
+
+        A failure is only logged: autovacuum does the same a little later.
+        """
+        try:
+            run_autocommit(self.pool, store.analyse_new_tables)
+        except DatabaseError as error:
+            logger.warning("new tables could not be analysed: %s", error)
 
     def wake_worker(self, *, at_once: bool = True) -> None:
         """Wake this process's worker, if it has one by the setting `worker`.

@@ -470,8 +470,11 @@ class Memory:
             on_bytes=on_bytes,
             on_session=on_session,
         )
-        run = ingest_run.plan_ingest if dry_run else ingest_run.run_ingest
-        return run(sources, job, report)
+        if dry_run:
+            return ingest_run.plan_ingest(sources, job, report)
+        ingest_run.run_ingest(sources, job, report)
+        self._context.analyse_new_tables()
+        return report
 
     # Searching -----------------------------------------------------------------------------------
 
@@ -888,7 +891,9 @@ class Memory:
             IngestError: If the file can't be read.
             ConfigurationError: If the file has settings that this version doesn't know.
         """
-        return self._transfer.import_from(path, on_session, settings=settings)
+        report = self._transfer.import_from(path, on_session, settings=settings)
+        self._context.analyse_new_tables()
+        return report
 
     # Listing -------------------------------------------------------------------------------------
 

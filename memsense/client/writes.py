@@ -1,6 +1,6 @@
 """Writes of drafts: each session in a transaction of its own, or within the caller's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -57,7 +57,7 @@ class Writes:
     def write_draft(self, draft: SessionDraft, vectors: BatchVectors) -> SessionWrite:
         """Store a draft in a transaction of its own."""
         write = self._writer(draft, vectors)
-        return self._run(lambda it: write(it)[1], vectors)
+        return self._run(lambda it: write(it)[1], vectors, {draft.user_id})
 
     def write_beside(
         self,
@@ -67,7 +67,7 @@ class Writes:
     ) -> None:
         """Store a draft in one transaction with other work, which may run more than once."""
         write = self._writer(draft, vectors)
-        self._run(lambda it: also(it, write(it)[0]), vectors)
+        self._run(lambda it: also(it, write(it)[0]), vectors, {draft.user_id})
 
     @traced("create_memory", lambda added: sum(len(each) for each in added))
     def add(
@@ -187,7 +187,7 @@ class Writes:
                 results.append(Added(present, notes=notes, deferred=deferred))
             return results
 
-        return self._run(add, vectors, joined)
+        return self._run(add, vectors, users, joined)
 
     def select_missing(self, draft: SessionDraft) -> SessionDraft:
         """Return the part of a draft that is not stored yet."""
@@ -220,10 +220,11 @@ class Writes:
         self,
         work: Callable[[Connection], T],
         vectors: BatchVectors,
+        users: Collection[str],
         joined: psycopg.Connection | None = None,
     ) -> T:
         if joined is None:
-            return self._context.run_write(work, vectors)
+            return self._context.run_write(work, vectors, users=users)
         self._begin(joined)
 
         def write() -> T:
@@ -271,7 +272,7 @@ class Writes:
                 )
                 return store.make_session(connection, scope, session.session_id, vectors)
 
-            count += self._run(make, vectors)
+            count += self._run(make, vectors, {session.user_id})
         return count
 
 

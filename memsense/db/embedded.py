@@ -483,6 +483,8 @@ def _settings(socket_dir: Path) -> str:
         "fsync": "on",
         "full_page_writes": "on",
         "synchronous_commit": "on",
+        # A new store is analysed soon after its first rows, not within a minute.
+        "autovacuum_naptime": "15s",
         "log_checkpoints": "off",
         # A statement's error is its caller's: what was logged of it could hold a user's text.
         "log_min_messages": "log",

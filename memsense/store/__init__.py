@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memsense.store.indexes import (
         IndexChange,
+        analyse_new_tables,
         count_fresh,
         list_misfits,
         optimise,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "IndexChange": "indexes",
+    "analyse_new_tables": "indexes",
     "count_fresh": "indexes",
     "list_misfits": "indexes",
     "optimise": "indexes",
@@ -116,6 +118,7 @@ __all__ = [
     "Past",
     "Scope",
     "WantedHit",
+    "analyse_new_tables",
     "change_memory_score",
     "check_model",
     "claim_namespace",

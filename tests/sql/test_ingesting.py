@@ -315,3 +315,19 @@ def test_a_dry_run_stores_nothing_and_counts_what_is_new(
     memory.ingest(path, user_id="ada")
     report = memory.ingest(path, user_id="ada", dry_run=True)
     assert (report.stored, report.repeated) == (0, 6)
+
+
+@pytest.mark.one_server("its tables lie on the nodes, whose autovacuum analyses them")
+def test_a_new_store_is_analysed_once_its_first_log_is_read(
+    open_memory: OpenMemory, conn: psycopg.Connection, tmp_path: Path
+) -> None:
+    never = "SELECT count(*) FROM pg_class WHERE relname = 'chunks' AND reltuples < 0"
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"role": "user", "content": "I moved to Lisbon."}) + "\n")
+    memory = open_memory(embedder=HashingEmbedder())
+    memory.add("I drink tea", user_id="ada")
+    assert conn.execute(never).fetchone() == (1,)
+    memory.ingest(log, user_id="ada", dry_run=True)
+    assert conn.execute(never).fetchone() == (1,)
+    memory.ingest(log, user_id="ada")
+    assert conn.execute(never).fetchone() == (0,)

@@ -16,6 +16,16 @@ from memsense.errors import ConnectionFailedError
 OpenMemory = Callable[..., MemSense]
 
 
+def wait_for_lock(database_url: str) -> None:
+    """Wait until a connection of a pool waits for a lock."""
+    question = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    until = time.monotonic() + 60
+    with psycopg.connect(database_url, autocommit=True) as watcher:
+        while watcher.execute(question).fetchone() == (0,):
+            assert time.monotonic() < until, "no connection waits for a lock"
+            time.sleep(0.02)
+
+
 def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(
     database_url: str,
 ) -> None:
@@ -55,6 +65,43 @@ def test_a_pool_recovers_after_having_been_exhausted(database_url: str) -> None:
             pass
         with pool.connection() as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_writes_that_wait_for_one_memory_leave_the_connections_to_searches(
+    open_memory: OpenMemory, database_url: str
+) -> None:
+    settings = Settings(database_url=database_url, pool_max_size=2, pool_timeout=60)
+    memory = open_memory(settings=settings)
+    memory.add("I drink tea", user_id="ada", session_id="s")
+
+    def add(number: int) -> int:
+        return len(memory.add(f"I drink coffee {number}", user_id="ada", session_id=f"s{number}"))
+
+    with psycopg.connect(database_url) as other, ThreadPoolExecutor(6) as clients:
+        other.execute("SELECT FROM memsense.scopes FOR UPDATE")
+        adds = [clients.submit(add, number) for number in range(6)]
+        wait_for_lock(database_url)
+        # Without a queue before the pool, two of the adds would hold both connections.
+        assert memory.search("tea", user_id="ada", timeout=20).hits
+        assert not any(each.done() for each in adds)
+        other.rollback()
+        assert [each.result() for each in adds] == [1] * 6
+
+
+def test_writes_to_other_memories_do_not_wait(open_memory: OpenMemory, database_url: str) -> None:
+    settings = Settings(database_url=database_url, pool_max_size=3, pool_timeout=60)
+    memory = open_memory(settings=settings)
+    for user in ("ada", "ben"):
+        memory.add("I drink tea", user_id=user, session_id="s")
+    with psycopg.connect(database_url) as other, ThreadPoolExecutor(1) as client:
+        other.execute(
+            "SELECT FROM memsense.scopes WHERE tenant_id = 1 AND user_id = 'ada' FOR UPDATE"
+        )
+        waiting = client.submit(memory.add, "I drink milk", user_id="ada", session_id="t")
+        wait_for_lock(database_url)
+        assert memory.add("I drink milk", user_id="ben", session_id="t", timeout=20)
+        other.rollback()
+        assert waiting.result()
 
 
 def test_many_threads_share_a_bounded_number_of_connections(

@@ -10,6 +10,8 @@ from embedders import TokenHashingEmbedder
 
 from memsense import MemSense
 from memsense.errors import NotFoundError
+from memsense.store import find_namespace, lock_scope
+from memsense.store.supersession import find_pairs
 
 OpenMemory = Callable[..., MemSense]
 
@@ -229,6 +231,28 @@ def test_memories_without_links_get_them_later_and_keep_those_that_they_have(
     assert {newer for _, newer, _ in links(conn)} == {newer for _, newer, _ in before}
     with pytest.raises(NotFoundError, match="'carl'"):
         cars.indexes.link_facts(user_id="carl")
+
+
+@pytest.mark.one_server("its tables lie on the nodes, which count what they read")
+def test_an_add_reads_few_rows_of_a_store_that_was_never_analysed(module_database_url: str) -> None:
+    with MemSense.open(module_database_url, embedder=TokenHashingEmbedder()) as memory:
+        for number in range(150):
+            text = f"I keep {number} bees and hive {number // 3} near the orchard."
+            say(memory, text, 1900 + number)
+    with psycopg.connect(module_database_url) as conn:
+        (tenant_id,) = conn.execute("SELECT tenant_id FROM memsense.tenants").fetchone() or (0,)
+        namespace = find_namespace(conn, tenant_id, "default")
+        assert namespace is not None
+        scope = lock_scope(conn, namespace, "ada")
+        newest = conn.execute("SELECT max(chunk_id) FROM memsense.chunks").fetchone()
+        assert newest is not None
+        reads = "SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_xact_user_tables"
+        before = conn.execute(reads).fetchone() or (0,)
+        pairs = list(find_pairs(conn, scope, list(newest)))
+        after = conn.execute(reads).fetchone() or (0,)
+    assert pairs
+    # A scan of the memory for each of eight words; joined with itself it would be 22,500 rows.
+    assert after[0] - before[0] < 10 * 150
 
 
 def test_a_weak_link_lifts_above_the_best_candidates_alone(
