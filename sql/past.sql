@@ -92,6 +92,7 @@ SELECT
                    OR position(', ' || speaker || ', ' IN ', ' || c.assistant_speaker || ', ') > 0
                    OR c.granularity = 'session' AND position(speaker || ': ' IN c.session_text) > 0))
         ORDER BY speaker) AS speakers,
+    ARRAY(SELECT m.name FROM mentions AS m WHERE m.scope_id = s.scope_id AND m.kind = 'self') AS introduced,
     false AS indexed,
     s.language,
     EXISTS (SELECT FROM chunks AS c WHERE c.granularity = 'session') AS has_sessions
@@ -185,6 +186,13 @@ chunk_entities AS MATERIALIZED (
     SELECT %(tenant_id)s, scope_id, chunk_id, chunk -> 'entities'
     FROM past
     WHERE jsonb_typeof(chunk -> 'entities') = 'array' AND (chunk_id IN (SELECT chunk_id FROM chunks)) IS TRUE
+)
+
+-- name: mentions
+mentions AS MATERIALIZED (
+    SELECT k.tenant_id, k.scope_id, k.chunk_id, e.name, e.kind
+    FROM chunk_entities AS k
+    CROSS JOIN LATERAL jsonb_to_recordset(k.entities) AS e (name text, kind text)
 )
 
 -- name: scope_statistics

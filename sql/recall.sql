@@ -761,6 +761,8 @@ state AS (
 
 -- name: facts_of_one_user
 'speakers', (SELECT speakers FROM scope),
+'introduced', (
+    SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND {in_scope} AND kind = 'self'),
 'indexed', (SELECT indexed FROM scope)
 
 -- name: fact_ceiling
@@ -774,7 +776,7 @@ state AS (
 'names', (
     SELECT jsonb_object_agg(chunk_id, names)
     FROM (
-        SELECT chunk_id, jsonb_path_query_array(entities, '$[*] ? (@.kind == "name").name') AS names
+        SELECT chunk_id, jsonb_path_query_array(entities, '$[*] ? (@.kind == "name" || @.kind == "self").name') AS names
         FROM memsense.chunk_entities
         WHERE tenant_id = %(tenant_id)s
           AND {in_scope}

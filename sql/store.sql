@@ -85,7 +85,12 @@ WHERE n.tenant_id = %(tenant_id)s AND n.namespace_id = %(namespace_id)s;
 
 -- name: find_scope
 SELECT
-    s.scope_id, s.speakers, s.indexed, n.language,
+    s.scope_id, s.speakers,
+    ARRAY(
+        SELECT m.name
+        FROM memsense.mentions AS m
+        WHERE m.tenant_id = %(tenant_id)s AND m.scope_id = s.scope_id AND m.kind = 'self') AS introduced,
+    s.indexed, n.language,
     EXISTS (
         SELECT FROM memsense.scope_statistics AS x
         WHERE x.tenant_id = %(tenant_id)s AND x.scope_id = s.scope_id

@@ -539,7 +539,7 @@ class AsyncEntities(Facade):
         *,
         user_id: "str | None" = None,
         all_users: "bool" = False,
-        kind: "Literal['speaker', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
+        kind: "Literal['speaker', 'self', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
         limit: "int" = 50,
     ) -> "list[Entity]":
         """Return what a user's memory mentions most often; of all users, each one's own.
@@ -1319,7 +1319,7 @@ class AsyncUserEntities(Facade):
     async def list(
         self,
         *,
-        kind: "Literal['speaker', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
+        kind: "Literal['speaker', 'self', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
         limit: "int" = 50,
     ) -> "list[Entity]":
         """Return what a user's memory mentions most often; of all users, each one's own.

@@ -174,7 +174,7 @@ class UserEntities(OneUser):
     def list(
         self,
         *,
-        kind: "Literal['speaker', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
+        kind: "Literal['speaker', 'self', 'name', 'title', 'identifier', 'file', 'host', 'handle', 'tag'] | None" = None,
         limit: "int" = 50,
     ) -> "list[Entity]":
         """Return what a user's memory mentions most often; of all users, each one's own.

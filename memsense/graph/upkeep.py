@@ -109,7 +109,7 @@ def rebuild_entities(connection: Connection, scope: Scope, extractor: EntityExtr
             return count
         entities = {
             chunk_id: _as_json(
-                find_mentions(extractor, zip(texts, labels, strict=True), participants)
+                find_mentions(extractor, list(zip(texts, labels, strict=True)), participants)
             )
             for chunk_id, texts, labels in ((row[0], row[2:4], row[4:6]) for row in turns)
         }

@@ -22,7 +22,7 @@ from memsense.search.recall.optional import ask_optional
 from memsense.search.recall.run import RecallRequest, RecallState
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import SearchRequest
-from memsense.store import KnownScope
+from memsense.store import KnownScope, choose_introduced
 from memsense.text.scripts import segment_scripts
 from memsense.types import EmbeddingModel, Granularity
 
@@ -159,6 +159,7 @@ def analyse(plan: SearchPlan, scope_state: KnownScope | None) -> Question:
         speakers=speakers,
         asked_at=plan.asked_at,
         asker=plan.request.user_id,
+        introduced=scope_state.introduced if scope_state else (),
         is_asker_known=plan.profile.asker_known,
     )
 
@@ -206,6 +207,7 @@ def update_scope(scope_state: KnownScope, state: RecallState) -> KnownScope:
     return replace(
         scope_state,
         speakers=state.speakers,
+        introduced=choose_introduced(state.introduced),
         indexed=state.indexed,
         has_sessions=bool(state.counts.get("session")),
         has_lapsed=state.has_expired,

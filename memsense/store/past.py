@@ -22,8 +22,8 @@ ROUTES = ("full", "user", "assistant", "personal_info", "preferences", "events")
 """The partitions of the table `embeddings`."""
 
 _TABLE = re.compile(
-    r"\bmemsense\.(chunks|embeddings|embeddings_[a-z_]+|token_vectors|chunk_entities|scope_statistics"
-    r"|lexemes)\b"
+    r"\bmemsense\.(chunks|embeddings|embeddings_[a-z_]+|token_vectors|chunk_entities|mentions"
+    r"|scope_statistics|lexemes)\b"
 )
 
 
@@ -88,7 +88,7 @@ def find_scope_then(
         "user_id": user_id,
         "as_of": as_of,
     }
-    steps = ",\n".join(past_steps("ARRAY(SELECT scope_id FROM scope)")[:_CHUNKS])
+    steps = ",\n".join(past_steps("ARRAY(SELECT scope_id FROM scope)")[:_MENTIONS])
     row = find_one(connection, as_sql(fill("find_scope_then", FILE, steps=steps)), values)
     return None if row is None else read_known(row)
 
@@ -96,20 +96,24 @@ def find_scope_then(
 _CHUNKS = 2
 """The number of steps, counted from the first, that yield the chunks."""
 
+_MENTIONS = 4
+"""The number of steps, counted from the first, that yield chunks and the mentions in them."""
+
 
 def past_steps(scopes: str) -> list[str]:
     """Return the CTEs that replace the tables for these memories, an array in SQL; chunks come
-    first.
+    first, their entities second.
     """
     return [
         fill("past", FILE, scopes=scopes),
         fill("chunks", FILE, scopes=scopes),
+        fill("chunk_entities", FILE, scopes=scopes),
+        fill("mentions", FILE),
         fill("past_vectors", FILE, scopes=scopes),
         fill("embeddings", FILE, scopes=scopes),
         fill("beside", FILE),
         *(fill("vectors_of", FILE, route=route) for route in ROUTES),
         fill("token_vectors", FILE, scopes=scopes),
-        fill("chunk_entities", FILE, scopes=scopes),
         fill("scope_statistics", FILE),
     ]
 

@@ -1,5 +1,6 @@
 """Scopes: whose memory a call is about, that is tenant, namespace and user, by name and number."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,9 @@ from memsense.db.session import TenantConnection
 from memsense.errors import InvalidInputError, ModelMismatchError, NotFoundError
 from memsense.types import ChunkDraft, EmbeddingModel
 from memsense.write.expiry import NO_TTL, TtlRules
+
+MOST_INTRODUCED = 3
+"""Number of names that a user may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,12 +317,14 @@ def _locked_scope(
 class KnownScope:
     """The facts of a user's memory that a search needs before it runs the recall query.
 
-    Recall returns the same facts, so that an outdated copy is noticed. `has_lapsed` (something has
-    expired and is not swept yet) is known from recall alone.
+    Recall returns the same facts, so that an outdated copy is noticed. `introduced` are the names
+    that the user has given herself, at most three, the most frequent first. `has_lapsed` (something
+    has expired and is not swept yet) is known from recall alone.
     """
 
     scope_id: int
     speakers: tuple[str, ...]
+    introduced: tuple[str, ...]
     indexed: bool
     language: str
     has_sessions: bool
@@ -336,14 +342,24 @@ def find_scope(
 
 def read_known(row: Sequence[Any]) -> KnownScope:
     """Return the memory of a row of find_scope, as it is or as it was at a moment."""
-    scope_id, speakers, indexed, language, has_sessions = row
+    scope_id, speakers, introduced, indexed, language, has_sessions = row
     return KnownScope(
         scope_id=scope_id,
         speakers=tuple(speakers),
+        introduced=choose_introduced(introduced),
         indexed=indexed,
         language=language,
         has_sessions=has_sessions,
     )
+
+
+def choose_introduced(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the three names that a user gives herself most often, the most frequent first.
+
+    Others are rather those of letters and stories that she writes.
+    """
+    counts = Counter(names)
+    return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:MOST_INTRODUCED])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,8 @@ def recount(conn: psycopg.Connection[Any]) -> dict[str, Any]:
         " USING (tenant_id, scope_id) WHERE status = 'active' AND granularity = 'turn'"
     ).fetchall()
     for scope, chunk_id, *texts, speakers in rows:
-        found = find_mentions(RuleExtractor(), zip(texts[:2], texts[2:], strict=True), speakers)
+        sides = list(zip(texts[:2], texts[2:], strict=True))
+        found = find_mentions(RuleExtractor(), sides, speakers)
         for item in found:
             mentions[scope, chunk_id, item.key] = (item.name, item.kind, item.count)
             entities[scope, item.key] += item.count

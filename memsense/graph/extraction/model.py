@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
+from memsense.graph.extraction.introductions import find_introductions
 from memsense.graph.extraction.naming import entity_key
 from memsense.graph.extraction.words import COMMON
 
-EntityKind = Literal["speaker", "name", "title", "identifier", "file", "host", "handle", "tag"]
+EntityKind = Literal[
+    "speaker", "self", "name", "title", "identifier", "file", "host", "handle", "tag"
+]
 
 # Edges grow with the square of it.
 LARGEST_MENTIONS = 24
@@ -80,12 +83,13 @@ def count_mentions(occurrences: Iterable[Occurrence]) -> tuple[Mention, ...]:
 
 def find_mentions(
     extractor: EntityExtractor,
-    sides: Iterable[tuple[str, str | None]],
+    sides: Sequence[tuple[str, str | None]],
     participants: Sequence[str],
 ) -> tuple[Mention, ...]:
     """Return the mentions of an exchange: its speakers, and the entities that its texts name.
 
-    `sides` are texts, each with its speakers' labels joined by ", ".
+    `sides` are texts, the user's first, each with its speakers' labels joined by ", ". A user
+    without a label may introduce herself; the name that she gives is of kind "self".
     """
     texts = [(text, labels) for text, labels in sides if text]
     # Logs without names have the labels "user" and "assistant": common words, and no names.
@@ -95,6 +99,13 @@ def find_mentions(
         for label in (labels or "").split(", ")
         if entity_key(label) not in COMMON
     ]
+    introduced = [
+        Occurrence("self", name)
+        for text, labels in sides[:1]
+        if entity_key(labels or "user") in COMMON
+        for name in find_introductions(text)
+    ]
     entities = extractor.extract("\n".join(text for text, _ in texts), participants)
-    # Speakers first: the 24 that a chunk keeps are counted from the beginning.
-    return count_mentions([*speakers, *entities])
+    # Speakers first: the 24 that a chunk keeps are counted from the beginning. The first occurrence
+    # decides an entity's kind.
+    return count_mentions([*speakers, *introduced, *entities])

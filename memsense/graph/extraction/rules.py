@@ -199,7 +199,9 @@ def _strip_common(run: str, *, begins: bool) -> tuple[str, bool]:
 
 def _begins_name(words: Sequence[str]) -> bool:
     """Return whether a common word with a capital begins a name; `words` are it and the next."""
-    if len(words) == 1 or not words[0][0].isupper():
+    # "I'm Ines" is a sentence.
+    is_contraction = "'" in words[0] or "\u2019" in words[0]
+    if len(words) == 1 or not words[0][0].isupper() or is_contraction:
         return False
     return words[0].casefold() in OPENING or words[1] in CONNECTORS
 

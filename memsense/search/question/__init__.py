@@ -106,6 +106,7 @@ def analyse_question(
     asked_at: datetime | None = None,
     language: str = "english",
     asker: str | None = None,
+    introduced: Sequence[str] = (),
     is_asker_known: bool = False,
 ) -> Question:
     """Return the question with the speakers, dates, quotations and identifiers that it names.
@@ -116,8 +117,9 @@ def analyse_question(
     Names inside dates or quotations stay in the search text. A question without a name is searched
     for as it is, and so is one that would otherwise have only function words left. Dates are read
     in English and as numbers; a question in another `language` has none. Relative dates need
-    `asked_at`. If `is_asker_known`, a question about the user whose id is `asker` is searched for
-    as the user would ask it, unless the memory has several speakers with names.
+    `asked_at`. If `is_asker_known`, a question about the user whose id is `asker`, or whose names
+    are `introduced`, is searched for as the user would ask it, unless the memory has several
+    speakers with names.
     """
     quotations = list(find_quotations(text))
     dates = find_dates(text, asked_at) if language == "english" else ()
@@ -129,7 +131,8 @@ def analyse_question(
     named = list_named(speakers)
     is_of_one = len(named) <= 1 and language == "english"
     if is_asker_known and is_of_one and asker is not None and not quotations:
-        own_names = [*names_of(asker), *[part for label in named for part in names_of(label)]]
+        labels = [asker, *named, *introduced]
+        own_names = [part for label in labels for part in names_of(label)]
         as_asked = ask_as_user(text, own_names)
         search_text = as_asked if as_asked != text else search_text
     return Question(

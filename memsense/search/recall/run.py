@@ -147,6 +147,7 @@ class RecallState:
     counts: Mapping[str, float]
     lexemes: tuple[str, ...]
     speakers: tuple[str, ...]
+    introduced: tuple[str, ...]
     indexed: bool
     ceiling: Mapping[str, float]
     lexical_matches: int
@@ -186,6 +187,7 @@ def run_recalls(
             lexemes=tuple(facts["question"] or ()),
             # Facts whose parts the statement leaves out: see `compose`.
             speakers=tuple(facts.get("speakers") or ()),
+            introduced=tuple(facts.get("introduced") or ()),
             indexed=bool(facts.get("indexed")),
             ceiling=facts.get("ceiling") or {},
             lexical_matches=facts["matches"],

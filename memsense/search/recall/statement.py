@@ -451,7 +451,7 @@ def _state(shape: Shape) -> str:
     expired = "fact_lapsed" if shape.hides_expired else "fact_lapsed_unasked"
     facts = [_part("facts", shape), _part(expired, shape)]
     if shape.whose != "all_users":
-        facts.append(_part("facts_of_one_user"))
+        facts.append(_part("facts_of_one_user", shape))
     if shape.lexical == "bm25f":
         facts.append(_part("fact_ceiling"))
     if not shape.turns_only:

@@ -166,6 +166,8 @@ state AS (
         'lapsed', EXISTS (
             SELECT FROM memsense.chunks WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND expires_at <= now()),
         'speakers', (SELECT speakers FROM scope),
+        'introduced', (
+            SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling)
     ) AS state

@@ -41,12 +41,14 @@ state AS (
               AND coalesce(model_id = %(model_id)s, true)),
         'lapsed', (SELECT NOT are_all FROM spared),
         'speakers', (SELECT speakers FROM scope),
+        'introduced', (
+            SELECT jsonb_agg(name) FROM memsense.mentions WHERE tenant_id = %(tenant_id)s AND scope_id = (SELECT scope_id FROM scope) AND kind = 'self'),
         'indexed', (SELECT indexed FROM scope),
         'ceiling', (SELECT jsonb_object_agg(granularity, ceiling) FROM ceiling),
         'names', (
             SELECT jsonb_object_agg(chunk_id, names)
             FROM (
-                SELECT chunk_id, jsonb_path_query_array(entities, '$[*] ? (@.kind == "name").name') AS names
+                SELECT chunk_id, jsonb_path_query_array(entities, '$[*] ? (@.kind == "name" || @.kind == "self").name') AS names
                 FROM memsense.chunk_entities
                 WHERE tenant_id = %(tenant_id)s
                   AND scope_id = (SELECT scope_id FROM scope)
