@@ -23,7 +23,14 @@ from benchmarks.trace_overhead import SAMPLE, remove
 from memsense import MemSense, load_settings
 
 QUESTION = "Which walnuts is Ines allergic to?"
+USER = "ines"
 COMMAND = "from memsense.cli import main; main()"
+SEARCH = ["-c", COMMAND, "search", QUESTION, "--user", USER]
+LARGEST = (
+    "import resource, subprocess, sys; "
+    "subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True); "
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+)
 SLOWEST = 10
 _IMPORTED = re.compile(r"import time:\s+\d+ \|\s+(\d+) \|\s+(\S+)")
 
@@ -42,15 +49,30 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[float
 
 
 def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, float]]:
-    """Return the medians of the search and of the idle interpreter, run by turns."""
-    commands = {"search": ["-c", COMMAND, "search", QUESTION], "python": ["-c", "pass"]}
+    """Return the medians of the search, the import and the idle interpreter, run by turns.
+
+    `largest_mb` is the most memory that a search has resident.
+    """
+    commands = {
+        "search": SEARCH,
+        "import": ["-c", "from memsense import MemSense"],
+        "python": ["-c", "pass"],
+    }
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for arguments in commands.values():
         run(arguments, environment)  # writes the .pyc files and fills the page cache
     for _ in range(runs):
         for name, arguments in commands.items():
             measured[name].append(run(arguments, environment))
-    return {
+    # Measured by a small process: a child counts the memory of the parent that it was forked from.
+    used = subprocess.run(
+        [sys.executable, "-c", LARGEST, sys.executable, *SEARCH],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    figures: dict[str, dict[str, float]] = {
         name: {
             "wall_ms": round(statistics.median(wall for wall, _ in times)),
             "cpu_ms": round(statistics.median(cpu for _, cpu in times)),
@@ -59,12 +81,14 @@ def measure(environment: Mapping[str, str], runs: int) -> dict[str, dict[str, fl
         }
         for name, times in measured.items()
     }
+    figures["search"]["largest_mb"] = round(int(used.stdout) / 1024)
+    return figures
 
 
 def slowest_imports(environment: Mapping[str, str]) -> dict[str, float]:
     """Return the milliseconds of a search's slowest imports, each with what it imports in turn."""
     process = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", COMMAND, "search", QUESTION],
+        [sys.executable, "-X", "importtime", *SEARCH],
         env=environment,
         capture_output=True,
         text=True,
@@ -90,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with MemSense.open(
             settings=load_settings(database_url=options.database_url, tenant=tenant)
         ) as memory:
-            memory.ingest(SAMPLE)
+            memory.ingest(SAMPLE, user_id=USER)
         figures = {
             **measure(environment, options.runs),
             "slowest_imports_ms": slowest_imports(environment),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
-from memsense.graph.extraction.introductions import find_introductions
 from memsense.graph.extraction.naming import entity_key
 from memsense.graph.extraction.words import COMMON
 
@@ -91,6 +90,9 @@ def find_mentions(
     `sides` are texts, the user's first, each with its speakers' labels joined by ", ". A user
     without a label may introduce herself; the name that she gives is of kind "self".
     """
+    # Imported here: a search needs no rules.
+    from memsense.graph.extraction.introductions import find_introductions
+
     texts = [(text, labels) for text, labels in sides if text]
     # Logs without names have the labels "user" and "assistant": common words, and no names.
     speakers = [
