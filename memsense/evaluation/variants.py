@@ -82,6 +82,7 @@ PARTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         "asks": {"asks_weight": 0.0},
         "when_time": {"when_time_weight": 0.0},
         "asked_name": {"asked_name_weight": 0.0},
+        "words_alone": {"words_alone_weight": 0.0},
         "current": {"current_weight": 0.0},
         "asker": {"asker_known": False},
         "reranker": {"reranker_weight": 0.0},

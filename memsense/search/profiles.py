@@ -131,6 +131,10 @@ class Profile:
         current_link_depth: Number of best candidates above which what superseded them may rise, if
             that was stored.
         current_link_threshold: The same logit, above which a memory is called superseded.
+        words_alone_weight: Share of the way by which a chunk without vectors rises to the score
+            that its place by words has among the chunks with vectors, 0 to 1.
+        words_alone_coverage: Lexical score, as a share of the largest one that the question allows,
+            from which words alone decide that place; less raises by as much less.
         asker_known: Whether a question about the user ("she", the user's name) is searched for as
             the user would ask it ("I").
         reranker_weight: Weight of an optional reranker's score.
@@ -209,6 +213,8 @@ class Profile:
     current_threshold: float = -1.0
     current_link_depth: int = 20
     current_link_threshold: float = 0.0
+    words_alone_weight: float = 0.0
+    words_alone_coverage: float = 0.3
     asker_known: bool = False
     reranker_weight: float = 1.0
     reranker_depth: int = 20
@@ -386,6 +392,8 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
     ("current_threshold", -20, 20),
     ("current_link_depth", 1, 1000),
     ("current_link_threshold", -20, 20),
+    ("words_alone_weight", 0, 1),
+    ("words_alone_coverage", 0.01, 1),
     ("reranker_weight", 0, 5),
     ("reranker_depth", 1, 1000),
     ("phrase_boost", 0, 5),
@@ -473,6 +481,7 @@ BALANCED = Profile(
     asked_name_weight=0.08,
     when_time_weight=0.18,
     current_weight=1.0,
+    words_alone_weight=1.0,
     asker_known=True,
 )
 

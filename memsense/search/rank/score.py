@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from memsense.embed import QuestionTokens
 from memsense.search.explanation import SideValues, Term, WordMatch
-from memsense.search.profiles import Profile, Route
+from memsense.search.profiles import VECTOR_ROUTES, Profile, Route
 from memsense.search.question import Question, date_proximity
 from memsense.search.rank.current import Current
 from memsense.search.recall.candidates import (
@@ -54,6 +54,8 @@ TIME_WORDS = frozenset(
     "wednesday thursday friday saturday sunday january february march april may june july august "
     "september october november december".split()
 )
+
+_VECTOR_COLUMNS = [COLUMNS[route] for route in VECTOR_ROUTES]
 
 _EXPECTED = "not compared: what its other terms let expect"
 _NO_NEIGHBOUR = "none of its neighbours is a candidate: the mean of all"
@@ -178,6 +180,13 @@ def score_terms(
             rising = _current_signal(current, profile, len(candidates))
             totals = totals + rising.contributions()
             late.append(rising)
+    if profile.words_alone_weight and not candidates.embedded.all():
+        # After everything that compares candidates: no other score may depend on the rise.
+        alone = _words_alone_signal(
+            candidates, profile, ceiling, profile.rrf_weight * candidates.rrf_scores + totals
+        )
+        totals = totals + alone.contributions()
+        late.append(alone)
     chunk_ids: list[int] = candidates.chunk_ids.tolist()
     if added:
         totals += [added[key].contribution if key in added else 0.0 for key in chunk_ids]
@@ -219,6 +228,39 @@ def _current_signal(current: Current, profile: Profile, count: int) -> Signal:
     return _make_signal("current", profile.current_weight, values, because)
 
 
+def _words_alone_signal(
+    candidates: Candidates, profile: Profile, ceiling: Mapping[str, float], scores: Values
+) -> Signal:
+    """Return the signal that gives candidates without vectors the place that words give them.
+
+    Only the lexical route can find such a candidate, so that it lacks the shares of all others, and
+    even the best match by words would stay behind. Ranked r-th by words, it rises to the r-th best
+    score of the candidates with vectors, or a part of the way if words cover little.
+    """
+    values, because = np.zeros(len(candidates)), [""] * len(candidates)
+    places = candidates.ranks[:, COLUMNS["lexical"]]
+    waits = ~candidates.embedded & (places > 0)
+    strength = np.minimum(1.0, _coverage(candidates, ceiling) / profile.words_alone_coverage)
+    is_session = candidates.is_session
+    lists = [is_session, ~is_session] if profile.ranks == "apart" else [is_session | ~is_session]
+    found_by_vectors = (candidates.ranks[:, _VECTOR_COLUMNS] > 0).any()
+    for members in lists if found_by_vectors else ():
+        best = -np.sort(-scores[members & candidates.embedded])
+        for row in np.flatnonzero(members & waits).tolist():
+            place = places.item(row)
+            if place <= len(best):
+                values[row] = max(0.0, strength.item(row) * (best.item(place - 1) - scores[row]))
+                because[row] = f"its vectors are not made yet; by words it is number {place}"
+    return _make_signal("words_alone", profile.words_alone_weight, values, because)
+
+
+def _coverage(candidates: Candidates, ceiling: Mapping[str, float]) -> Values:
+    """Return the lexical score as a share of the largest one that the question allows, (n,)."""
+    turn, session = ceiling.get("turn") or np.inf, ceiling.get("session") or np.inf
+    highest = np.where(candidates.is_session, session, turn)
+    return candidates.scores[:, COLUMNS["lexical"]] / highest
+
+
 def _make_signal(
     name: str, weight: float, values: Values, because: str | Sequence[str] = ""
 ) -> Signal:
@@ -231,11 +273,8 @@ def _own_signals(
     candidates: Candidates, profile: Profile, question: Question, ceiling: Mapping[str, float]
 ) -> list[Signal]:
     """Return the signals that look at each candidate by itself."""
-    # Coverage: the lexical score as a share of the largest one that the question allows, so that
-    # it means the same for every question.
-    turn, session = ceiling.get("turn") or np.inf, ceiling.get("session") or np.inf
-    highest = np.where(candidates.is_session, session, turn)
-    coverage = candidates.scores[:, COLUMNS["lexical"]] / highest
+    # A share of the largest score, so that it means the same for every question.
+    coverage = _coverage(candidates, ceiling)
     signals = [_make_signal("coverage", profile.coverage_weight, coverage)]
     if profile.similarity_weight:
         plain = _similarity(candidates)

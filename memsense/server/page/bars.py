@@ -38,6 +38,7 @@ PARTS: Mapping[str, str] = {
     "date": "nearness to a date in the question",
     "when_time": "a word of time",
     "asked_name": "a name, which the question asks for",
+    "words_alone": "its place by words, until it has vectors",
     "current": "the statement in force",
     "memory_score": "importance of the memory",
     "speaker": "the named speaker",
