@@ -1,7 +1,7 @@
 """`memory.access_keys`: keys with which programs use the tenant's memory on a server."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -66,12 +66,10 @@ class AccessKeysResource:
                 f"a key of one user's ({shorten(user_id)}) can't have the scope admin, which is the"
                 " whole tenant's: leave out one of the two"
             )
-        if isinstance(expires_at, datetime) and expires_at <= datetime.now(UTC):
-            raise InvalidInputError("expires_at has passed: the key would open nothing")
 
         def insert(connection: Connection) -> NewKey:
             tenant_id = store.claim_tenant(connection, self._context.settings.tenant)
-            return access.insert_key(
+            created = access.insert_key(
                 connection,
                 tenant_id,
                 name=name,
@@ -80,6 +78,9 @@ class AccessKeysResource:
                 by=by or user_name(),
                 expires_at=expires_at if isinstance(expires_at, datetime) else None,
             )
+            if not created.key.is_open():
+                raise InvalidInputError("expires_at has passed: the key would open nothing")
+            return created
 
         return run_transaction(self._context.pool, insert)
 

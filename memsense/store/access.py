@@ -9,8 +9,8 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_hex, token_urlsafe
@@ -39,7 +39,8 @@ MOST_KNOWN = 10_000
 class AccessKey:
     """A stored key: its owner and what it allows, without its secret.
 
-    `user_id` limits the key to one user's memory; None allows all users of the tenant.
+    `user_id` limits the key to one user's memory; None allows all users of the tenant. `read_at` is
+    the server's time when the row was read: keys expire by it, whatever a process's clock says.
     """
 
     tenant: str
@@ -53,15 +54,17 @@ class AccessKey:
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    read_at: datetime = field(compare=False)
 
-    def opens_at(self, now: datetime) -> bool:
-        """Return whether the key is valid at that time: neither revoked nor expired."""
+    def is_open(self, age: float = 0.0) -> bool:
+        """Return whether the key, read `age` seconds ago, is neither revoked nor expired."""
+        now = self.read_at + timedelta(seconds=age)
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all fields but the hash as plain values, ready for JSON."""
+        """Return all fields but the hash and `read_at` as plain values, ready for JSON."""
         values = {item.name: getattr(self, item.name) for item in fields(self)}
-        del values["key_hash"]
+        del values["key_hash"], values["read_at"]
         return {**values, "scopes": list(self.scopes)}
 
 
@@ -143,10 +146,9 @@ def verify_key(connection: Connection, sent_key: ShownKey) -> AccessKey | None:
     key = _find(connection, sent_key.tenant_id, sent_key.key_id)
     # Compared even if there is no such key: the time of a refusal must not tell which ids exist.
     is_equal = compare_digest(key.key_hash if key else _NO_HASH, sent_key.key_hash)
-    now = datetime.now(UTC)
-    if key is None or not is_equal or not key.opens_at(now):
+    if key is None or not is_equal or not key.is_open():
         return None
-    if key.last_used_at is None or now - key.last_used_at > _USE_INTERVAL:
+    if key.last_used_at is None or key.read_at - key.last_used_at > _USE_INTERVAL:
         values = {"tenant_id": sent_key.tenant_id, "key_id": sent_key.key_id}
         execute(connection, "note_use", values, FILE)
     return key
@@ -165,14 +167,14 @@ class KnownKeys:
 
     def find(self, sent_key: ShownKey) -> AccessKey | None:
         """Return the key if it was checked a moment ago and has not expired since."""
-        until, key = self._keys.get(sent_key.key_hash, (0.0, None))
-        is_valid = key is not None and self._clock() < until and key.opens_at(datetime.now(UTC))
-        return key if is_valid else None
+        put_at, key = self._keys.get(sent_key.key_hash, (0.0, None))
+        age = self._clock() - put_at
+        return key if key is not None and age < KNOWN_SECONDS and key.is_open(age) else None
 
     def put(self, key: AccessKey) -> None:
         """Remember a key that was just checked."""
         self._keys.pop(key.key_hash, None)
-        self._keys[key.key_hash] = self._clock() + KNOWN_SECONDS, key
+        self._keys[key.key_hash] = self._clock(), key
         if len(self._keys) > MOST_KNOWN:
             self._keys.popitem(last=False)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from memsense.errors import IngestError, InvalidInputError
 from memsense.inputs import (
@@ -28,6 +28,7 @@ from memsense.inputs import (
     whole_number,
 )
 from memsense.types import ChunkDraft, Granularity, JsonValue, MemoryKind, Status
+from memsense.write.facets.model import Facet, Side
 
 VERSION = 2
 
@@ -86,6 +87,16 @@ class HistoryEntry(Input):
     recorded_at: Time
 
 
+class ExportedSpan(Input):
+    """Sentence of one side in which a rule found a facet: its first character and its end."""
+
+    facet: Facet
+    rule: Name
+    side: Side
+    start: _Whole
+    end: _Whole
+
+
 class ExportedChunk(Input):
     """Chunk with its history; without texts if it is forgotten or expired."""
 
@@ -126,6 +137,18 @@ class ExportedChunk(Input):
     ledger: Sequence[LedgerEntry] = ()
     history: Sequence[HistoryEntry] = ()
     vectors: Mapping[str, str] = {}
+
+    @model_validator(mode="after")
+    def _check_spans(self) -> "ExportedChunk":
+        lengths = {"user": len(self.user_text), "assistant": len(self.assistant_text)}
+        for number, values in enumerate(self.facet_spans):
+            span = ExportedSpan(**values)
+            if not span.start < span.end <= lengths[span.side]:
+                raise InvalidInputError(
+                    f"facet_spans.{number} of chunk {self.chunk} goes from {span.start} to"
+                    f" {span.end}, and the {span.side}'s text has {lengths[span.side]} characters"
+                )
+        return self
 
     @property
     def key(self) -> str:

@@ -1,9 +1,11 @@
 """Access keys: shown once, stored as hashes, looked up without a tenant."""
 
+import time
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from hmac import compare_digest
+from typing import Self
 
 import psycopg
 import pytest
@@ -13,6 +15,7 @@ from wire import counting_wire
 from memsense import MemSense, load_settings
 from memsense.client.tenants import Tenants
 from memsense.errors import InvalidInputError, NotFoundError
+from memsense.store import access
 from memsense.store.access import KNOWN_SECONDS, KnownKeys, ShownKey
 
 OpenMemory = Callable[..., MemSense]
@@ -96,12 +99,45 @@ def test_a_checked_key_is_known_for_a_second_unless_it_expires_or_is_revoked_her
     known.put(made.key)
     known.drop(made.key)
     assert known.find(shown) is None
-    known.put(replace(made.key, expires_at=datetime.now(UTC) - timedelta(seconds=1)))
+    known.put(replace(made.key, expires_at=made.key.read_at - timedelta(seconds=1)))
     assert known.find(shown) is None
     assert tenants.verify(made.text)
     assert tenants.find_known(made.text) is not None
     tenants.own.access_keys.revoke(made.key.key_id)
     assert tenants.find_known(made.text) is None
+
+
+def test_a_key_expires_by_the_servers_clock_and_not_by_that_of_the_process(
+    tenants: Tenants, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tenants.own.access_keys.create(expires_at=datetime.now(UTC) + timedelta(hours=1))
+    soon = tenants.own.access_keys.create(expires_at=datetime.now(UTC) + timedelta(seconds=0.5))
+
+    class Wrong(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls(2001 if is_slow else 2999, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(access, "datetime", Wrong)
+    is_slow = False
+    assert tenants.verify(made.text) is not None
+    assert tenants.find_known(made.text) is not None
+    is_slow = True
+    time.sleep(0.6)
+    assert tenants.verify(soon.text) is None
+
+
+def test_a_known_key_expires_within_the_second_for_which_it_is_known(tenants: Tenants) -> None:
+    now = 100.0
+    known = KnownKeys(clock=lambda: now)
+    made = tenants.own.access_keys.create()
+    shown = ShownKey.read(made.text)
+    assert shown is not None
+    known.put(replace(made.key, expires_at=made.key.read_at + timedelta(seconds=0.5)))
+    now += 0.4
+    assert known.find(shown) is not None
+    now += 0.2
+    assert known.find(shown) is None
 
 
 def test_a_keys_last_use_is_recorded_once_a_minute(tenants: Tenants, database_url: str) -> None:

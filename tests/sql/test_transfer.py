@@ -381,6 +381,38 @@ def test_damaged_vectors_of_an_export_are_made_again(
     ]
 
 
+SPAN = {"facet": "events", "rule": "moved", "side": "user", "start": 0, "end": 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, None),
+        ({"end": 1_000}, r"facet_spans\.0 of chunk 1 goes from 0 to 1000.* 18 characters"),
+        ({"start": 7}, "from 7 to 7"),
+        ({"side": "assistant"}, "the assistant's text has 0 characters"),
+        ({"start": -1}, "start"),
+        ({"start": "0"}, "start"),
+        ({"side": "nobody"}, "side"),
+        ({"facet": "shoes"}, "facet"),
+        ({"rule": None}, "rule"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_facet_spans_of_an_export_that_fit_no_text_are_refused_by_name(
+    open_memory: OpenMemory, changes: dict[str, Any], words: str | None
+) -> None:
+    lines = export_two(open_memory())
+    lines[2] = damage(json.loads(lines[2]), facet_spans=[{**SPAN, **changes}])
+    other, text = open_memory(namespace="other"), io.StringIO("\n".join(lines))
+    if words is None:
+        assert other.import_from(text).stored == 2
+        return
+    with pytest.raises(IngestError, match=f"line 3: .*{words}"):
+        other.import_from(text)
+    assert not other.recent(user_id="ada")
+
+
 @pytest.mark.parametrize("field", ["metadata", "history", "facet_spans"])
 def test_an_export_that_is_nested_too_deeply_is_refused_by_its_line(
     open_memory: OpenMemory, field: str

@@ -39,22 +39,21 @@ async def list_keys(visitor: Admin) -> Response:
 async def _keys_page(
     visitor: Visitor, *, new: NewKey | None = None, problem: str | None = None, status: int = 200
 ) -> Response:
-    now = datetime.now(UTC)
     keys = await visitor.caller.whole().access_keys.list()
     return visitor.page(
         "keys.html",
         status,
-        keys=[(key, _state_of(key, now)) for key in reversed(keys)],
+        keys=[(key, _state_of(key)) for key in reversed(keys)],
         scopes=SCOPES,
         new=new,
         problem=problem,
     )
 
 
-def _state_of(key: Any, now: datetime) -> str:
+def _state_of(key: Any) -> str:
     if key.revoked_at is not None:
         return "revoked"
-    return "valid" if key.opens_at(now) else "expired"
+    return "valid" if key.is_open() else "expired"
 
 
 @router.post("")
