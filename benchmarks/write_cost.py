@@ -105,7 +105,7 @@ class Writer:
         with self._pool.connection() as connection:
             process = connection.info.backend_pid
         times: dict[str, float] = defaultdict(float)
-        server, client, wall = _seconds(process), time.thread_time(), time.perf_counter()
+        server, client, wall = server_seconds(process), time.thread_time(), time.perf_counter()
         with _by_statement(process, times):
             run_transaction(self._pool, write)
         if is_timed:
@@ -113,7 +113,7 @@ class Writer:
                 self.cost.server[name].append(1000 * seconds)
             self.cost.adds.append(
                 (
-                    1000 * (_seconds(process) - server),
+                    1000 * (server_seconds(process) - server),
                     1000 * (time.thread_time() - client),
                     1000 * (time.perf_counter() - wall),
                 )
@@ -128,11 +128,11 @@ def _by_statement(process: int, times: dict[str, float]) -> Generator[None]:
     def timed(run: Any) -> Any:
         def timing(cursor: Any, query: Any, *args: Any, **options: Any) -> Any:
             text = query.as_string(cursor) if hasattr(query, "as_string") else str(query)
-            before = _seconds(process)
+            before = server_seconds(process)
             try:
                 return run(cursor, query, *args, **options)
             finally:
-                times[_name(text)] += _seconds(process) - before
+                times[_name(text)] += server_seconds(process) - before
 
         return timing
 
@@ -152,7 +152,7 @@ def _name(text: str) -> str:
     return " ".join(text.split())[:40]
 
 
-def _seconds(process: int) -> float:
+def server_seconds(process: int) -> float:
     """Return the processor time of a process, to the microsecond."""
     return int(Path(f"/proc/{process}/schedstat").read_text(encoding="utf-8").split()[0]) / 1e9
 

@@ -172,6 +172,11 @@ class Settings(BaseModel):
     index_threshold: int = Field(
         default=8_000, ge=1, description="active chunks from which a user gets HNSW indexes"
     )
+    index_users: int = Field(
+        default=16,
+        ge=0,
+        description="users of a database that have HNSW indexes at most; the largest ones",
+    )
     auto_index: bool = Field(
         default=False, description="a worker gives and takes HNSW indexes by itself, as jobs"
     )

@@ -627,8 +627,9 @@ class AsyncIndexesResource(Facade):
     ) -> "list[store.IndexChange]":
         """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `store.should_index` with the setting `index_threshold`. It takes minutes for
-        100,000 chunks; searches and writes go on meanwhile.
+        The rule is `store.choose_indexed` with the settings `index_threshold` and `index_users`:
+        the largest memories, if there are more than that. It takes minutes for 100,000 chunks;
+        searches and writes go on meanwhile.
 
         Args:
             on_change: Called after each index is built or dropped.

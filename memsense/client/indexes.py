@@ -49,8 +49,9 @@ class IndexesResource:
     ) -> list[store.IndexChange]:
         """Build HNSW indexes for large users' memories, and drop those of memories that shrank.
 
-        The rule is `store.should_index` with the setting `index_threshold`. It takes minutes for
-        100,000 chunks; searches and writes go on meanwhile.
+        The rule is `store.choose_indexed` with the settings `index_threshold` and `index_users`:
+        the largest memories, if there are more than that. It takes minutes for 100,000 chunks;
+        searches and writes go on meanwhile.
 
         Args:
             on_change: Called after each index is built or dropped.
@@ -69,8 +70,9 @@ class IndexesResource:
         def work(connection: Connection) -> None:
             namespace = self._context.reload_namespace(connection)
             if namespace is not None:
-                threshold = self._context.settings.index_threshold
-                store.optimise(connection, namespace, threshold, note_change)
+                settings = self._context.settings
+                threshold, most = settings.index_threshold, settings.index_users
+                store.optimise(connection, namespace, threshold, note_change, most=most)
 
         run_autocommit(self._context.pool, work)
         return changes

@@ -317,7 +317,14 @@ def index_memories(context: Context, jobs: Sequence[LeasedJob], lease: Lease) ->
 
         def adjust(connection: Connection, scope_id: int = _scope_id(job)) -> None:
             newest = context.reload_namespace(connection) or lease.namespace
-            store.optimise(connection, newest, context.settings.index_threshold, only=scope_id)
+            settings = context.settings
+            store.optimise(
+                connection,
+                newest,
+                settings.index_threshold,
+                most=settings.index_users,
+                only=scope_id,
+            )
 
         try:
             run_autocommit(context.pool, adjust)  # CREATE INDEX CONCURRENTLY allows no transaction

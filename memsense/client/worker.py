@@ -129,9 +129,9 @@ class Worker:
         if is_recent or not settings.auto_index:
             return
         self._indexing_checked_at = now
-        threshold = settings.index_threshold
+        threshold, most = settings.index_threshold, settings.index_users
         misfits = run_read(
-            self._context.pool, lambda it: store.list_misfits(it, namespace, threshold)
+            self._context.pool, lambda it: store.list_misfits(it, namespace, threshold, most)
         )
         if misfits:
             self._write(lambda it: table.enqueue_indexing(it, namespace, misfits))

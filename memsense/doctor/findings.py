@@ -72,6 +72,7 @@ class Expected:
     dimension: int
     trace_days: float
     index_threshold: int
+    index_users: int = 16
     tokens: bool = False
 
     @classmethod
@@ -84,5 +85,6 @@ class Expected:
             dimension=embedder.dimension,
             trace_days=settings.trace_days,
             index_threshold=settings.index_threshold,
+            index_users=settings.index_users,
             tokens=settings.token_vectors and find_token_embedder(embedder) is not None,
         )

@@ -7,6 +7,7 @@ from memsense.db.rows import Named, fetch_all, fetch_one, fetch_values
 from memsense.doctor.findings import FILE, Expected, Finding
 from memsense.doctor.sizes import in_units
 from memsense.graph import GRAPH_INDEXES
+from memsense.store.indexes import FILE as INDEXES_FILE
 from memsense.store.vectors import FRESH_LIMIT
 
 INDEXES: Mapping[str, str] = {
@@ -129,7 +130,26 @@ def examine_large(connection: Connection, expected: Expected) -> Iterator[Findin
     values = {"threshold": expected.index_threshold}
     settings = fetch_one(connection, "fetch_settings", file=FILE, of=Named)
     memory: int = settings["maintenance_work_mem"]
-    for scope in fetch_all(connection, "list_large_unindexed", values, FILE, of=Named):
+    indexed = len(fetch_values(connection, "list_scopes_with_indexes", file=INDEXES_FILE))
+    room = expected.index_users - indexed
+    if room < 0:
+        yield Finding(
+            check="indexing",
+            severity="warning",
+            text=f"{indexed:,} users have HNSW indexes, more than index_users allows"
+            f" ({expected.index_users:,}): each costs every write and every search",
+            remedy="run 'memsense db optimise', which keeps those of the largest",
+        )
+    large = fetch_all(connection, "list_large_unindexed", values, FILE, of=Named)
+    if len(large) > max(room, 0):
+        yield Finding(
+            check="indexing",
+            severity="info",
+            text=f"{len(large) - max(room, 0):,} users of {expected.index_threshold:,} chunks or"
+            f" more are searched vector by vector: at most {expected.index_users:,} users"
+            " (index_users) have HNSW indexes",
+        )
+    for scope in large[: max(room, 0)]:
         remedy = "run 'memsense db optimise'"
         if (needed := build_memory(scope["chunks"], scope["dimension"])) > memory:
             remedy += (

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from memsense.store.indexes import (
         IndexChange,
         analyse_new_tables,
+        choose_indexed,
         count_fresh,
         list_misfits,
         optimise,
@@ -59,6 +60,7 @@ _MODULES = {
     "list_misfits": "indexes",
     "optimise": "indexes",
     "settle_vectors": "indexes",
+    "choose_indexed": "indexes",
     "should_index": "indexes",
     "Job": "jobs",
     "JobCounts": "jobs",
@@ -123,6 +125,7 @@ __all__ = [
     "analyse_new_tables",
     "change_memory_score",
     "check_model",
+    "choose_indexed",
     "choose_introduced",
     "claim_namespace",
     "claim_tenant",

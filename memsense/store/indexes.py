@@ -1,10 +1,13 @@
-"""HNSW indexes of large scopes: each scope above a threshold gets its own, and loses them again.
+"""HNSW indexes of large scopes: the largest above a threshold get their own, and lose them again.
+
+Each index costs every write, every plan and every process something, for whichever user, so that
+their number has a limit (benchmarks/indexed_users.py).
 
 A search of a scope is exact and reads the whole scope, until the scope is indexed. If building its
 indexes breaks off, the scope is searched exactly as before; the next run finishes them.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -69,7 +72,7 @@ class IndexChange:
 
 
 def should_index(chunks: int, threshold: int, *, indexed: bool = False) -> bool:
-    """Return whether a scope has HNSW indexes: the one rule for it.
+    """Return whether a scope is large enough for HNSW indexes.
 
     A scope gets them at `threshold` active chunks and keeps them until it shrinks below half of
     that.
@@ -83,18 +86,37 @@ def list_scopes(connection: Connection, namespace: Namespace) -> list[ScopeSize]
     return fetch_all(connection, "list_scopes", values, FILE, of=ScopeSize)
 
 
-def list_misfits(connection: Connection, namespace: Namespace, threshold: int) -> list[int]:
+def choose_indexed(scopes: Sequence[ScopeSize], threshold: int, most: int) -> set[int]:
+    """Return the scopes that are to have indexes: the largest of those above the threshold.
+
+    One that has indexes counts for twice its size, so that two of about one size do not take turns.
+    """
+    large = [it for it in scopes if should_index(it.chunks, threshold, indexed=it.indexed)]
+    large.sort(key=lambda it: (-it.chunks / (KEPT_SHARE if it.indexed else 1), it.scope_id))
+    return {scope.scope_id for scope in large[: max(most, 0)]}
+
+
+def list_misfits(
+    connection: Connection, namespace: Namespace, threshold: int, most: int
+) -> list[int]:
     """Return the scopes whose indexes the rule would change.
 
     Those are to be indexed, to lose their indexes, or to replace indexes of an earlier kind, which
     writes have to wait for.
     """
+    scopes = list_scopes(connection, namespace)
+    chosen = choose_indexed(scopes, threshold, most - _count_others(connection, scopes))
     return [
         scope.scope_id
-        for scope in list_scopes(connection, namespace)
-        if should_index(scope.chunks, threshold, indexed=scope.indexed) != scope.indexed
-        or scope.indexed != scope.keeps_fresh
+        for scope in scopes
+        if (scope.scope_id in chosen) != scope.indexed or scope.indexed != scope.keeps_fresh
     ]
+
+
+def _count_others(connection: Connection, scopes: Sequence[ScopeSize]) -> int:
+    """Return how many scopes of other namespaces and tenants have indexes in this database."""
+    have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", file=FILE))
+    return len(have_indexes - {scope.scope_id for scope in scopes})
 
 
 def optimise(
@@ -103,10 +125,12 @@ def optimise(
     threshold: int,
     on_change: Callable[[IndexChange], object] = lambda _: None,
     *,
+    most: int,
     only: int | None = None,
 ) -> list[IndexChange]:
     """Build and drop indexes by the rule, for all scopes or for `only` one; return the changes.
 
+    At most `most` scopes of the database have any. What other namespaces have stays theirs.
     `connection` must be in autocommit mode. Reads and writes go on meanwhile. A run may be
     interrupted at any point and started again. Raises LockTimeoutError while another one runs in
     the database.
@@ -114,11 +138,14 @@ def optimise(
     changes: list[IndexChange] = []
     with _locked(connection):
         have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", file=FILE))
-        for scope in list_scopes(connection, namespace):
+        scopes = list_scopes(connection, namespace)
+        chosen = choose_indexed(scopes, threshold, most - _count_others(connection, scopes))
+        # First those that lose their indexes, so that the limit holds meanwhile.
+        for scope in sorted(scopes, key=lambda it: it.scope_id in chosen):
             if only not in {None, scope.scope_id}:
                 continue
             action: Action | None = None
-            if should_index(scope.chunks, threshold, indexed=scope.indexed):
+            if scope.scope_id in chosen:
                 # Both, always: settling is due even where no index is missing.
                 is_settled = _settle_all(connection, namespace, scope.scope_id)
                 if build_indexes(connection, namespace, scope.scope_id):

@@ -114,6 +114,15 @@ def test_doctor_recommends_indexes_for_a_large_memory(
         assert all("memsense db optimise" in finding.remedy for finding in found)
 
 
+def test_doctor_tells_of_large_memories_beyond_the_limit_of_indexed_users(
+    store: psycopg.Connection[Any],
+) -> None:
+    examined = replace(EXPECTED, index_threshold=1, index_users=0)
+    [finding] = [f for f in examine_store(store, examined) if f.check == "indexing"]
+    assert finding.severity == "info"
+    assert "at most 0 users (index_users) have HNSW indexes" in finding.text
+
+
 def test_doctor_reports_the_memory_that_building_indexes_takes(
     store: psycopg.Connection[Any],
 ) -> None:

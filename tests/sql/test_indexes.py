@@ -1,6 +1,6 @@
 """HNSW indexes of large scopes: searches use them, and interrupted builds are finished."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import psycopg
 import pytest
@@ -8,7 +8,7 @@ from embedders import HashingEmbedder
 from plans import explain_recall, walk
 from psycopg import sql
 
-from memsense import MemSense, store
+from memsense import MemSense, load_settings, store
 from memsense.db import open_pool
 from memsense.db.connection import Connection
 from memsense.errors import DatabaseError
@@ -18,7 +18,13 @@ from memsense.search.recall.run import RecallRequest, run_recall
 from memsense.search.recall.statement import Indexed
 from memsense.search.request import Filters
 from memsense.store import indexes
-from memsense.store.indexes import INDEXED_TABLES, optimise, should_index
+from memsense.store.indexes import (
+    INDEXED_TABLES,
+    ScopeSize,
+    choose_indexed,
+    optimise,
+    should_index,
+)
 
 WORDS = (
     "lisbon",
@@ -125,7 +131,7 @@ def test_the_rule_is_the_threshold_and_an_indexed_scope_stays_so_until_it_has_ha
 def test_only_scopes_above_the_threshold_get_an_index_a_route(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    changes = optimise(connection, namespace, 100)
+    changes = optimise(connection, namespace, 100, most=64)
     assert [(change.user_id, change.action) for change in changes] == [("ada", "build")]
     assert indexed_users(connection) == ["ada"]
     assert len(scope_indexes(connection)) == len(INDEXED_TABLES)
@@ -135,8 +141,8 @@ def test_only_scopes_above_the_threshold_get_an_index_a_route(
 def test_optimising_again_changes_nothing(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
-    assert optimise(connection, namespace, 100) == []
+    optimise(connection, namespace, 100, most=64)
+    assert optimise(connection, namespace, 100, most=64) == []
 
 
 def how_built(connection: Connection) -> set[str]:
@@ -150,7 +156,7 @@ def how_built(connection: Connection) -> set[str]:
 def test_writes_look_less_far_for_neighbours_than_the_building_did(
     connection: Connection, namespace: store.Namespace, memory: MemSense
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     assert how_built(connection) == {"m=16, ef_construction=64"}
     said = [{"role": "user", "content": "the lisbon train"}]
     [added] = memory.add(said, user_id="ada", session_id="later")
@@ -161,33 +167,33 @@ def test_writes_look_less_far_for_neighbours_than_the_building_did(
 def test_an_index_of_an_earlier_version_is_eased_by_the_next_run(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     name = sql.Identifier(min(scope_indexes(connection)))
     connection.execute(sql.SQL("ALTER INDEX memsense.{} SET (ef_construction = 200)").format(name))
     assert len(how_built(connection)) == 2
-    assert optimise(connection, namespace, 100) == []
+    assert optimise(connection, namespace, 100, most=64) == []
     assert how_built(connection) == {"m=16, ef_construction=64"}
 
 
 def test_easing_does_not_wait_behind_a_transaction_that_reads(
     connection: Connection, namespace: store.Namespace, database_url: str
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     name = sql.Identifier(min(scope_indexes(connection)))
     connection.execute(sql.SQL("ALTER INDEX memsense.{} SET (ef_construction = 200)").format(name))
     with psycopg.connect(database_url) as other:
         other.execute("SELECT count(*) FROM memsense.embeddings WHERE scope_id = 1")
-        assert optimise(connection, namespace, 100) == []
+        assert optimise(connection, namespace, 100, most=64) == []
         assert len(how_built(connection)) == 2
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     assert len(how_built(connection)) == 1
 
 
 def test_the_indexes_of_a_scope_that_shrank_are_dropped(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
-    [change] = optimise(connection, namespace, 1000)
+    optimise(connection, namespace, 100, most=64)
+    [change] = optimise(connection, namespace, 1000, most=64)
     assert (change.user_id, change.action, change.chunks) == ("ada", "drop", CHUNKS)
     assert indexed_users(connection) == []
     assert scope_indexes(connection) == {}
@@ -196,13 +202,13 @@ def test_the_indexes_of_a_scope_that_shrank_are_dropped(
 def test_an_index_that_a_crash_left_invalid_is_rebuilt(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     broken = min(scope_indexes(connection))
     connection.execute(
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::text::regclass",
         (f"memsense.{broken}",),
     )
-    [change] = optimise(connection, namespace, 100)
+    [change] = optimise(connection, namespace, 100, most=64)
     assert change.action == "repair"
     assert all(scope_indexes(connection).values())
 
@@ -213,10 +219,10 @@ def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next
     with monkeypatch.context() as patched:
         patched.setattr(indexes, "INDEXED_TABLES", (*INDEXED_TABLES[:2], "no_such_table"))
         with pytest.raises(psycopg.errors.UndefinedTable):
-            optimise(connection, namespace, 100)
+            optimise(connection, namespace, 100, most=64)
     assert indexed_users(connection) == []
     assert len(scope_indexes(connection)) == 2
-    [change] = optimise(connection, namespace, 100)
+    [change] = optimise(connection, namespace, 100, most=64)
     assert change.action == "build"
     assert len(scope_indexes(connection)) == len(INDEXED_TABLES)
 
@@ -224,9 +230,9 @@ def test_indexing_that_broke_off_leaves_exact_search_and_is_finished_by_the_next
 def test_leftovers_of_interrupted_indexing_are_dropped_when_the_scope_is_small_again(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     connection.execute("UPDATE memsense.scopes SET indexed = false")
-    [change] = optimise(connection, namespace, 1000)
+    [change] = optimise(connection, namespace, 1000, most=64)
     assert change.action == "clean"
     assert scope_indexes(connection) == {}
 
@@ -238,14 +244,14 @@ def test_only_one_optimisation_runs_at_a_time(
     with psycopg.connect(database_url, autocommit=True) as other:
         other.execute(lock)
         with pytest.raises(DatabaseError, match="another optimisation is running"):
-            optimise(connection, namespace, 100)
+            optimise(connection, namespace, 100, most=64)
     assert indexed_users(connection) == []
 
 
 def test_an_indexed_scope_is_searched_through_its_indexes(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
     assert known.indexed
     connection.execute(
@@ -260,7 +266,7 @@ def test_an_indexed_scope_is_searched_through_its_indexes(
 def test_a_small_indexed_scope_gives_the_exact_answer(
     connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
     _, exact = run_recall(connection, request(namespace, known, ann=False))
     _, approximate = run_recall(connection, request(namespace, known, ann=True))
@@ -279,7 +285,7 @@ def test_filters_give_the_exact_answer_whether_few_or_many_chunks_pass(
     ann: bool,
 ) -> None:
     monkeypatch.setattr(recall, "FEW_LEAST", few_least)
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
     pools = {"least_candidates": 200, "least_route_limit": 200}
     alone = BALANCED.override(**{name: float(name == route) for name in ROUTES}, **pools)
@@ -302,7 +308,7 @@ def test_each_route_sets_its_own_breadth_of_search_for_the_one_statement(
         [[value]] = connection.execute("SHOW hnsw.ef_search").fetchall()
         return int(value)
 
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     asked = request(namespace, find_known(connection, namespace), ann=True)
     before = breadth()
     with connection.transaction(force_rollback=True):
@@ -325,7 +331,7 @@ def test_indexes_that_know_no_model_are_replaced(
             f" ((embedding::halfvec(48)) halfvec_ip_ops) WHERE scope_id = {scope_id}"
         )
     connection.execute("UPDATE memsense.scopes SET indexed = true WHERE user_id = 'ada'")
-    [change] = optimise(connection, namespace, 100)
+    [change] = optimise(connection, namespace, 100, most=64)
     assert change.action == "repair"
     expected = {f"{table}_settled_model_1_scope_{scope_id}": True for table in INDEXED_TABLES}
     assert scope_indexes(connection) == expected
@@ -335,7 +341,7 @@ def test_indexes_that_know_no_model_are_replaced(
 def test_recall_reads_the_vectors_of_the_questions_model_alone(
     connection: Connection, namespace: store.Namespace, ann: bool
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     known = find_known(connection, namespace)
     profiles = [
         BALANCED.override(**{name: float(name == route) for name in ROUTES})
@@ -374,7 +380,7 @@ def test_recall_reports_whether_the_scope_is_indexed(
     known = find_known(connection, namespace)
     state, _ = run_recall(connection, request(namespace, known, ann=False))
     assert not state.indexed
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     state, _ = run_recall(connection, request(namespace, known, ann=False))
     assert state.indexed
 
@@ -382,9 +388,9 @@ def test_recall_reports_whether_the_scope_is_indexed(
 def test_searches_work_when_another_process_dropped_the_indexes(
     memory: MemSense, connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     before = [hit.chunk.chunk_id for hit in memory.search("lisbon train", user_id="ada").hits]
-    optimise(connection, namespace, 1000)
+    optimise(connection, namespace, 1000, most=64)
     after = [hit.chunk.chunk_id for hit in memory.search("lisbon train", user_id="ada").hits]
     assert after == before
 
@@ -392,9 +398,60 @@ def test_searches_work_when_another_process_dropped_the_indexes(
 def test_exclusions_hold_in_a_search_through_the_indexes(
     memory: MemSense, connection: Connection, namespace: store.Namespace
 ) -> None:
-    optimise(connection, namespace, 100)
+    optimise(connection, namespace, 100, most=64)
     first = memory.search("lisbon train", user_id="ada").hits
     excluded = [hit.chunk.chunk_id for hit in first]
     second = memory.search("lisbon train", user_id="ada", exclude=excluded).hits
     assert len(second) == len(first)
     assert not {hit.chunk.chunk_id for hit in second} & set(excluded)
+
+
+def test_the_largest_memories_have_the_indexes_where_there_are_more_than_the_limit() -> None:
+    def size(scope_id: int, chunks: int, *, indexed: bool = False) -> ScopeSize:
+        return ScopeSize(
+            scope_id=scope_id, user_id="u", indexed=indexed, keeps_fresh=indexed, chunks=chunks
+        )
+
+    scopes = [size(1, 100), size(2, 300), size(3, 200), size(4, 20)]
+    assert choose_indexed(scopes, 50, 2) == {2, 3}
+    assert choose_indexed(scopes, 50, 9) == {1, 2, 3}
+    assert choose_indexed(scopes, 50, 0) == choose_indexed(scopes, 50, -3) == set()
+    # Who has indexes keeps them until another memory is twice as large.
+    scopes = [size(1, 100, indexed=True), size(2, 199), size(3, 150)]
+    assert choose_indexed(scopes, 50, 1) == {1}
+    assert choose_indexed([*scopes, size(5, 201)], 50, 1) == {5}
+
+
+def test_a_limit_evicts_the_smaller_memory_and_keeps_what_other_namespaces_have(
+    open_memory: Callable[..., MemSense], connection: Connection
+) -> None:
+    def open_one(namespace: str, most: int) -> MemSense:
+        settings = load_settings(index_threshold=2, index_users=most)
+        return open_memory(namespace=namespace, settings=settings)
+
+    def fill(memory: MemSense, user_id: str, chunks: int) -> None:
+        for number in range(chunks):
+            memory.add(
+                f"{user_id} has {number} lamps", user_id=user_id, session_id="s", mode="turn"
+            )
+
+    def changes(memory: MemSense) -> list[tuple[str, str]]:
+        return [(change.action, change.user_id) for change in memory.indexes.optimise()]
+
+    first = open_one("one", 2)
+    for user_id, chunks in (("ada", 2), ("bo", 3), ("cy", 4)):
+        fill(first, user_id, chunks)
+    assert changes(first) == [("build", "cy"), ("build", "bo")]
+    before = [(hit.chunk_id, hit.score) for hit in first.search("lamps", user_id="bo")]
+    assert changes(first) == []
+    # Another namespace has no room, until the limit is higher.
+    other = open_one("two", 2)
+    fill(other, "di", 9)
+    assert changes(other) == []
+    assert changes(open_one("two", 3)) == [("build", "di")]
+    # The indexes of others count: the largest memory of this one keeps the only place.
+    fill(first, "ada", 20)
+    assert changes(first) == [("drop", "cy"), ("drop", "bo"), ("build", "ada")]
+    assert sorted(indexed_users(connection)) == ["ada", "di"]
+    # Without indexes the answer stays as it was.
+    assert [(hit.chunk_id, hit.score) for hit in first.search("lamps", user_id="bo")] == before
