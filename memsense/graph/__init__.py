@@ -17,6 +17,7 @@ GRAPH_INDEXES: Mapping[str, str] = MappingProxyType(
         "entities_scope_spellings": "entities",
         "mentions_pkey": "mentions",
         "mentions_chunk": "mentions",
+        "mentions_self": "mentions",
         "edges_pkey": "edges",
         "edges_entity_b": "edges",
         "chunk_entities_pkey": "chunk_entities",

@@ -174,8 +174,9 @@ def test_a_search_costs_no_more_than_it_did(
     }
     ceilings = CEILINGS[name]
     with psycopg.connect(stored_url) as connection:
-        if connection.info.server_version < 180000:
-            # Its planner reads a table as small as this one from end to end.
+        (page_cost,) = connection.execute("SHOW random_page_cost").fetchone() or ("",)
+        if connection.info.server_version < 180000 or page_cost != "1.1":
+            # Their planners read a table as small as this one from end to end.
             ceilings = {key: ceilings[key] for key in ceilings.keys() - PLANNED}
             found = {key: found[key] for key in ceilings}
     check(found, ceilings, tell_scans(explained))
