@@ -118,7 +118,7 @@ def _index(run: Run, url: str) -> None:
     try:
         run_autocommit(
             pool,
-            lambda it: indexes.optimise(it, stores.open_namespace(it), INDEX_THRESHOLD),
+            lambda it: indexes.optimise(it, stores.open_namespace(it), INDEX_THRESHOLD, most=1),
         )
     finally:
         pool.close()
