@@ -4,6 +4,11 @@
 --   name        the tenant's name
 --   tenant_id   its number
 
+-- name: find_held_user
+-- The connecting user, if row-level security hides tenants from it.
+SELECT current_user::text
+WHERE row_security_active('memsense.tenants');
+
 -- name: list_tenants
 -- Every tenant, or the one of a name, by name.
 SELECT t.tenant_id, t.name, t.recorded_at AS created_at, t.suspended_at

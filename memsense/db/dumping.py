@@ -151,4 +151,10 @@ def _run(tool: Tool, url: str, options: Sequence[str]) -> None:
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         reason = next((it for it in lines if "error" in it), lines[0] if lines else "no reason")
+        if "unsupported version" in reason:
+            reason += (
+                f"; the backup is of a PostgreSQL newer than {tool.major}, and can be restored only"
+                " into a server of that version or a newer one. To move to an older server, use"
+                " 'memsense export' and 'memsense import'"
+            )
         raise DatabaseError(f"{tool.path.name} {tool.major} failed: {reason}")

@@ -25,7 +25,7 @@ from memsense.db.dumping import new_file
 from memsense.db.failures import database_errors
 from memsense.db.migrate import require_current
 from memsense.db.queries import query
-from memsense.errors import ConflictError, InvalidInputError, NotFoundError
+from memsense.errors import ConfigurationError, ConflictError, InvalidInputError, NotFoundError
 
 FILE = "tenants.sql"
 FORMAT = 1
@@ -228,9 +228,20 @@ def move_tenant(url: str, name: str, target: str, path: Path) -> TenantReceipt:
 
 @contextmanager
 def _operating(url: str) -> Generator[Connection]:
-    """Open a connection with one transaction, as the connecting user."""
-    with connect(url) as connection, database_errors(), connection.transaction():
-        yield connection
+    """Open a connection with one transaction, as the connecting user.
+
+    Raises ConfigurationError for a user whom the policies hold: no tenant would be visible.
+    """
+    with connect(url) as connection, database_errors():
+        # Outside the transaction, which may begin with its isolation level.
+        row = connection.execute(query("find_held_user", FILE)).fetchone()
+        if row:
+            raise ConfigurationError(
+                f"the database user {row[0]!r} sees one tenant at a time; connect as a superuser"
+                " or the tables' owner: --database-url postgresql://OWNER@HOST/DATABASE"
+            )
+        with connection.transaction():
+            yield connection
 
 
 def _fetch(connection: Connection, name: str | None) -> list[Tenant]:

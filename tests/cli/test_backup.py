@@ -42,6 +42,27 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
         memory.add(SAID, user_id="ben", session_id="tuesday")
 
 
+def test_a_backup_of_a_newer_server_is_refused_with_the_way_to_an_older_one(
+    database_url: str, empty_database_url: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(database_url) as conn:
+        major = conn.info.server_version // 10_000
+    try:
+        dumping.find_tool("pg_restore", major)
+    except DatabaseError as error:
+        pytest.skip(str(error))
+    file = tmp_path / "newer.dump"
+    dumping.back_up(database_url, file)
+    # The header: the letters PGDMP, then the format's version in three bytes.
+    content = bytearray(file.read_bytes())
+    content[6] = 99
+    file.write_bytes(content)
+    done = run(empty_database_url, "db", "restore", file)
+    assert done.returncode == 1
+    assert "unsupported version (1.99)" in done.stderr
+    assert "use 'memsense export' and 'memsense import'" in done.stderr
+
+
 def test_the_program_of_the_servers_version_is_found_else_the_next_newer_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,11 +10,17 @@ import psycopg
 import pytest
 from embedders import HashingEmbedder
 from psycopg import sql
-from test_row_security import fill
+from test_row_security import as_app, fill
 
 from memsense import MemSense, acting_as
 from memsense.db import migrate, tenants
-from memsense.errors import ConflictError, InvalidInputError, NotFoundError, TenantSuspendedError
+from memsense.errors import (
+    ConfigurationError,
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    TenantSuspendedError,
+)
 
 
 def open_tenant(url: str, tenant: str) -> MemSense:
@@ -53,6 +59,16 @@ def elsewhere(empty_database_url: str) -> str:
     ) as memory:
         memory.add([{"role": "user", "content": "There."}], user_id="ada", session_id="s")
     return empty_database_url
+
+
+@pytest.mark.one_server("its nodes use no policies")
+def test_a_user_whom_the_policies_hold_is_refused_and_sees_no_empty_list(two: str) -> None:
+    migrate.make_roles(two)
+    refused = "'memsense_app' sees one tenant at a time"
+    with pytest.raises(ConfigurationError, match=refused):
+        tenants.list_tenants(as_app(two))
+    with pytest.raises(ConfigurationError, match=refused):
+        tenants.suspend_tenant(as_app(two), "acme")
 
 
 def test_tenants_are_listed_and_measured(two: str) -> None:
