@@ -53,30 +53,21 @@ SELECT
     a.own_user_text, b.own_user_text, a.occurred_at, b.occurred_at,
     a.session_id = b.session_id, (a.ordinal, a.part) < (b.ordinal, b.part), a.ordinal = b.ordinal
 FROM pairs
-CROSS JOIN LATERAL (
-    SELECT
-        c.session_id, c.ordinal, c.part, c.occurred_at, e.embedding,
-        substr(c.user_text, c.opening_length + 1) AS own_user_text
-    FROM memsense.chunks AS c
-    JOIN memsense.embeddings AS e
-        ON e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
-        AND e.model_id = %(model_id)s AND e.route = 'user'
-    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = pairs.chunk_id
-    OFFSET 0
-) AS a
-CROSS JOIN LATERAL (
-    SELECT
-        c.session_id, c.ordinal, c.part, c.occurred_at, e.embedding,
-        substr(c.user_text, c.opening_length + 1) AS own_user_text
-    FROM memsense.chunks AS c
-    JOIN memsense.embeddings AS e
-        ON e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
-        AND e.model_id = %(model_id)s AND e.route = 'user'
-    WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = pairs.other_id
-    OFFSET 0
-) AS b
+CROSS JOIN LATERAL ({exchange}) AS a
+CROSS JOIN LATERAL ({other_exchange}) AS b
 WHERE pairs.place <= %(most_related)s
 ORDER BY pairs.chunk_id, pairs.other_id;
+
+-- name: exchange
+SELECT
+    c.session_id, c.ordinal, c.part, c.occurred_at, e.embedding,
+    substr(c.user_text, c.opening_length + 1) AS own_user_text
+FROM memsense.chunks AS c
+JOIN memsense.embeddings AS e
+    ON e.tenant_id = %(tenant_id)s AND e.scope_id = %(scope_id)s AND e.chunk_id = c.chunk_id
+    AND e.model_id = %(model_id)s AND e.route = 'user'
+WHERE c.tenant_id = %(tenant_id)s AND c.scope_id = %(scope_id)s AND c.chunk_id = pairs.{chunk_id}
+OFFSET 0
 
 -- name: holders
 SELECT c.chunk_id

@@ -60,12 +60,17 @@ def find_pairs(connection: Connection, scope: Scope, chunk_ids: Sequence[int]) -
         "chunk_ids": list(chunk_ids),
         **_LIMITS,
     }
-    holders = fill("holders_looked_up" if uses_lookups(connection) else "holders", FILE)
-    statement = as_sql(fill("find_related", FILE, holders=holders))
+    statement = fill(
+        "find_related",
+        FILE,
+        holders=fill("holders_looked_up" if uses_lookups(connection) else "holders", FILE),
+        exchange=fill("exchange", FILE, chunk_id="chunk_id"),
+        other_exchange=fill("exchange", FILE, chunk_id="other_id"),
+    )
     for (
         one, other, shared, cosine, text, other_text, at, other_at,
         is_one_session, is_first, is_one_exchange,
-    ) in fetch_all(connection, statement, values):  # fmt: skip
+    ) in fetch_all(connection, as_sql(statement), values):  # fmt: skip
         # The parts of a long exchange don't supersede each other; without an order, nothing does.
         if is_one_session and is_one_exchange:
             continue
