@@ -9,14 +9,12 @@ from memsense.graph.extraction.words import COMMON
 # linear.
 _WORD = r"(?![a-zà-ÿ\d_])\w[\w'\u2019-]{1,30}"
 _NAME = rf"{_WORD}(?:[ ](?:(?:de|da|dos|van|von|der|al|el)[ ]){{0,2}}{_WORD}){{0,2}}"
-_NAMED = re.compile(
-    rf"\b[Mm]y (?:(?:first|full) )?name(?:'s|\u2019s| is) ({_NAME})"
-    rf"|\b[Cc]all me ({_NAME})(?=[ ]*(?:[.,;:!?)\n]|$))"
-)
 # "I'm" alone says many other things, so that the sentence has to begin with it, and the name has to
 # end it or be followed by where the user comes from.
-_STATED = re.compile(
-    rf"(?:^|[.!?,;:\n][ ]?|\b[Hh](?:i|ello|ey) )(?:I'm|I\u2019m|I am) ({_NAME})"
+_INTRODUCTION = re.compile(
+    rf"\b[Mm]y (?:(?:first|full) )?name(?:'s|\u2019s| is) (?P<named>{_NAME})"
+    rf"|\b[Cc]all me (?P<called>{_NAME})(?=[ ]*(?:[.,;:!?)\n]|$))"
+    rf"|(?:^|[.!?,;:\n][ ]?|\b[Hh](?:i|ello|ey) )(?:I'm|I\u2019m|I am) (?P<stated>{_NAME})"
     r"(?=[ ]*(?:[.,;:!?)\n]|$|[-\u2013\u2014]|and\b|from\b|here\b))"
 )
 
@@ -48,13 +46,10 @@ def find_introductions(text: str) -> Iterator[str]:
     Args:
         text: What a user says.
     """
-    matches = [(match, match[1] or match[2]) for match in _NAMED.finditer(text)]
-    matches += [
-        (match, match[1])
-        for match in _STATED.finditer(text)
-        if match[1].casefold() not in _NOT_NAMES
-    ]
-    for _, name in sorted(matches, key=lambda found: found[0].start()):
+    for match in _INTRODUCTION.finditer(text):
+        name = match[match.lastgroup or 0]
+        if match["stated"] and name.casefold() in _NOT_NAMES:
+            continue
         # Capitals alone are a role ("I'm CEO") or shouting.
         if name.split(" ")[0].casefold() not in COMMON and not name.isupper():
             yield name
