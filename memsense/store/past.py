@@ -88,27 +88,25 @@ def find_scope_then(
         "user_id": user_id,
         "as_of": as_of,
     }
-    steps = ",\n".join(past_steps("ARRAY(SELECT scope_id FROM scope)")[:_MENTIONS])
+    scopes = "ARRAY(SELECT scope_id FROM scope)"
+    steps = ",\n".join([*_chunk_steps(scopes), *_mention_steps(scopes)])
     row = find_one(connection, as_sql(fill("find_scope_then", FILE, steps=steps)), values)
     return None if row is None else read_known(row)
 
 
-_CHUNKS = 2
-"""The number of steps, counted from the first, that yield the chunks."""
+def _chunk_steps(scopes: str) -> list[str]:
+    return [fill("past", FILE, scopes=scopes), fill("chunks", FILE, scopes=scopes)]
 
-_MENTIONS = 4
-"""The number of steps, counted from the first, that yield chunks and the mentions in them."""
+
+def _mention_steps(scopes: str) -> list[str]:
+    return [fill("chunk_entities", FILE, scopes=scopes), fill("mentions", FILE)]
 
 
 def past_steps(scopes: str) -> list[str]:
-    """Return the CTEs that replace the tables for these memories, an array in SQL; chunks come
-    first, their entities second.
-    """
+    """Return the CTEs that replace the tables for these memories, an array in SQL."""
     return [
-        fill("past", FILE, scopes=scopes),
-        fill("chunks", FILE, scopes=scopes),
-        fill("chunk_entities", FILE, scopes=scopes),
-        fill("mentions", FILE),
+        *_chunk_steps(scopes),
+        *_mention_steps(scopes),
         fill("past_vectors", FILE, scopes=scopes),
         fill("embeddings", FILE, scopes=scopes),
         fill("beside", FILE),
@@ -132,7 +130,7 @@ def chunks_as_past(text: str) -> str:
     """Return a whole statement that reads the chunks of the parameter `scope_ids` as of a
     moment.
     """
-    steps = past_steps("%(scope_ids)s::integer[]")[:_CHUNKS]
+    steps = _chunk_steps("%(scope_ids)s::integer[]")
     # A statement may begin with CTEs of its own, which these go in front of.
     body = as_past(text)
     rest = body.removeprefix("WITH ")
