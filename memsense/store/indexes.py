@@ -7,7 +7,7 @@ A search of a scope is exact and reads the whole scope, until the scope is index
 indexes breaks off, the scope is searched exactly as before; the next run finishes them.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -86,14 +86,19 @@ def list_scopes(connection: Connection, namespace: Namespace) -> list[ScopeSize]
     return fetch_all(connection, "list_scopes", values, FILE, of=ScopeSize)
 
 
-def choose_indexed(scopes: Sequence[ScopeSize], threshold: int, most: int) -> set[int]:
+def choose_indexed(
+    scopes: Sequence[ScopeSize], threshold: int, most: int, have_indexes: Collection[int] = ()
+) -> set[int]:
     """Return the scopes that are to have indexes: the largest of those above the threshold.
 
     One that has indexes counts for twice its size, so that two of about one size do not take turns.
+    `most` is for the whole database: scopes of other namespaces and tenants among those that
+    `have_indexes` keep their places.
     """
+    others = set(have_indexes) - {scope.scope_id for scope in scopes}
     large = [it for it in scopes if should_index(it.chunks, threshold, indexed=it.indexed)]
     large.sort(key=lambda it: (-it.chunks / (KEPT_SHARE if it.indexed else 1), it.scope_id))
-    return {scope.scope_id for scope in large[: max(most, 0)]}
+    return {scope.scope_id for scope in large[: max(most - len(others), 0)]}
 
 
 def list_misfits(
@@ -105,18 +110,13 @@ def list_misfits(
     writes have to wait for.
     """
     scopes = list_scopes(connection, namespace)
-    chosen = choose_indexed(scopes, threshold, most - _count_others(connection, scopes))
+    have_indexes = fetch_values(connection, "list_scopes_with_indexes", file=FILE)
+    chosen = choose_indexed(scopes, threshold, most, have_indexes)
     return [
         scope.scope_id
         for scope in scopes
         if (scope.scope_id in chosen) != scope.indexed or scope.indexed != scope.keeps_fresh
     ]
-
-
-def _count_others(connection: Connection, scopes: Sequence[ScopeSize]) -> int:
-    """Return how many scopes of other namespaces and tenants have indexes in this database."""
-    have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", file=FILE))
-    return len(have_indexes - {scope.scope_id for scope in scopes})
 
 
 def optimise(
@@ -139,7 +139,7 @@ def optimise(
     with _locked(connection):
         have_indexes = set(fetch_values(connection, "list_scopes_with_indexes", file=FILE))
         scopes = list_scopes(connection, namespace)
-        chosen = choose_indexed(scopes, threshold, most - _count_others(connection, scopes))
+        chosen = choose_indexed(scopes, threshold, most, have_indexes)
         # First those that lose their indexes, so that the limit holds meanwhile.
         for scope in sorted(scopes, key=lambda it: it.scope_id in chosen):
             if only not in {None, scope.scope_id}:
