@@ -220,7 +220,7 @@ class Transfer:
         if not vectors.has_tokens:
             active = (chunk for chunk in session.chunks if chunk.status == "active")
             vectors.prepare(ChunkTexts.of(chunk.draft(chunk.ordinal)) for chunk in active)
-        return context.run_write(work, vectors)
+        return context.run_write(work, vectors, users={session.user_id})
 
 
 def _as_draft(session: ExportedSession) -> SessionDraft:

@@ -94,7 +94,7 @@ class Updating:
             return store.fetch_chunks(connection, namespace, [chunk_id])[0]
 
         with naming_key(key):
-            changed = context.run_write(work, vectors)
+            changed = context.run_write(work, vectors, users={chunks[0].user_id})
         if changed.expires_at is not None:
             context.wake_worker()
         return changed

@@ -1,6 +1,7 @@
 """Turns of writers: of this process's writes to one memory, one at a time holds a connection."""
 
 import threading
+import time
 from collections.abc import Collection, Generator
 from contextlib import ExitStack, contextmanager
 from weakref import WeakValueDictionary
@@ -33,13 +34,13 @@ class Turns:
         After `seconds`, or at the call's deadline, the write goes on without its turn.
         """
         left = remaining()
-        limit = seconds if left is None else min(seconds, left)
+        until = time.monotonic() + (seconds if left is None else min(seconds, left))
         with ExitStack() as stack:
             # In one order, so that two writes to several memories don't wait for each other.
             for user_id in sorted(users):
                 with self._guard:
                     lock = self._locks.get(user_id) or threading.Lock()
                     self._locks[user_id] = lock
-                if lock.acquire(timeout=limit):
+                if lock.acquire(timeout=max(until - time.monotonic(), 0)):
                     stack.callback(lock.release)
             yield
