@@ -15,15 +15,21 @@ from memsense.errors import DatabaseError
 SAID = [{"role": "user", "content": "I drink green tea in Lisbon."}]
 
 
-def test_a_backup_restored_elsewhere_gives_the_same_answers(
-    database_url: str, empty_database_url: str, tmp_path: Path
-) -> None:
+@pytest.fixture
+def major(database_url: str) -> int:
+    """Return the server's version; skip the test where its pg_restore is not installed."""
     with psycopg.connect(database_url) as conn:
-        major = conn.info.server_version // 10_000
+        version = conn.info.server_version // 10_000
     try:
-        dumping.find_tool("pg_restore", major)
+        dumping.find_tool("pg_restore", version)
     except DatabaseError as error:
         pytest.skip(str(error))
+    return version
+
+
+def test_a_backup_restored_elsewhere_gives_the_same_answers(
+    database_url: str, empty_database_url: str, tmp_path: Path, major: int
+) -> None:
     with MemSense.open(database_url, embedder=HashingEmbedder()) as memory:
         memory.add(SAID, user_id="ada", session_id="monday")
         before = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
@@ -42,15 +48,10 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
         memory.add(SAID, user_id="ben", session_id="tuesday")
 
 
+@pytest.mark.usefixtures("major")
 def test_a_backup_of_a_newer_server_is_refused_with_the_way_to_an_older_one(
     database_url: str, empty_database_url: str, tmp_path: Path
 ) -> None:
-    with psycopg.connect(database_url) as conn:
-        major = conn.info.server_version // 10_000
-    try:
-        dumping.find_tool("pg_restore", major)
-    except DatabaseError as error:
-        pytest.skip(str(error))
     file = tmp_path / "newer.dump"
     dumping.back_up(database_url, file)
     # The header: the letters PGDMP, then the format's version in three bytes.

@@ -242,7 +242,8 @@ def _words_alone_signal(
     waits = ~candidates.embedded & (places > 0)
     strength = np.minimum(1.0, _coverage(candidates, ceiling) / profile.words_alone_coverage)
     is_session = candidates.is_session
-    lists = [is_session, ~is_session] if profile.ranks == "apart" else [is_session | ~is_session]
+    together = [np.ones(len(candidates), dtype=bool)]
+    lists = [is_session, ~is_session] if profile.ranks == "apart" else together
     found_by_vectors = (candidates.ranks[:, _VECTOR_COLUMNS] > 0).any()
     for members in lists if found_by_vectors else ():
         best = -np.sort(-scores[members & candidates.embedded])
