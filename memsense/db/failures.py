@@ -35,6 +35,12 @@ _LOST = (
     pg.SqlclientUnableToEstablishSqlconnection,
     pg.SqlserverRejectedEstablishmentOfSqlconnection,
 )
+_NODE_LOST = ("failed to COPY to shard", "failure on connection marked as essential")
+"""The starts of a coordinator's messages about a node it has lost; Citus translates none."""
+
+_NODE_COMMAND = "while executing command on "
+"""The context that a coordinator gives to an error it met while a node worked."""
+
 _OTHER_SCHEMA = (
     pg.UndefinedTable,
     pg.InvalidSchemaName,
@@ -90,12 +96,27 @@ _MEANINGS: tuple[tuple[tuple[type[psycopg.Error], ...], type[DatabaseError], str
 
 
 def is_lost(error: psycopg.Error) -> bool:
-    """Return whether the connection is gone, with everything its transaction had not committed."""
+    """Return whether the connection is gone, with everything its transaction had not committed.
+
+    On Citus, it may also be the coordinator's connection to a node.
+    """
     # Neither is cured by another connection, though psycopg files both under OperationalError.
     if isinstance(error, pg.PipelineAborted | PoolClosed):
         return False
     by_libpq = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return by_libpq or isinstance(error, _LOST)
+    return by_libpq or isinstance(error, _LOST) or _is_of_lost_node(error)
+
+
+def _is_of_lost_node(error: psycopg.Error) -> bool:
+    """Return whether a Citus coordinator tells that it has lost its connection to a node.
+
+    It has no error code for that. It uses the one of an internal error or of a failed file
+    operation, and what libpq wrote about the lost connection as the message.
+    """
+    if not isinstance(error, pg.InternalError_ | pg.IoError):
+        return False
+    context = error.diag.context or ""
+    return first_line(error).startswith(_NODE_LOST) or context.startswith(_NODE_COMMAND)
 
 
 def is_read_only(error: psycopg.Error) -> bool:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,8 @@ from nodes import find_port
 from servers import TestServer
 
 from memsense.config import Settings
+from memsense.db import open_pool, run_transaction
+from memsense.db.connection import Connection
 from memsense.doctor.checkup import check_up
 
 CLIENT = Path(__file__).parents[1] / "faults" / "client.py"
@@ -126,6 +128,53 @@ def pick(nodes: Sequence[Node], url: str, tenant: str, turn: int) -> tuple[str, 
     [mine] = [node for node in others if f":{own}/" in node.url]
     other = next(node for node in others if node is not mine)
     return [("its own node", mine), ("the coordinator", coordinator), ("another", other)][turn % 3]
+
+
+def restart(nodes: Sequence[Node], after: float) -> None:
+    time.sleep(after)
+    for node in nodes:
+        node.kill()
+        node.start()
+
+
+@pytest.mark.parametrize("is_within", [False, True], ids=["between statements", "within one"])
+def test_a_transaction_runs_again_if_nodes_are_killed(
+    is_within: bool, database_url: str, local_nodes: Sequence[Node]
+) -> None:
+    _, *nodes = local_nodes
+    runs = 0
+    restarts: list[Future[None]] = []
+    # Citus copies the rows of a function to their node, one by one as it returns them.
+    insert = (
+        "INSERT INTO notes SELECT 'ada', note"
+        " FROM (SELECT note, pg_sleep(%s) FROM generate_series(%s::int, %s) AS note) AS slow"
+    )
+    with (
+        ThreadPoolExecutor(1) as threads,
+        open_pool(database_url, min_size=1, max_size=1, timeout=60) as pool,
+    ):
+
+        def create(connection: Connection) -> None:
+            connection.execute("CREATE TABLE notes (tenant text, note int)")
+            connection.execute("SELECT create_distributed_table('notes', 'tenant')")
+
+        def write(connection: Connection) -> None:
+            nonlocal runs
+            runs += 1
+            connection.execute(insert, (0, 1, 10))
+            if runs == 1:
+                restarts.append(threads.submit(restart, nodes, 0.5 if is_within else 0))
+            if runs > 1 or not is_within:
+                restarts[0].result()
+            connection.execute(insert, (0.001, 11, 2000))
+
+        def count(connection: Connection) -> int:
+            [(number,)] = connection.execute("SELECT count(*) FROM notes WHERE tenant = 'ada'")
+            return number
+
+        run_transaction(pool, create)
+        run_transaction(pool, write)
+        assert (runs, run_transaction(pool, count)) == (2, 2000)
 
 
 def test_after_each_kill_of_a_node_a_memory_is_one_without_kills(
