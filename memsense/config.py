@@ -28,6 +28,7 @@ HIDDEN = "***"
 SECRETS = frozenset(
     {
         "database_url",
+        "replica_url",
         "seal_key",
         "embedding_api_key",
         "embedding_api_keys",
@@ -71,6 +72,12 @@ class Settings(BaseModel):
 
     database_url: str | None = Field(
         default=None, description="PostgreSQL URL; unset: embedded server"
+    )
+    replica_url: str | None = Field(
+        default=None, description="a standby of the database, which answers searches and lists"
+    )
+    replica_lag: float = Field(
+        default=5.0, ge=0, description="seconds that a replica may lag behind others' writes"
     )
     data_dir: Path = Field(
         default_factory=_default_data_dir,

@@ -3,6 +3,7 @@
 -- Parameters:
 --   number           the transaction's own number
 --   life             since when the server has run without a crash
+--   place            a place in the log of a primary
 
 -- A crash empties the statistics, an orderly restart keeps them: so this tells whether the server has
 -- crashed since.
@@ -44,3 +45,11 @@ DEALLOCATE {name};
 -- Whether the server knows a prepared statement by the name that the client gave it.
 -- name: has_statement
 SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = %(name)s);
+
+-- The end of what a primary has written to its log.
+-- name: fetch_written
+SELECT pg_current_wal_insert_lsn()::text;
+
+-- Whether a standby has replayed its primary's log up to a place; not so on a server that is no standby.
+-- name: has_replayed
+SELECT coalesce(pg_last_wal_replay_lsn() >= %(place)s::pg_lsn, false);

@@ -215,7 +215,7 @@ def show_config(ctx: typer.Context, *, output: Output = "table") -> None:
 
 
 def _describe(setting: SettingInUse) -> dict[str, Any]:
-    is_url = setting.name == "database_url" and setting.value
+    is_url = setting.name in {"database_url", "replica_url"} and setting.value
     option = f"--{setting.name.replace('_', '-')}"
     return {
         "name": setting.name,

@@ -28,7 +28,7 @@ from memsense.text.secrets import clean
 from memsense.types import EmbedWhen, SessionDraft
 
 if TYPE_CHECKING:
-    from memsense.db.embedded import EmbeddedServer
+    from memsense.client.place import Place
     from memsense.graph.extraction import EntityExtractor
     from memsense.write.facets import FacetTagger
     from memsense.write.vectors import BatchVectors, EmbedderBackoff, VectorSpace
@@ -55,7 +55,7 @@ class Context:
 
     def __init__(
         self,
-        pool: Pool,
+        place: "Place",
         *,
         settings: Settings,
         profile: str | Profile | None = None,
@@ -64,15 +64,14 @@ class Context:
         tagger: "FacetTagger | None" = None,
         extractor: "EntityExtractor | None" = None,
         reranker: Reranker | None = None,
-        server: "EmbeddedServer | None" = None,
         make_worker: "Callable[[Context], BackgroundThread]",
     ) -> None:
-        """Take over an open pool and, if given, an embedded server.
+        """Take over open connections.
 
         Models that are passed win over those that the settings name. `make_worker` makes the
         worker of this process, when the first job is left to it.
         """
-        self.pool = pool
+        self.pool = pool = place.pool
         self.settings = settings
         self.profile = profile
         self.scope_states = KnownScopes()
@@ -83,7 +82,8 @@ class Context:
         self._given_tagger = tagger
         self._given_extractor = extractor
         self._given_reranker = reranker
-        self._server = server
+        self._replica = place.replica
+        self._server = place.server
         self._make_worker = make_worker
         self._namespace: store.Namespace | None = None
         self._tuned: tuple[store.Namespace, Profile] | None = None
@@ -94,6 +94,8 @@ class Context:
         if "background" in self.__dict__:
             self.background.close()
         self.recorder.close()
+        if self._replica is not None:
+            self._replica.close()
         self.pool.close()
         if self._server is not None:
             self._server.release()
@@ -107,7 +109,7 @@ class Context:
         works = self.settings.worker == "auto" and self._server is not None
         changes = {"tenant": tenant, **({"worker": "on"} if works else {})}
         other = Context(
-            self.pool.for_tenant(tenant),
+            self._place_for(tenant),
             settings=self.settings.model_copy(update=changes),
             profile=self.profile,
             tagger=self._given_tagger,
@@ -125,7 +127,7 @@ class Context:
         It shares no cached state with this one, and must be closed before it.
         """
         other = Context(
-            self.pool.for_tenant(self.settings.tenant),
+            self._place_for(self.settings.tenant),
             settings=self.settings.model_copy(update={"namespace": namespace}),
             tagger=self._given_tagger,
             extractor=self._given_extractor,
@@ -133,6 +135,13 @@ class Context:
         )
         other.embedders = self.embedders.apart()
         return other
+
+    def _place_for(self, tenant: str) -> "Place":
+        """Return the same connections for a tenant; closing them does nothing."""
+        from memsense.client.place import Place
+
+        replica = self._replica
+        return Place(self.pool.for_tenant(tenant), replica and replica.for_tenant(tenant))
 
     def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
         """Return whether secrets of logs, or of calls, are replaced: the call's choice, or the
@@ -201,6 +210,14 @@ class Context:
     def background(self) -> BackgroundThread:
         """Worker in a thread of this process, made when it is first woken."""
         return self._make_worker(self)
+
+    def read(self, work: Callable[[Pool], T]) -> T:
+        """Return what `work` reads from the pool that it is called with.
+
+        It is the replica's where there is one that has caught up, else the database's own. `work`
+        is called again if the replica is lost.
+        """
+        return work(self.pool) if self._replica is None else self._replica.read(self.pool, work)
 
     def run_write(
         self,

@@ -39,10 +39,7 @@ class Listing:
 
     def chunk(self, chunk_id: int) -> Chunk:
         """Return one chunk; raise NotFoundError if the namespace has none of that id."""
-        chunks = run_read(
-            self._context.pool,
-            lambda it: store.fetch_shown(it, self._context.require_namespace(it), [chunk_id]),
-        )
+        chunks = self._require(lambda it, namespace: store.fetch_shown(it, namespace, [chunk_id]))
         if not chunks:
             raise no_chunk(chunk_id)
         return chunks[0]
@@ -70,10 +67,7 @@ class Listing:
 
     def history(self, chunk_id: int) -> list[Event]:
         """Return the events of a chunk; raise NotFoundError if the namespace has none."""
-        events = run_read(
-            self._context.pool,
-            lambda it: store.fetch_history(it, self._context.require_namespace(it), chunk_id),
-        )
+        events = self._require(lambda it, namespace: store.fetch_history(it, namespace, chunk_id))
         if events is None:
             raise no_chunk(chunk_id)
         return events
@@ -143,11 +137,16 @@ class Listing:
             )
         )
 
+    def _require(self, work: Callable[[Connection, store.Namespace], T]) -> T:
+        """Return what `work` reads; raise NotFoundError if nothing is stored in the namespace."""
+        require = self._context.require_namespace
+        return self._context.read(lambda pool: run_read(pool, lambda it: work(it, require(it))))
+
     def _read(self, work: Callable[[Connection, store.Namespace], list[T]]) -> list[T]:
         namespace = self._context.look_up_namespace()
         if namespace is None:
             return []
-        return run_read(self._context.pool, lambda it: work(it, namespace))
+        return self._context.read(lambda pool: run_read(pool, lambda it: work(it, namespace)))
 
 
 def _select(namespace: store.Namespace, user_id: str | None, filters: Filters) -> listing.Selected:

@@ -140,9 +140,8 @@ class MemSense(Memory):
                 "namespace": chosen.namespace if namespace is None else namespace,
             }
         )
-        pool, server = open_place(chosen)
         context = Context(
-            pool,
+            open_place(chosen),
             settings=chosen,
             profile=profile,
             embedder=embedder,
@@ -150,7 +149,6 @@ class MemSense(Memory):
             tagger=tagger,
             extractor=extractor,
             reranker=reranker,
-            server=server,
             make_worker=make_worker,
         )
         try:
@@ -158,7 +156,7 @@ class MemSense(Memory):
             # An unknown profile is an error now, not at the first search.
             if isinstance(profile, str) and profile not in PROFILES:
                 place = context.look_up_namespace()
-                run_read(pool, lambda it: context.find_profile(it, place, profile))
+                run_read(context.pool, lambda it: context.find_profile(it, place, profile))
             if chosen.worker == "on":
                 context.wake_worker()
         except BaseException:

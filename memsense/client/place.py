@@ -1,5 +1,7 @@
 """Connections to the database that the settings name: a server's, or the embedded one's."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memsense.config import Settings
@@ -9,22 +11,37 @@ from memsense.db.security import check_seal, find_standing, require_policies
 
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
+    from memsense.db.replica import Replica
+
+_REPLICA_SECONDS = 1.0
+"""How long a call waits for a connection to the replica."""
 
 
-def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
-    """Open a pool over a checked database; return it with the embedded server, if one started.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Open connections: to the database, to its replica if there is one, and the embedded server
+    if it was started.
+    """
+
+    pool: Pool
+    replica: "Replica | None" = None
+    server: "EmbeddedServer | None" = None
+
+
+def open_place(settings: Settings) -> Place:
+    """Open pools over a checked database.
 
     A server that restarts meanwhile ends the connection; the checks then run again, up to twice.
     Raise ConnectionFailedError, ServerTooOldError or SchemaError, each naming the remedy.
     """
     if settings.database_url:
         url = settings.database_url
-        return repeat_lost(lambda: _open_checked(settings, url)), None
+        return repeat_lost(lambda: _open_checked(settings, url))
     from memsense.db.embedded import EmbeddedServer
 
     server = EmbeddedServer(settings.data_dir)
 
-    def open_embedded() -> Pool:
+    def open_embedded() -> Place:
         address = server.start()
         # A new cluster is set up here: an embedded server has no administrator who would do it.
         if migrate.schema_state(address).current is None:
@@ -33,29 +50,41 @@ def open_place(settings: Settings) -> "tuple[Pool, EmbeddedServer | None]":
         return _open_checked(settings, address, server)
 
     try:
-        return repeat_lost(open_embedded), server
+        return repeat_lost(open_embedded)
     except BaseException:  # Ctrl+C while it starts must not leave a server running
         server.release()
         raise
 
 
-def _open_checked(settings: Settings, address: str, server: "EmbeddedServer | None" = None) -> Pool:
-    with connect(address) as connection, database_errors():
+def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" = None) -> Place:
+    with connect(url) as connection, database_errors():
         check_server(connection)
         migrate.require_current(connection)
         standing = find_standing(connection)
         check_seal(standing, settings.seal_key)
         if settings.require_policies:
             require_policies(connection, standing.role)
-    return open_pool(
-        address,
+    open_connections = partial(
+        open_pool,
         min_size=settings.pool_min_size,
         max_size=settings.pool_max_size,
-        timeout=settings.pool_timeout,
-        revive=server.revive if server else None,
         tenant=settings.tenant,
         role=standing.role,
         lookups=standing.lookups,
         seal_key=settings.seal_key,
         prepares=settings.prepared_statements,
     )
+    pool = open_connections(
+        url, timeout=settings.pool_timeout, revive=server.revive if server else None
+    )
+    replica = None
+    if settings.replica_url and server is None:
+        from memsense.db.replica import Replica
+
+        # The primary answers where the replica does not, so that waiting for it isn't worthwhile.
+        timeout = min(settings.pool_timeout, _REPLICA_SECONDS)
+        replica = Replica(
+            open_connections(settings.replica_url, timeout=timeout),
+            longest_lag=settings.replica_lag,
+        )
+    return Place(pool, replica, server)

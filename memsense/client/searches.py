@@ -11,7 +11,7 @@ from uuid import uuid4
 from memsense import store, telemetry
 from memsense.client.context import Context, no_chunk
 from memsense.client.spans import describe_search
-from memsense.db import run_read
+from memsense.db import Pool, run_read
 from memsense.db.connection import Connection
 from memsense.errors import (
     ConfigurationError,
@@ -42,14 +42,20 @@ class Searches:
         writes: "Callable[[], Writes]",
         *,
         model: EmbeddingModel | None = None,
+        pool: Pool | None = None,
     ) -> None:
         """Use the vectors of `model` if one is given, else those of the namespace's model.
 
-        `writes` is called where session chunks have to be made first.
+        `writes` is called where session chunks have to be made first. Memories are read from
+        `pool`, by default the context's own.
         """
         self._context = context
+        self._pool = pool or context.pool
         self._writes = writes
         self._model = model
+
+    def _on(self, pool: Pool) -> "Searches":
+        return Searches(self._context, self._writes, model=self._model, pool=pool)
 
     def answer(
         self, requests: Sequence[SearchRequest], *, trace: bool | None
@@ -64,7 +70,7 @@ class Searches:
         requests = [replace(it, query=context.clean(it.query) or "[private]") for it in requests]
         with telemetry.operation("search_memory", context.store_id) as span:
             with context.recorder.search_running():
-                results = self._answer(requests, trace=trace)
+                results = context.read(lambda it: self._on(it).find(requests, trace=trace))
             telemetry.record_search_time(time.perf_counter() - started)
             for result in results:
                 if not result:
@@ -73,9 +79,8 @@ class Searches:
                 describe_search(span, requests, results, with_text=context.settings.telemetry_text)
         return results
 
-    def _answer(
-        self, requests: Sequence[SearchRequest], *, trace: bool | None
-    ) -> list[SearchResult]:
+    def find(self, requests: Sequence[SearchRequest], *, trace: bool | None) -> list[SearchResult]:
+        """Return the results of requests, all read from this searcher's pool."""
         context, started = self._context, time.perf_counter()
         namespace = context.look_up_namespace()
         if namespace is None:
@@ -93,7 +98,7 @@ class Searches:
             else:
                 searches = [self._settle(namespace, search) for search in searches]
                 searches = [self._with_sessions(namespace, search) for search in searches]
-        results = run_read(context.pool, lambda it: fetch_results(it, searches))
+        results = run_read(self._pool, lambda it: fetch_results(it, searches))
         total = 1000 * (time.perf_counter() - started)
         answers: list[SearchResult] = []
         for search, result in zip(searches, results, strict=True):
@@ -106,7 +111,7 @@ class Searches:
 
     def fetch(self, search: Search) -> SearchResult:
         """Return the hits of a search that was run."""
-        return run_read(self._context.pool, lambda it: fetch_result(it, search))
+        return run_read(self._pool, lambda it: fetch_result(it, search))
 
     def run(self, namespace: store.Namespace, request: SearchRequest) -> Search:
         """Run a search, and make the session chunks that it needs first."""
@@ -120,10 +125,13 @@ class Searches:
         """Return why a chunk is no hit of a request; raise NotFoundError if there is none."""
         from memsense.explain.why_not import explain_absence
 
-        pool = self._context.pool
-        search = self.run(run_read(pool, self._context.require_namespace), request)
-        result = self.fetch(search)
-        verdict = run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
+        def explain(pool: Pool) -> "Verdict | None":
+            searcher = self._on(pool)
+            search = searcher.run(run_read(pool, self._context.require_namespace), request)
+            result = searcher.fetch(search)
+            return run_read(pool, lambda it: explain_absence(it, search, result, chunk_id))
+
+        verdict = self._context.read(explain)
         if verdict is None:
             raise no_chunk(chunk_id)
         return verdict
@@ -167,7 +175,7 @@ class Searches:
         if search.candidates:
             return search
         # Say why there are no hits: an unknown project is an error, an empty one a note.
-        pool = self._context.pool
+        pool = self._pool
         if (project := request.filters.get("project")) is not None:
             from memsense.store import projects
 
@@ -226,7 +234,7 @@ class Searches:
         profile = request.profile or context.profile
         if isinstance(profile, str):
             name = profile
-            profile = run_read(context.pool, lambda it: context.find_profile(it, namespace, name))
+            profile = run_read(self._pool, lambda it: context.find_profile(it, namespace, name))
         elif profile is None:
             try:
                 profile = context.tune(namespace)
@@ -290,7 +298,7 @@ class Searches:
             )
             for plan, state in pairs
         ]
-        return run_searches(self._context.pool, prepared, self._context.reranker)
+        return run_searches(self._pool, prepared, self._context.reranker)
 
     def _scope_state(self, plan: SearchPlan) -> store.KnownScope | None:
         """Return the known state of the user's scope; None for all users, and for a new user.
@@ -307,13 +315,13 @@ class Searches:
                     return None
                 return find_scope_then(connection, plan.tenant_id, plan.namespace, user_id, as_of)
 
-            return run_read(context.pool, fetch_past)
+            return run_read(self._pool, fetch_past)
         if user_id is None:
             return None
         state = context.scope_states.get(user_id)
         if state is None:
             state = run_read(
-                context.pool,
+                self._pool,
                 lambda it: store.find_scope(it, plan.tenant_id, plan.namespace, user_id),
             )
             if state is not None:

@@ -40,13 +40,11 @@ class Tenants:
     @classmethod
     def open(cls, settings: Settings, *, embedder: Embedder | None = None) -> Self:
         """Connect as `MemSense.open` does, and raise its errors."""
-        pool, server = open_place(settings)
         return cls(
             Context(
-                pool,
+                open_place(settings),
                 settings=settings,
                 embedder=embedder,
-                server=server,
                 make_worker=make_worker,
             )
         )

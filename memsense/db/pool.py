@@ -79,6 +79,7 @@ class _Connections:
         open_pool: Callable[[Callable[[], str]], "ConnectionPool[TenantConnection]"],
     ) -> None:
         self.address = address
+        self.commits = 0
         self._revive = revive
         self._open_pool = open_pool
         self._lock = Lock()
@@ -191,6 +192,11 @@ class Pool:
         return self._session.tenant_id
 
     @property
+    def commits(self) -> int:
+        """The number of transactions that this process has ended, for all tenants."""
+        return self._connections.commits
+
+    @property
     def sizes(self) -> tuple[int, int, int]:
         """The number of connections, of those that are free, and of calls that wait for one."""
         stats = self._connections.sizes()
@@ -209,6 +215,10 @@ class Pool:
             "_is_lent": True,
         }
         return other
+
+    def count_commit(self) -> None:
+        """Note that a transaction was committed, or may have been: a replica may lack it yet."""
+        self._connections.commits += 1
 
     def reconnect(self) -> None:
         """Replace all connections: those in use when they are given back."""
@@ -392,8 +402,11 @@ def transaction(pool: Pool) -> Generator[Connection]:
     writes rows to a file as they come: running that again would write them twice. Everything else
     goes through `run_read` and `run_transaction`.
     """
-    with database_errors(), pool.connection() as connection, begun(connection):
-        yield connection
+    try:
+        with database_errors(), pool.connection() as connection, begun(connection):
+            yield connection
+    finally:
+        pool.count_commit()
 
 
 @contextmanager
@@ -475,6 +488,8 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
         elif type(error) is ConnectionFailedError:
             explained = ConnectionFailedError(f"{error}; nothing was written")
         raise explained from error.__cause__
+    finally:
+        pool.count_commit()
 
 
 class _Number(NamedTuple):
