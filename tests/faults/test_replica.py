@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import psutil
 import psycopg
@@ -78,16 +78,16 @@ class Standby:
         with psycopg.connect(server.url) as connection:
             row = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
         assert row is not None
-        self._wait(f"SELECT pg_last_wal_replay_lsn() >= '{row[0]}'")
+        self._wait("SELECT pg_last_wal_replay_lsn() >= %s", row[0])
 
-    def _do(self, statement: str) -> None:
+    def _do(self, statement: LiteralString) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(statement)
 
-    def _wait(self, condition: str) -> None:
+    def _wait(self, condition: LiteralString, *values: str) -> None:
         deadline = time.monotonic() + PATIENCE
         with psycopg.connect(self.url, autocommit=True) as connection:
-            while connection.execute(condition).fetchone() != (True,):
+            while connection.execute(condition, values).fetchone() != (True,):
                 assert time.monotonic() < deadline, condition
                 time.sleep(0.02)
 
