@@ -99,11 +99,14 @@ class Embedders:
         return describe_settings(self._settings)
 
     def _open(self, model: EmbeddingModel) -> Embedder | None:
-        if not model.embedder:
-            return self.wrap(open_embedder("onnx")) if model.name == MODEL else None
+        kind = model.embedder.get("embedder") if model.embedder else None
+        if kind is None and model.name != MODEL:
+            return None
+        if kind in (None, "onnx"):  # takes no dimension, and none of the settings of a server
+            return self.wrap(open_embedder("onnx", provider=self._settings.embedding_provider))
         url = model.embedder.get("base_url")
         changes: dict[str, Any] = {
-            "embedder": model.embedder["embedder"],
+            "embedder": kind,
             "embedding_model": model.embedder.get("model"),
             "embedding_url": url,
             "embedding_dimension": model.dimension,

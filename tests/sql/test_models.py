@@ -8,7 +8,7 @@ import pytest
 from embedders import HashingEmbedder, TokenHashingEmbedder, Vectors
 
 from memsense import MemSense
-from memsense.config import load_settings
+from memsense.config import Settings, load_settings
 from memsense.errors import (
     EmbeddingError,
     InvalidInputError,
@@ -322,6 +322,19 @@ def test_a_process_of_the_new_model_alone_writes_and_searches_after_the_switch(
         hits(alone, "the cello")
     filled.models.switch("new")
     assert hits(alone, "the cello") == hits(filled, "the cello")
+
+
+def test_a_process_with_its_own_embedder_opens_the_shipped_model_for_its_vectors(
+    database_url: str,
+) -> None:
+    with MemSense.open(database_url, other_embedders=[NEW]) as memory:
+        memory.add("I drink green tea.", user_id="ada")
+        memory.models.add(NEW)
+        memory.models.switch(NEW.model)
+    settings = Settings(embedding_api_key="of another server", embedding_dimension=NEW.dimension)
+    with MemSense.open(database_url, embedder=NEW, settings=settings) as memory:
+        memory.add("I drink black coffee.", user_id="ada")
+        assert [(one.vectors > 0, one.lacking) for one in memory.models.status()] == [(True, 0)] * 2
 
 
 def test_large_memories_get_indexes_of_each_model(
