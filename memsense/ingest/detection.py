@@ -82,6 +82,8 @@ def detect(source: Source) -> Detection | None:
                 f". It looks like {proposal.description}; try: {proposal.command(source.label)}"
                 " --preview (docs/guides/mappings.md)"
             )
+        else:
+            fault += "; for a form of your own, write a mapping (docs/guides/mappings.md)"
     raise IngestError(f"{source.label}: {fault}")
 
 

@@ -14,7 +14,7 @@ from memsense.ingest.values import JsonObject
 from memsense.types import JsonValue
 
 _SAMPLE_ROWS = 50
-_DEEPEST = 3
+_DEEPEST = 4
 _MOST_SPEAKERS = 20
 _SPEAKERS = frozenset(
     "author by from is_me name nick party person role sender side speaker user username who".split()
@@ -136,6 +136,8 @@ def _step(path: str, key: str) -> str:
 
 
 def _names_speakers(path: str, samples: Sequence[str]) -> bool:
+    if "[*]" in path:  # the row holds several turns, and is none itself
+        return False
     words = set(samples)
     is_named = bool(_SPEAKERS.intersection(_PARTS.split(path.lower())))
     are_roles = all(map(role_of, words)) and len(words) > 1

@@ -476,6 +476,24 @@ def test_a_preview_shows_the_first_conversations_and_the_counts(
             "messages under $.data.turns[*] with meta.sender/parts[*].txt",
         ),
         (
+            "deep.json",
+            json.dumps(
+                {
+                    "events": [
+                        {"author": "ada", "content": {"parts": [{"text": "Where is it?"}]}},
+                        {"author": "bo", "content": {"parts": [{"text": "At the pier."}]}},
+                    ]
+                }
+            ),
+            "messages under $.events[*] with author/content.parts[*].text",
+        ),
+        (
+            "records with turns.jsonl",
+            '{"l": [{"from": "a", "say": "Where is it?"}, {"from": "b", "say": "At the pier."}]}\n'
+            '{"l": [{"from": "a", "say": "Who has it?"}, {"from": "b", "say": "I do."}]}\n',
+            "messages under $.l[*] with from/say",
+        ),
+        (
             "table.csv",
             "When,Who said,Words\n2026-03-01 10:00,Ada L,Where is it?\n"
             "2026-03-01 10:01,Bo,At the pier.\n2026-03-01 10:02,Ada L,Thanks a lot.\n",
