@@ -85,6 +85,11 @@ def init(
             else "all tables are distributed already"
         )
     typer.echo(f"the schema {state}: revision {after.current} in {shown_url(url)}")
+    if roles:
+        typer.echo(
+            "the roles are ready: give memsense_app a password (ALTER ROLE memsense_app PASSWORD"
+            " '...'), and connect services as memsense_app"
+        )
     if unindexed:
         typer.echo(
             "searches can't use indexes below the row-level security of this database: as"
@@ -429,6 +434,7 @@ def doctor(
         to = console()
         to.print(rows)
         problems = report.problems()
-        to.print(f"{len(problems)} problems found." if problems else "The database is healthy.")
+        ending = f"{len(problems)} problem{'s' if len(problems) > 1 else ''} found."
+        to.print(ending if problems else "The database is healthy.")
     if report.exit_code:
         raise typer.Exit(report.exit_code)

@@ -157,4 +157,6 @@ def _run(tool: Tool, url: str, options: Sequence[str]) -> None:
                 " into a server of that version or a newer one. To move to an older server, use"
                 " 'memsense export' and 'memsense import'"
             )
+        elif "permission denied" in reason or "row-level security" in reason:
+            reason += "; connect as a superuser, or as the user who ran 'memsense init'"
         raise DatabaseError(f"{tool.path.name} {tool.major} failed: {reason}")

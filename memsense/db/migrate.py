@@ -217,11 +217,17 @@ def upgrade(url: str, revision: str = "head") -> SchemaState:
 
     with connect(url) as connection:
         check_server(connection)
-        _refuse_newer(read_state(connection))
+        before = read_state(connection)
+        _refuse_newer(before)
     with _migrating():
         try:
             command.upgrade(_config(url), revision)
         except pg.InsufficientPrivilege as error:
+            if before.current is not None:
+                raise SchemaError(
+                    f"the schema can't be upgraded: {error.diag.message_primary}; connect as the"
+                    " user who ran 'memsense init', or as a superuser"
+                ) from error
             refusal = f"the schema can't be created: {error.diag.message_primary}"
             with connect(url) as connection:
                 rights = queries.query("list_missing_rights", "rights.sql")

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from command import run
 from embedders import HashingEmbedder
+from servers import with_user
 
 from memsense import MemSense
 from memsense.db import dumping
@@ -46,6 +47,21 @@ def test_a_backup_restored_elsewhere_gives_the_same_answers(
         found = [(hit.content, hit.score) for hit in memory.search("green tea", user_id="ada")]
         assert found == before
         memory.add(SAID, user_id="ben", session_id="tuesday")
+
+
+@pytest.mark.one_server("its nodes use no policies, and memsense_app has no login there")
+@pytest.mark.usefixtures("major")
+def test_commands_of_the_owner_run_as_memsense_app_say_who_may_run_them(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    done = run(empty_database_url, "init", "--roles")
+    assert "give memsense_app a password" in done.stdout, done.stderr
+    app = with_user(empty_database_url, "memsense_app")
+    for arguments in (("db", "upgrade"), ("db", "backup", tmp_path / "memories.dump")):
+        done = run(app, *arguments)
+        assert done.returncode != 0
+        assert "permission denied" in done.stderr
+        assert "the user who ran 'memsense init'" in done.stderr
 
 
 @pytest.mark.usefixtures("major")
