@@ -66,6 +66,8 @@ def ask(memory: MemSense, question: str) -> dict[int, Hit]:
         ("Where does she work?", "new"),
         ("Where did I work originally?", "old"),
         ("What was my job at first?", "old"),
+        ("Where did I work before I got to Globex?", "old"),
+        ("What did I do for work until the start at Globex?", "old"),
     ],
 )
 def test_the_tense_of_the_question_says_which_statement_is_first(

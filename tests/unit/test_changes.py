@@ -4,7 +4,7 @@ import pytest
 
 from memsense.search.question import analyse_question
 from memsense.search.question.asker import ask_as_user, names_of
-from memsense.search.question.tense import find_tense
+from memsense.search.question.tense import find_end, find_tense
 from memsense.text.changes import read_statement
 
 
@@ -50,6 +50,10 @@ def test_a_story_from_before_and_a_question_are_no_news() -> None:
         ("Where did I live before Bern?", "early"),
         ("What was my first job?", "early"),
         ("Who used to be my dentist?", "early"),
+        ("What did I start with?", "early"),
+        ("What was my record until the race in Bern?", "early"),
+        ("What did I do until five?", ""),
+        ("When did I start at Acme?", ""),
         ("What did Ann buy for the party?", ""),
         ("Which tablet gave me the cough?", ""),
         ("Was trinke ich morgens?", ""),
@@ -58,6 +62,19 @@ def test_a_story_from_before_and_a_question_are_no_news() -> None:
 )
 def test_a_question_asks_for_now_for_early_or_for_neither(question: str, tense: str) -> None:
     assert find_tense(question) == tense
+
+
+@pytest.mark.parametrize(
+    ("question", "end"),
+    [
+        ("Where did I live before I came to Bern?", "I came to Bern?"),
+        ("What was my record until the race in Bern?", "the race in Bern?"),
+        ("Where did I live before?", ""),
+        ("What did I do until five?", ""),
+    ],
+)
+def test_a_question_may_say_what_ended_the_time_it_asks_about(question: str, end: str) -> None:
+    assert find_end(question) == end
 
 
 def test_a_question_with_a_date_has_no_tense() -> None:

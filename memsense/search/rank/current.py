@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from memsense.search.profiles import Profile
 from memsense.search.question import Question
+from memsense.search.question.tense import find_end
 from memsense.search.recall.candidates import Candidates
 from memsense.text.changes import Statement, read_statement
 
@@ -101,6 +102,11 @@ class Evidence(NamedTuple):
     subject: float
     """Older one and question speak of a home, say, and the newer one tells of a move."""
 
+    end: float
+    """The newer message says more of what ended the time that the question asks about: "before I
+    came to Grenoble". The share of its words.
+    """
+
     stored: float
     """The newer message was found to supersede the older one when it was written."""
 
@@ -110,7 +116,7 @@ class Evidence(NamedTuple):
 WEIGHTS: Final = Evidence(
     bias=-6.47, early=1.46, climb=-2.59, cosine=9.37, usual=-10.29, change=0.69, adjusted=1.88,
     hint=1.32, numbers=0.16, rare=2.21, first=1.05, between=-0.7, addition=-1.13, story=-1.75,
-    asks=-0.2, owner=-1.02, named=-0.58, subject=2.56, stored=1.76,
+    asks=-0.2, owner=-1.02, named=-0.58, subject=2.56, end=2.5, stored=1.76,
 )  # fmt: skip
 
 
@@ -316,6 +322,11 @@ class Current:
         return read_statement(self.question.search_text)
 
     @cached_property
+    def _end_words(self) -> frozenset[str]:
+        """Return the words of what ended the time that the question asks about."""
+        return read_statement(find_end(self.question.search_text)).words
+
+    @cached_property
     def _named(self) -> frozenset[str]:
         """Return the capitalised words within the question, in lower case."""
         words = self.question.search_text.split()[1:]
@@ -395,6 +406,8 @@ class Current:
                 )
             ),
             subject=float(bool(one.near.subjects & other.near.changed & question.subjects)),
+            end=len(self._end_words & other.whole.words - one.whole.words)
+            / max(len(self._end_words), 1),
             stored=float((rows[older], rows[newer]) in self._links),
         )
 
