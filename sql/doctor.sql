@@ -30,6 +30,60 @@ SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes
 FROM pg_class AS c
 WHERE c.relnamespace = 'memsense'::regnamespace AND c.relkind = 'r';
 
+-- name: count_stored
+-- What `memsense db capacity` counts, as the statistics do. Summed before anything is joined, for Citus.
+SELECT
+    count(*) AS users,
+    coalesce(sum(t.chunks), 0)::bigint AS exchanges,
+    coalesce(sum(t.chunks) FILTER (WHERE s.indexed), 0)::bigint AS indexed_exchanges
+FROM memsense.scopes AS s
+JOIN (
+    SELECT tenant_id, scope_id, sum(chunk_count)::bigint AS chunks
+    FROM memsense.scope_statistics
+    WHERE granularity = 'turn'
+    GROUP BY tenant_id, scope_id
+) AS t ON t.tenant_id = s.tenant_id AND t.scope_id = s.scope_id
+WHERE t.chunks > 0;
+
+-- name: count_active_users
+-- Users who stored something within a day, by their newest chunk.
+SELECT count(*) AS users
+FROM memsense.scopes AS s
+CROSS JOIN LATERAL (
+    SELECT max(c.chunk_id) AS chunk_id
+    FROM memsense.chunks AS c
+    WHERE c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id
+) AS last
+JOIN memsense.chunks AS c ON c.tenant_id = s.tenant_id AND c.scope_id = s.scope_id AND c.chunk_id = last.chunk_id
+WHERE c.recorded_at > now() - interval '1 day';
+
+-- name: find_largest_dimension
+SELECT (SELECT max(dimension) FROM memsense.models) AS dimension;
+
+-- name: measure_node
+-- Bytes of a node: of tables with their indexes except HNSW, of HNSW indexes, and of recorded searches. A cluster's
+-- nodes have shards of the tables, such as chunks_102008.
+SELECT jsonb_build_object(
+    'bytes', coalesce(sum(m.table_bytes + m.other_bytes) FILTER (WHERE NOT m.is_trace), 0),
+    'index_bytes', coalesce(sum(m.hnsw_bytes), 0),
+    'trace_bytes', coalesce(sum(m.table_bytes + m.other_bytes) FILTER (WHERE m.is_trace), 0))
+FROM (
+    SELECT
+        t.relname ~ '^(traces|packed_candidates)(_[0-9]+)?$' AS is_trace,
+        pg_table_size(t.oid) AS table_bytes,
+        coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE a.amname = 'hnsw'), 0) AS hnsw_bytes,
+        coalesce(sum(pg_relation_size(i.indexrelid)) FILTER (WHERE a.amname <> 'hnsw'), 0) AS other_bytes
+    FROM pg_class AS t
+    LEFT JOIN pg_index AS i ON i.indrelid = t.oid
+    LEFT JOIN pg_class AS c ON c.oid = i.indexrelid
+    LEFT JOIN pg_am AS a ON a.oid = c.relam
+    WHERE t.relnamespace = 'memsense'::regnamespace AND t.relkind = 'r'
+    GROUP BY t.oid, t.relname
+) AS m;
+
+-- name: measure_nodes
+SELECT result::jsonb FROM run_command_on_all_nodes($command$ {statement} $command$);
+
 -- name: list_unanalysed
 -- Tables worth analysing that were never analysed, or have changed by more than their size since.
 SELECT c.relname::text AS name, c.reltuples::bigint AS rows, coalesce(s.n_mod_since_analyze, 0)::bigint AS changed

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from memsense.cli import capacity
 from memsense.cli.app import new_app
 from memsense.cli.backup import back_up, restore
 from memsense.cli.exits import FAILED, interrupts_left_to_child
@@ -114,6 +115,7 @@ def upgrade(ctx: typer.Context, *, output: Output = "table") -> None:
 
 app.command("backup")(back_up)
 app.command("restore")(restore)
+app.command("capacity")(capacity.plan)
 
 
 @app.command("seal")
@@ -412,7 +414,8 @@ def doctor(
 ) -> None:
     """Examine the database: versions, settings, indexes, vectors, statistics, query plans.
 
-    The exit code is 0 for a healthy database, 1 with warnings, 2 with errors.
+    The exit code is 0 for a healthy database, 1 with warnings, 2 with errors. 'memsense db
+    capacity' works out what more users would need.
 
     \b
       memsense doctor --repair

@@ -84,19 +84,19 @@ class _Column(NamedTuple):
 
 def list_tenants(url: str) -> list[Tenant]:
     """Return all tenants by name."""
-    with _operating(url) as connection:
+    with operating(url) as connection:
         return _fetch(connection, None)
 
 
 def find_tenant(url: str, name: str) -> Tenant:
     """Return a tenant; raise NotFoundError if there is none of this name."""
-    with _operating(url) as connection:
+    with operating(url) as connection:
         return _require(connection, name)
 
 
 def measure_tenant(url: str, name: str) -> TenantSize:
     """Return the rows and bytes of a tenant by table. Reads all of its rows."""
-    with _operating(url) as connection:
+    with operating(url) as connection:
         tenant = _require(connection, name)
         rows: dict[str, int] = {}
         sizes: dict[str, int] = {}
@@ -112,7 +112,7 @@ def suspend_tenant(url: str, name: str, *, resume: bool = False) -> Tenant:
 
     Requests by access keys are refused at once, other processes notice within half a minute.
     """
-    with _operating(url) as connection:
+    with operating(url) as connection:
         _require(connection, name)
         now = None if resume else datetime.now(UTC)
         values = {"name": name, "suspended_at": now}
@@ -125,7 +125,7 @@ def drop_tenant(url: str, name: str) -> TenantReceipt:
 
     Raises ConflictError unless it is suspended: processes that use it would write anew.
     """
-    with _operating(url) as connection:
+    with operating(url) as connection:
         tenant = _require(connection, name)
         if tenant.suspended_at is None:
             raise ConflictError(
@@ -146,7 +146,7 @@ def back_up_tenant(url: str, name: str, path: Path) -> TenantReceipt:
     rows: dict[str, int] = {}
     with (
         new_file(path) as part,
-        _operating(url) as connection,
+        operating(url) as connection,
         ZipFile(part, "w", ZIP_DEFLATED) as archive,
     ):
         connection.execute(sql.SQL("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
@@ -187,7 +187,7 @@ def restore_tenant(url: str, path: Path, name: str | None = None) -> TenantRecei
     is no such archive, or of another schema.
     """
     rows: dict[str, int] = {}
-    with _operating(url) as connection, _open_archive(path) as (archive, manifest):
+    with operating(url) as connection, _open_archive(path) as (archive, manifest):
         head = require_current(connection).head
         if manifest["schema"] != head:
             raise InvalidInputError(
@@ -227,7 +227,7 @@ def move_tenant(url: str, name: str, target: str, path: Path) -> TenantReceipt:
 
 
 @contextmanager
-def _operating(url: str) -> Generator[Connection]:
+def operating(url: str) -> Generator[Connection]:
     """Open a connection with one transaction, as the connecting user.
 
     Raises ConfigurationError for a user whom the policies hold: no tenant would be visible.
