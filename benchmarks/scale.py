@@ -3,9 +3,9 @@
     python -m benchmarks.scale --chunks 300000
     python -m benchmarks.scale --users 1000
 
-A part of the chunks is written as the product writes them, with vectors computed before; the rest are
-copies inside the database, with vectors of their own where they are one user's. No chunk has token
-vectors, which `benchmarks.tokens` measures. `--memory` is what the server may use to build
+A part of the chunks is written as the product writes them, with vectors computed before; the rest
+are copies inside the database, with vectors of their own where they are one user's. No chunk has
+token vectors, which `benchmarks.tokens` measures. `--memory` is what the server may use to build
 an HNSW index, whose graph must fit in it: about 1.5 GB for a million chunks.
 """
 

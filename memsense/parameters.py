@@ -35,9 +35,9 @@ from memsense.write.facets import FACETS
 # Whose memory ------------------------------------------------------------------------------------
 
 UserId = Annotated[
-    Id, about("Whose memory it is about: an id of your own. Required unless `all_users` is true.")
+    Id, about("Whose memory to read: an id of your own. Required without `all_users`.")
 ]
-AllUsers = Annotated[bool, about("True for the memory of all users in the namespace.")]
+AllUsers = Annotated[bool, about("Read the memory of all users in the namespace.")]
 OwnerId = Annotated[Id, about("Whose memory it becomes: an id of your own, up to 500 characters.")]
 OnlyUserId = Annotated[Id, about("Only this user's; default: all users'.")]
 SessionId = Annotated[Id, about("The conversation that it belongs to: an id of your own.")]
@@ -139,7 +139,7 @@ WhenToEmbed = Annotated[
     about(
         'When to compute vectors: "now" (a failing embedder leaves them to a job), "later" (always'
         ' a job), or "strict" (a failing embedder raises EmbeddingError and nothing is stored);'
-        " default: the setting `embed`."
+        " default: the setting MEMSENSE_EMBED."
     ),
 ]
 

@@ -123,7 +123,7 @@ def seal(
     ctx: typer.Context,
     *,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Stop to accept the keys that were given before.")
+        bool, typer.Option("--replace", help="Stop accepting the keys that were given before.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Seal the tenants no longer.")] = False,
 ) -> None:
@@ -160,11 +160,11 @@ def optimise(ctx: typer.Context, *, output: Output = "table") -> None:
     \b
       memsense db optimise
 
-    A memory gets an index from the setting index_threshold on (8,000 chunks). It takes minutes
-    for 100,000 chunks; searches and writes go on meanwhile, and the next run completes an
-    interrupted one. With MEMSENSE_AUTO_INDEX=true workers do it by themselves. New vectors that
-    wait for their index are added to it, which workers do in any case. Session chunks of mode
-    "hybrid" are made here, or when sessions are searched for.
+    The 16 largest memories of a database (MEMSENSE_INDEX_USERS) get indexes from 8,000 chunks on
+    (MEMSENSE_INDEX_THRESHOLD). It takes minutes for 100,000 chunks; searches and writes go on
+    meanwhile, and the next run completes an interrupted one. With MEMSENSE_AUTO_INDEX=true workers
+    do it by themselves. New vectors that wait for their index are added to it, which workers do in
+    any case. Session chunks of mode "hybrid" are made here, or when sessions are searched for.
     """
     with target_of(ctx).open() as memory:
         sessions = memory.indexes.make_sessions()

@@ -545,9 +545,8 @@ class AsyncEntities(Facade):
         """Return what a user's memory mentions most often; of all users, each one's own.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             kind: Only entities of this kind, such as "name".
             limit: Maximum number of items.
         """
@@ -570,9 +569,8 @@ class AsyncEntities(Facade):
 
         Args:
             name: Name of the entity, in any spelling.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             limit: Maximum number of mentions and of neighbours.
 
         Raises:
@@ -1432,7 +1430,7 @@ class AsyncUserMemory(Facade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
@@ -1494,7 +1492,7 @@ class AsyncUserMemory(Facade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
@@ -1548,7 +1546,7 @@ class AsyncUserMemory(Facade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
             on_start: Called once with the number of bytes to read.
             on_bytes: Called with the number of bytes read since the last call.
@@ -1605,8 +1603,8 @@ class AsyncUserMemory(Facade):
 
             result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
 
-        Filters apply inside every route, before ranking, so they never leave fewer hits than
-        there are.
+        Filters apply inside every route, before ranking: memories that don't pass them take no
+        places among the hits.
 
         Args:
             query: The question in plain words, at most 8,000 characters.
@@ -1959,7 +1957,7 @@ class AsyncUserMemory(Facade):
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
+        its stored profiles; a forgotten memory is in it without texts: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
@@ -2116,7 +2114,7 @@ class AsyncUserMemory(Facade):
     async def superseded_facts(
         self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
     ) -> "list[SupersededFact]":
-        """Return which of these memories say what has changed since, and which changed it.
+        """Return the changed facts among these memories: the older statement and the newer one.
 
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
@@ -2249,8 +2247,8 @@ class AsyncUserMemory(Facade):
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
-        A session takes its exchanges along, a part of an exchange the other parts, and each a
-        forgotten copy of itself.
+        A session takes its exchanges along, a part of an exchange the other parts. Forgotten
+        copies of them are erased, too.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
@@ -2414,7 +2412,7 @@ class AsyncUserMemory(Facade):
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
-            helpful: True if the memory helped to answer.
+            helpful: Whether the memory helped to answer.
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
@@ -2585,7 +2583,7 @@ class AsyncMemory(OpenFacade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
@@ -2650,7 +2648,7 @@ class AsyncMemory(OpenFacade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
@@ -2707,7 +2705,7 @@ class AsyncMemory(OpenFacade):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
             on_start: Called once with the number of bytes to read.
             on_bytes: Called with the number of bytes read since the last call.
@@ -2767,15 +2765,14 @@ class AsyncMemory(OpenFacade):
 
             result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
 
-        Filters apply inside every route, before ranking, so they never leave fewer hits than
-        there are.
+        Filters apply inside every route, before ranking: memories that don't pass them take no
+        places among the hits.
 
         Args:
             query: The question in plain words, at most 8,000 characters.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -2882,9 +2879,8 @@ class AsyncMemory(OpenFacade):
         Args:
             prompt: The prompt, at most 8,000 characters.
             max_tokens: Maximum length of the text, in tokens.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             project: The project that the prompt belongs to: memories of others come only if the
                 prompt surely asks for them, under the project's name.
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
@@ -2989,9 +2985,8 @@ class AsyncMemory(OpenFacade):
         Args:
             queries: The questions, each as `search` takes it.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -3083,9 +3078,8 @@ class AsyncMemory(OpenFacade):
             query: The question in plain words, at most 8,000 characters.
             chunk_id: The memory's chunk id, as searches and lists show it.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -3154,14 +3148,13 @@ class AsyncMemory(OpenFacade):
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
+        its stored profiles; a forgotten memory is in it without texts: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
                 .parquet (needs `memsense[parquet]`).
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             vectors: Write the vectors too, so that an import need not embed the texts again.
         """
         return await self._threads.run(
@@ -3211,9 +3204,8 @@ class AsyncMemory(OpenFacade):
 
         Args:
             limit: Maximum number of items.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
@@ -3251,9 +3243,8 @@ class AsyncMemory(OpenFacade):
         A session counts the exchanges that pass the filters, and is listed if there are any.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             project: Only memories of this project: about it, or of a session in the pool of that
                 name.
@@ -3388,7 +3379,7 @@ class AsyncMemory(OpenFacade):
         user_id: "str | None" = None,
         timeout: "float | None" = None,
     ) -> "list[SupersededFact]":
-        """Return which of these memories say what has changed since, and which changed it.
+        """Return the changed facts among these memories: the older statement and the newer one.
 
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
@@ -3530,8 +3521,8 @@ class AsyncMemory(OpenFacade):
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
-        A session takes its exchanges along, a part of an exchange the other parts, and each a
-        forgotten copy of itself.
+        A session takes its exchanges along, a part of an exchange the other parts. Forgotten
+        copies of them are erased, too.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
@@ -3695,7 +3686,7 @@ class AsyncMemory(OpenFacade):
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
-            helpful: True if the memory helped to answer.
+            helpful: Whether the memory helped to answer.
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
@@ -3753,9 +3744,8 @@ class AsyncMemory(OpenFacade):
         What is added meanwhile neither repeats nor hides an item.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that

@@ -53,7 +53,8 @@ class MemSense(Memory):
 
     Safe to share between threads. Everything happens within one tenant and one namespace. Beside
     its verbs it has the resources `settings`, `profiles`, `projects`, `traces`, `questions`,
-    `entities`, `models`, `indexes`, `erasures`, `ttl`, `jobs` and `access_keys`.
+    `entities`, `models`, `indexes`, `erasures`, `ttl`, `jobs`, `access_keys`, `histories` and
+    `items`.
     """
 
     @classmethod

@@ -290,7 +290,7 @@ class UserMemory(UserView):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
@@ -352,7 +352,7 @@ class UserMemory(UserView):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
@@ -406,7 +406,7 @@ class UserMemory(UserView):
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
             on_start: Called once with the number of bytes to read.
             on_bytes: Called with the number of bytes read since the last call.
@@ -463,8 +463,8 @@ class UserMemory(UserView):
 
             result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
 
-        Filters apply inside every route, before ranking, so they never leave fewer hits than
-        there are.
+        Filters apply inside every route, before ranking: memories that don't pass them take no
+        places among the hits.
 
         Args:
             query: The question in plain words, at most 8,000 characters.
@@ -825,7 +825,7 @@ class UserMemory(UserView):
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
+        its stored profiles; a forgotten memory is in it without texts: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
@@ -983,7 +983,7 @@ class UserMemory(UserView):
     def superseded_facts(
         self, chunk_ids: "Sequence[int]", *, timeout: "float | None" = None
     ) -> "list[SupersededFact]":
-        """Return which of these memories say what has changed since, and which changed it.
+        """Return the changed facts among these memories: the older statement and the newer one.
 
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
@@ -1112,8 +1112,8 @@ class UserMemory(UserView):
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
-        A session takes its exchanges along, a part of an exchange the other parts, and each a
-        forgotten copy of itself.
+        A session takes its exchanges along, a part of an exchange the other parts. Forgotten
+        copies of them are erased, too.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
@@ -1276,7 +1276,7 @@ class UserMemory(UserView):
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
-            helpful: True if the memory helped to answer.
+            helpful: Whether the memory helped to answer.
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.

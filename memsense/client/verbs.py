@@ -304,7 +304,7 @@ class Memory:
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours: the write then joins its transaction, in a
@@ -363,7 +363,7 @@ class Memory:
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             key: Idempotency key: a call repeated under its key within seven days is done once.
             timeout: Seconds that the whole call may take: embedding, SQL and retries; default: any.
             connection: A psycopg connection of yours, as in `add`.
@@ -427,7 +427,7 @@ class Memory:
                 stored; default: as MEMSENSE_REDACT says.
             embed: When to compute vectors: "now" (a failing embedder leaves them to a job), "later"
                 (always a job), or "strict" (a failing embedder raises EmbeddingError and nothing is
-                stored); default: the setting `embed`.
+                stored); default: the setting MEMSENSE_EMBED.
             dry_run: Read and count, but store nothing.
             on_start: Called once with the number of bytes to read.
             on_bytes: Called with the number of bytes read since the last call.
@@ -510,15 +510,14 @@ class Memory:
 
             result = memory.search("Where does Ada live?", user_id="ada", top_k=4)
 
-        Filters apply inside every route, before ranking, so they never leave fewer hits than
-        there are.
+        Filters apply inside every route, before ranking: memories that don't pass them take no
+        places among the hits.
 
         Args:
             query: The question in plain words, at most 8,000 characters.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -635,9 +634,8 @@ class Memory:
         Args:
             prompt: The prompt, at most 8,000 characters.
             max_tokens: Maximum length of the text, in tokens.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             project: The project that the prompt belongs to: memories of others come only if the
                 prompt surely asks for them, under the project's name.
             silence: Chance, from 0 to 1, that something known concerns the prompt below which
@@ -733,9 +731,8 @@ class Memory:
         Args:
             queries: The questions, each as `search` takes it.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -805,9 +802,8 @@ class Memory:
             query: The question in plain words, at most 8,000 characters.
             chunk_id: The memory's chunk id, as searches and lists show it.
             top_k: Maximum number of hits, up to 1,000.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that
@@ -855,14 +851,13 @@ class Memory:
         """Write a user's memory, or everybody's, to a file.
 
         The file holds status, score, history and what logs brought, the namespace's settings and
-        its stored profiles; of forgotten memories only the place: docs/guides/export.md.
+        its stored profiles; a forgotten memory is in it without texts: docs/guides/export.md.
 
         Args:
             path: A path or an open file. The format is JSON lines, or Parquet if the name ends in
                 .parquet (needs `memsense[parquet]`).
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             vectors: Write the vectors too, so that an import need not embed the texts again.
         """
         owner = require_user(user_id, all_users)
@@ -913,9 +908,8 @@ class Memory:
 
         Args:
             limit: Maximum number of items.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_id: Only memories of this session.
             granularity: "turn" for exchanges, "session" for sessions.
@@ -953,9 +947,8 @@ class Memory:
         A session counts the exchanges that pass the filters, and is listed if there are any.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             project: Only memories of this project: about it, or of a session in the pool of that
                 name.
@@ -1090,7 +1083,7 @@ class Memory:
         user_id: OnlyUserId | None = None,
         timeout: Timeout | None = None,
     ) -> list[SupersededFact]:
-        """Return which of these memories say what has changed since, and which changed it.
+        """Return the changed facts among these memories: the older statement and the newer one.
 
             for fact in memory.superseded_facts([hit.chunk_id for hit in hits]):
                 print(f"{fact.newer_id} replaced {fact.older_id}: {fact.reason}")
@@ -1224,8 +1217,8 @@ class Memory:
     ) -> "Receipt":
         """Erase one memory for good, as `erase` does.
 
-        A session takes its exchanges along, a part of an exchange the other parts, and each a
-        forgotten copy of itself.
+        A session takes its exchanges along, a part of an exchange the other parts. Forgotten
+        copies of them are erased, too.
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
@@ -1367,7 +1360,7 @@ class Memory:
         self,
         chunk_id: MemoryId,
         *,
-        helpful: Annotated[bool, about("True if the memory helped to answer.")],
+        helpful: Annotated[bool, about("Whether the memory helped to answer.")],
         question: Annotated[Note, about("The question that it was returned for.")] | None = None,
         note: Annotated[Note, about("What was good or wrong about it.")] | None = None,
         key: WriteKey | None = None,
@@ -1377,7 +1370,7 @@ class Memory:
 
         Args:
             chunk_id: The memory's chunk id, as searches and lists show it.
-            helpful: True if the memory helped to answer.
+            helpful: Whether the memory helped to answer.
             question: The question that it was returned for.
             note: What was good or wrong about it.
             key: Idempotency key: a call repeated under its key within seven days is done once.
@@ -1436,9 +1429,8 @@ class Memory:
         What is added meanwhile neither repeats nor hides an item.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             agent_id: Only memories of conversations with this agent.
             session_ids: Only memories of these sessions.
             project: Only memories of this project: about it, or of a session in the pool of that

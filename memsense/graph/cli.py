@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 EXCERPT = 160
 
-Kind = Annotated[EntityKind | None, typer.Option("--kind", help="entities of this kind only")]
-Limit = Annotated[int, typer.Option("--limit", "-n", help="maximum number")]
+Kind = Annotated[EntityKind | None, typer.Option("--kind", help="Only entities of this kind.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", metavar="N", help="Maximum number of items.")]
 
 app = new_app(help="List and show what memory mentions.", invoke_without_command=True)
 
@@ -79,7 +79,9 @@ def _entity_fields(entity: "Entity") -> dict[str, Any]:
 @app.command("show")
 def show(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="the entity, in any case")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The entity's name, in upper or lower case.")
+    ],
     *,
     user: User = None,
     all_users: AllUsers = False,
@@ -87,7 +89,7 @@ def show(
     picture: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="draw its neighbourhood: .svg or .png (memsense[pictures])"
+            metavar="FILE", help="Draw its neighbourhood: .svg or .png (memsense[pictures])."
         ),
     ] = None,
     output: Output = "table",

@@ -71,9 +71,8 @@ class Entities:
         """Return what a user's memory mentions most often; of all users, each one's own.
 
         Args:
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             kind: Only entities of this kind, such as "name".
             limit: Maximum number of items.
         """
@@ -104,9 +103,8 @@ class Entities:
 
         Args:
             name: Name of the entity, in any spelling.
-            user_id: Whose memory it is about: an id of your own. Required unless `all_users` is
-                true.
-            all_users: True for the memory of all users in the namespace.
+            user_id: Whose memory to read: an id of your own. Required without `all_users`.
+            all_users: Read the memory of all users in the namespace.
             limit: Maximum number of mentions and of neighbours.
 
         Raises:
