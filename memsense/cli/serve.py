@@ -59,7 +59,10 @@ def serve(
     slots: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Requests that run at once, shared fairly by the keys; 0: fit."
+            metavar="N",
+            min=0,
+            help="Requests that run at once, shared fairly by the keys; 0: as many as the pool and"
+            " the embedder serve well.",
         ),
     ] = 0,
     queue: Annotated[
