@@ -92,9 +92,9 @@ def serve(
       memsense serve --open
       memsense key create --scope read,write && memsense serve --host 0.0.0.0
 
-    As soon as the tenant has an access key ('memsense key create'), every request needs one; the
-    key decides whose memory it reaches. Without keys only this machine reaches the server, and
-    with it all of the tenant's memory.
+    If the tenant has an access key when the server starts ('memsense key create'), every request
+    needs one, and so it does with --require-keys; the key decides whose memory a request reaches.
+    Without keys only this machine reaches the server, and with it all of the tenant's memory.
     """
     settings = target_of(ctx).settings()
     options = ServerOptions(
