@@ -413,6 +413,15 @@ def fill(url: str) -> None:
             memory.add(said, user_id="ada", session_id=f"s{number}", tags=[f"tag{number}"])
 
 
+def is_member(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT bool_or(pg_has_role(oid, 'USAGE')) FROM pg_roles WHERE rolname = 'memsense_app'"
+        ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
 def test_a_server_goes_from_one_way_to_the_other_and_an_open_memory_goes_on(
     server_url: str, template_database: str
 ) -> None:
@@ -420,9 +429,11 @@ def test_a_server_goes_from_one_way_to_the_other_and_an_open_memory_goes_on(
     with open_managed(server_url) as managed:
         upgrade(managed.url)
         fill(managed.url)
-        assert standing(managed.url) == (None, False)
-        assert list_unindexed(managed.url)
-        assert any("does not hold" in text for _, text in security_findings(managed.url))
+        # Before PostgreSQL 16, who may grant roles that exist already is a member of them.
+        if not is_member(managed.url):
+            assert standing(managed.url) == (None, False)
+            assert list_unindexed(managed.url)
+            assert any("does not hold" in text for _, text in security_findings(managed.url))
 
         make_roles(managed.url)
         assert standing(managed.url) == ("memsense_app", True)
