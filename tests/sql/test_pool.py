@@ -4,9 +4,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import LiteralString
 
 import psycopg
 import pytest
+from servers import TestServer
 
 from memsense import MemSense
 from memsense.config import Settings
@@ -14,11 +16,16 @@ from memsense.db import open_pool, transaction
 from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
+LOCK = "SELECT FROM memsense.scopes WHERE tenant_id = 1 AND user_id = 'ada' FOR UPDATE"
 
 
-def wait_for_lock(database_url: str) -> None:
-    """Wait until a connection of a pool waits for a lock."""
-    question = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+def wait_for_lock(database_url: str, server: TestServer) -> None:
+    """Wait until a connection of a pool waits for a lock, on a node of it if it is a cluster."""
+    question: LiteralString = (
+        "SELECT count(*) FROM citus_lock_waits"
+        if server.is_cluster
+        else "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    )
     until = time.monotonic() + 60
     with psycopg.connect(database_url, autocommit=True) as watcher:
         while watcher.execute(question).fetchone() == (0,):
@@ -68,7 +75,7 @@ def test_a_pool_recovers_after_having_been_exhausted(database_url: str) -> None:
 
 
 def test_writes_that_wait_for_one_memory_leave_the_connections_to_searches(
-    open_memory: OpenMemory, database_url: str
+    open_memory: OpenMemory, database_url: str, server: TestServer
 ) -> None:
     settings = Settings(database_url=database_url, pool_max_size=2, pool_timeout=60)
     memory = open_memory(settings=settings)
@@ -77,10 +84,10 @@ def test_writes_that_wait_for_one_memory_leave_the_connections_to_searches(
     def add(number: int) -> int:
         return len(memory.add(f"I drink coffee {number}", user_id="ada", session_id=f"s{number}"))
 
-    with psycopg.connect(database_url) as other, ThreadPoolExecutor(6) as clients:
-        other.execute("SELECT FROM memsense.scopes FOR UPDATE")
+    with ThreadPoolExecutor(6) as clients, psycopg.connect(database_url) as other:
+        other.execute(LOCK)
         adds = [clients.submit(add, number) for number in range(6)]
-        wait_for_lock(database_url)
+        wait_for_lock(database_url, server)
         # Without a queue before the pool, two of the adds would hold both connections.
         assert memory.search("tea", user_id="ada", timeout=20).hits
         assert not any(each.done() for each in adds)
@@ -88,17 +95,17 @@ def test_writes_that_wait_for_one_memory_leave_the_connections_to_searches(
         assert [each.result() for each in adds] == [1] * 6
 
 
-def test_writes_to_other_memories_do_not_wait(open_memory: OpenMemory, database_url: str) -> None:
+def test_writes_to_other_memories_do_not_wait(
+    open_memory: OpenMemory, database_url: str, server: TestServer
+) -> None:
     settings = Settings(database_url=database_url, pool_max_size=3, pool_timeout=60)
     memory = open_memory(settings=settings)
     for user in ("ada", "ben"):
         memory.add("I drink tea", user_id=user, session_id="s")
-    with psycopg.connect(database_url) as other, ThreadPoolExecutor(1) as client:
-        other.execute(
-            "SELECT FROM memsense.scopes WHERE tenant_id = 1 AND user_id = 'ada' FOR UPDATE"
-        )
+    with ThreadPoolExecutor(1) as client, psycopg.connect(database_url) as other:
+        other.execute(LOCK)
         waiting = client.submit(memory.add, "I drink milk", user_id="ada", session_id="t")
-        wait_for_lock(database_url)
+        wait_for_lock(database_url, server)
         assert memory.add("I drink milk", user_id="ben", session_id="t", timeout=20)
         other.rollback()
         assert waiting.result()
