@@ -124,6 +124,13 @@ class ConflictError(MemSenseError):
     """Another client changed the chunk since the caller read it."""
 
 
+class QuotaExceededError(MemSenseError):
+    """A user's exchanges would be more than the namespace allows; nothing was written.
+
+    The setting `user_quota` has the limit.
+    """
+
+
 class IngestError(MemSenseError):
     """A log can't be read: unknown format, unreadable file, nothing usable inside."""
 

@@ -70,16 +70,14 @@ SELECT language FROM memsense.namespaces WHERE tenant_id = %(tenant_id)s AND nam
 
 -- name: fetch_writing
 -- The current state of the namespace that a write needs: the language, the model that searches use, the
--- models that it has vectors of, the rules of expiry, and the server's time, by which things expire.
+-- models that it has vectors of, the server's time, by which things expire, and the settings of writes.
 SELECT
     n.language, n.model_id, now(),
     ARRAY(SELECT k.model_id FROM memsense.namespace_models AS k
           WHERE k.tenant_id = %(tenant_id)s AND k.namespace_id = n.namespace_id AND k.state = 'kept') AS kept,
-    (SELECT x.value FROM memsense.settings AS x
-     WHERE x.tenant_id = %(tenant_id)s AND x.namespace_id = n.namespace_id AND x.name = 'ttl') AS ttl,
-    EXISTS (SELECT FROM memsense.settings AS x
-            WHERE x.tenant_id = %(tenant_id)s AND x.namespace_id = n.namespace_id
-              AND x.name = 'history' AND x.value = '"on"') AS history
+    (SELECT coalesce(jsonb_object_agg(x.name, x.value), '{}') FROM memsense.settings AS x
+     WHERE x.tenant_id = %(tenant_id)s AND x.namespace_id = n.namespace_id
+       AND x.name IN ('ttl', 'history', 'user_quota', 'on_quota')) AS settings
 FROM memsense.namespaces AS n
 WHERE n.tenant_id = %(tenant_id)s AND n.namespace_id = %(namespace_id)s;
 
@@ -392,6 +390,22 @@ ON CONFLICT (tenant_id, scope_id, granularity) DO UPDATE SET
     assistant_length = scope_statistics.assistant_length + EXCLUDED.assistant_length,
     tag_length = scope_statistics.tag_length + EXCLUDED.tag_length,
     context_length = scope_statistics.context_length + EXCLUDED.context_length;
+
+-- name: find_excess
+-- Kinds of chunks that a user has more of than the quota, exchanges first. The counts are kept by every write.
+SELECT granularity, chunk_count
+FROM memsense.scope_statistics
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND chunk_count > %(quota)s
+ORDER BY granularity DESC;
+
+-- name: select_oldest
+-- The oldest active chunks of a kind, from the end of the index on occurred_at, that were not promoted.
+SELECT chunk_id
+FROM memsense.chunks
+WHERE tenant_id = %(tenant_id)s AND scope_id = %(scope_id)s AND granularity = %(granularity)s
+  AND status = 'active' AND part = 0 AND memory_score <= 0.5 AND NOT chunk_id = ANY (%(spared)s::bigint[])
+ORDER BY occurred_at NULLS FIRST, chunk_id
+LIMIT %(limit)s;
 
 -- name: insert_events
 INSERT INTO memsense.events (tenant_id, scope_id, chunk_id, kind, detail, actor)

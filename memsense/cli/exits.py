@@ -14,6 +14,7 @@ from memsense.errors import (
     InvalidInputError,
     MemSenseError,
     ModelMismatchError,
+    QuotaExceededError,
     SchemaError,
     ServerTooOldError,
 )
@@ -34,6 +35,7 @@ _UNUSABLE = (
     ConnectionFailedError,
     InvalidInputError,
     ModelMismatchError,
+    QuotaExceededError,
     SchemaError,
     ServerTooOldError,
 )

@@ -61,7 +61,7 @@ def _print_settings(settings: "SettingsInForce", *, every: bool, output: OutputF
     for setting in settings.settings:
         is_set = setting.origin == "database"
         # A profile has some 60 constants; those that were never set are of little interest.
-        if every or is_set or setting.name in {*TEXT_SETTINGS, *ROUTES}:
+        if every or is_set or setting.name in {*TEXT_SETTINGS, "user_quota", *ROUTES}:
             add_row(
                 rows,
                 setting.name,
@@ -87,8 +87,8 @@ def set_values(
         list[str],
         typer.Argument(
             metavar="NAME=VALUE...",
-            help="profile, a route's weight (0 to 5), a constant, embedder_failure, history or"
-            " on_expiry.",
+            help="profile, a route's weight (0 to 5), a constant, embedder_failure, history,"
+            " on_expiry, user_quota or on_quota.",
         ),
     ],
     *,
@@ -103,6 +103,7 @@ def set_values(
       memsense settings set lexical=1.5 mmr_lambda=0.9 --by ada
       memsense settings set embedder_failure=lexical
       memsense settings set history=on
+      memsense settings set user_quota=10000 on_quota=archive
 
     A weight of 0 leaves the route out. Weights and constants apply on top of the profile.
     """

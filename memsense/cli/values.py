@@ -18,7 +18,7 @@ _ACCEPTED: dict[type, tuple[type, ...]] = {
     bool: (bool,),
     str: (str,),
 }
-TEXT_SETTINGS = frozenset({"profile", "embedder_failure", "history", "on_expiry"})
+TEXT_SETTINGS = frozenset({"profile", "embedder_failure", "history", "on_expiry", "on_quota"})
 """Settings that are not constants of a profile: their values are texts, read as they are."""
 
 _BOOLEANS: dict[str, bool] = {"true": True, "yes": True, "false": False, "no": False}

@@ -92,7 +92,8 @@ class AsyncSettingsResource(Facade):
             changes: Settings by name. `profile`: a shipped or stored profile. A route's weight (0
                 to 5) or a constant of `Profile`: replaces the profile's. `embedder_failure`:
                 "error" or "lexical", for questions that can't be embedded. `history`: "on" keeps
-                what an update replaces. `on_expiry`: "erase" or "forget".
+                what an update replaces. `on_expiry`: "erase" or "forget". `user_quota`: the most
+                exchanges of each user, 0 for no limit. `on_quota`: "refuse" or "archive".
 
         Raises:
             ConfigurationError: For an unknown setting, or a value that it can't have.
@@ -1445,6 +1446,7 @@ class AsyncUserMemory(Facade):
             InvalidInputError: If a message or an argument can't be used.
             ConflictError: If another write was done under the same `key`.
             EmbeddingError: If `embed` is "strict" and the embedder fails.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return await self._threads.run(
             self._sync.add,
@@ -1502,6 +1504,8 @@ class AsyncUserMemory(Facade):
 
         Raises:
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows.
+                Nothing is stored.
         """
         return await self._threads.run(
             self._sync.add_many,
@@ -2366,6 +2370,7 @@ class AsyncUserMemory(Facade):
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return await self._threads.run(
             self._sync.restore, chunk_id, reason=reason, key=key, timeout=timeout
@@ -2598,6 +2603,7 @@ class AsyncMemory(OpenFacade):
             InvalidInputError: If a message or an argument can't be used.
             ConflictError: If another write was done under the same `key`.
             EmbeddingError: If `embed` is "strict" and the embedder fails.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return await self._threads.run(
             self._sync.add,
@@ -2658,6 +2664,8 @@ class AsyncMemory(OpenFacade):
 
         Raises:
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows.
+                Nothing is stored.
         """
         return await self._threads.run(
             self._sync.add_many,
@@ -3183,6 +3191,8 @@ class AsyncMemory(OpenFacade):
         Raises:
             IngestError: If the file can't be read.
             ConfigurationError: If the file has settings that this version doesn't know.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows; the
+                sessions before stay.
         """
         return await self._threads.run(
             self._sync.import_from, path, settings=settings, on_session=on_session
@@ -3640,6 +3650,7 @@ class AsyncMemory(OpenFacade):
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return await self._threads.run(
             self._sync.restore, chunk_id, reason=reason, key=key, timeout=timeout

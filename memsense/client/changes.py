@@ -53,7 +53,17 @@ class Changes:
         def change(
             connection: Connection, namespace: store.Namespace, place: store.ChunkPlace
         ) -> Any:
-            return store.restore(connection, namespace, place, reason, vectors)
+            restored = store.restore(connection, namespace, place, reason, vectors)
+            store.keep_quota(
+                connection,
+                namespace,
+                place.scope,
+                restored,
+                vectors,
+                user_id=place.user_id,
+                session_id=place.session_id,
+            )
+            return restored
 
         arguments = "restore", chunk_id, reason
         return vectors.retry_until_embedded(lambda: self._change(change, key, *arguments))

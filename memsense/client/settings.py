@@ -93,7 +93,8 @@ class SettingsResource:
             changes: Settings by name. `profile`: a shipped or stored profile. A route's weight (0
                 to 5) or a constant of `Profile`: replaces the profile's. `embedder_failure`:
                 "error" or "lexical", for questions that can't be embedded. `history`: "on" keeps
-                what an update replaces. `on_expiry`: "erase" or "forget".
+                what an update replaces. `on_expiry`: "erase" or "forget". `user_quota`: the most
+                exchanges of each user, 0 for no limit. `on_quota`: "refuse" or "archive".
 
         Raises:
             ConfigurationError: For an unknown setting, or a value that it can't have.

@@ -214,7 +214,12 @@ class Transfer:
         def work(connection: Connection) -> Imported:
             namespace = context.open_namespace(connection, space)
             scope = store.lock_scope(connection, namespace, session.user_id, followers=followers)
-            return import_session(connection, scope, session, vectors)
+            imported = import_session(connection, scope, session, vectors)
+            if imported.stored:
+                user_id, session_id = session.user_id, session.session_id
+                place = {"user_id": user_id, "session_id": session_id}
+                store.keep_quota(connection, namespace, scope, [], vectors, **place)
+            return imported
 
         # An exchange that is read for its tokens is read when it turns out to be new.
         if not vectors.has_tokens:

@@ -305,6 +305,7 @@ class UserMemory(UserView):
             InvalidInputError: If a message or an argument can't be used.
             ConflictError: If another write was done under the same `key`.
             EmbeddingError: If `embed` is "strict" and the embedder fails.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return self._memory.add(
             messages,
@@ -362,6 +363,8 @@ class UserMemory(UserView):
 
         Raises:
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows.
+                Nothing is stored.
         """
         return self._memory.add_many(
             self._own_sessions(sessions),
@@ -1232,6 +1235,7 @@ class UserMemory(UserView):
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return self._memory.restore(self._own(chunk_id), reason=reason, key=key, timeout=timeout)
 

@@ -319,6 +319,7 @@ class Memory:
             InvalidInputError: If a message or an argument can't be used.
             ConflictError: If another write was done under the same `key`.
             EmbeddingError: If `embed` is "strict" and the embedder fails.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         from memsense.client.adding import read_session
         from memsense.write.drafting import Annotations
@@ -373,6 +374,8 @@ class Memory:
 
         Raises:
             InvalidInputError: If a session can't be used; names its number. Nothing is stored.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows.
+                Nothing is stored.
         """
         from memsense.client.adding import read_sessions
 
@@ -885,6 +888,8 @@ class Memory:
         Raises:
             IngestError: If the file can't be read.
             ConfigurationError: If the file has settings that this version doesn't know.
+            QuotaExceededError: If a user would have more exchanges than the namespace allows; the
+                sessions before stay.
         """
         report = self._transfer.import_from(path, on_session, settings=settings)
         self._context.analyse_new_tables()
@@ -1326,6 +1331,7 @@ class Memory:
 
         Raises:
             NotFoundError: If the namespace has no such chunk.
+            QuotaExceededError: If the user would have more exchanges than the namespace allows.
         """
         return self._changes.restore(chunk_id, reason, key)
 

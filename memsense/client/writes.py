@@ -207,6 +207,16 @@ class Writes:
             namespace = self._context.open_namespace(connection, space)
             scope = store.lock_scope(connection, namespace, draft.user_id, followers=followers)
             written = store.write_session(connection, scope, draft, vectors)
+            if written.added:
+                store.keep_quota(
+                    connection,
+                    namespace,
+                    scope,
+                    written.chunk_ids,
+                    vectors,
+                    user_id=draft.user_id,
+                    session_id=draft.session_id,
+                )
             if written.expires:
                 self._context.wake_worker()
             if vectors.deferred is not None:

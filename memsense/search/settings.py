@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal, cast
 
 from memsense.errors import ConfigurationError, InvalidInputError, NotFoundError
-from memsense.inputs import shorten
+from memsense.inputs import LARGEST_BIGINT, shorten
 from memsense.search.profiles import BALANCED, PROFILES, TUNABLE, Profile, read_profile
 from memsense.store import Namespace
 from memsense.store.settings import Change, StoredSetting
@@ -20,10 +20,20 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "embedder_failure": ("error", "lexical"),
     "history": ("off", "on"),
     "on_expiry": ("erase", "forget"),
+    "on_quota": ("refuse", "archive"),
 }
-"""Settings that are no constants of a profile, with their values, the default first."""
+"""Settings that are one of several words, with their values, the default first."""
 
-SETTING_NAMES: tuple[str, ...] = ("profile", *CHOICES, *TUNABLE)
+QUOTA = "user_quota"
+"""Name of the setting with the most exchanges that each user may have; 0 for no limit."""
+
+NAMESPACE_DEFAULTS: Mapping[str, str | int] = {
+    **{name: words[0] for name, words in CHOICES.items()},
+    QUOTA: 0,
+}
+"""Settings that are no constants of a profile, with their defaults."""
+
+SETTING_NAMES: tuple[str, ...] = ("profile", *NAMESPACE_DEFAULTS, *TUNABLE)
 """The names of all settings."""
 
 TTL = "ttl"
@@ -110,7 +120,7 @@ def _constants(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings.items()
-        if name not in ("profile", TTL) and name not in CHOICES
+        if name not in ("profile", TTL) and name not in NAMESPACE_DEFAULTS
     }
 
 
@@ -146,9 +156,18 @@ def _check_settings(namespace: Namespace, changes: Mapping[str, object]) -> None
             raise ConfigurationError(
                 f"{name} must be {' or '.join(choices)}, not {shorten(changes[name])}"
             )
+    if QUOTA in changes and not _is_quota(changes[QUOTA]):
+        raise ConfigurationError(
+            f"{QUOTA} must be a whole number of exchanges, or 0 for no limit, not"
+            f" {shorten(changes[QUOTA])}"
+        )
     if "profile" in changes:
         _check_profile(namespace, changes["profile"])
     BALANCED.vary(_constants(changes))
+
+
+def _is_quota(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_BIGINT
 
 
 def _check_profile(namespace: Namespace, name: object) -> None:
@@ -268,12 +287,12 @@ def describe_settings(
     """
     defaults = [
         Setting(name="profile", value=name, origin=origin),
-        *(Setting(name=n, value=words[0], origin="default") for n, words in CHOICES.items()),
+        *(Setting(name=n, value=v, origin="default") for n, v in NAMESPACE_DEFAULTS.items()),
         *(Setting(name=n, value=v, origin="profile") for n, v in profile.constants().items()),
     ]
     settings = {setting.name: setting for setting in defaults}
     for row in stored:
-        if row.name != TTL and (origin != "argument" or row.name in CHOICES):
+        if row.name != TTL and (origin != "argument" or row.name in NAMESPACE_DEFAULTS):
             settings[row.name] = Setting(
                 name=row.name,
                 value=row.value,

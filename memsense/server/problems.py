@@ -37,11 +37,13 @@ TITLES: Mapping[int, str] = {
     500: "The server failed",
     503: "The database or the embedder does not answer",
     504: "The search took too long",
+    507: "The user's quota is used up",
 }
 
 STATUSES: Sequence[tuple[type[errors.MemSenseError], int]] = (
     (errors.NotFoundError, 404),
     (errors.ConflictError, 409),
+    (errors.QuotaExceededError, 507),
     (errors.InvalidInputError, 422),
     (errors.DataRefusedError, 422),
     (errors.IngestError, 422),

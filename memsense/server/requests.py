@@ -50,7 +50,7 @@ from memsense.declaration import Parameter, parameters_of, read_arguments, unkno
 from memsense.errors import InvalidInputError
 from memsense.inputs import VISIBLE, Check, ChunkId, Id, Name, wrong_value
 from memsense.search.profiles import ROUTES, TUNABLE, Profile
-from memsense.search.settings import CHOICES, SETTING_NAMES
+from memsense.search.settings import CHOICES, QUOTA, SETTING_NAMES
 from memsense.server.problems import ProblemError
 from memsense.write.messages import list_messages
 
@@ -464,6 +464,7 @@ TEXTS: Mapping[str, str] = {
     **{name: f"Weight of the route {name}, 0 to 5." for name in ROUTES},
     **{name: f"One of: {', '.join(values)}." for name, values in CHOICES.items()},
     "profile": "A shipped or stored profile.",
+    QUOTA: "The most exchanges that each user may have; 0 for no limit.",
 }
 """Texts of the constants and settings."""
 

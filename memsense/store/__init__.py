@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from memsense.store.jobs import Job, JobCounts, JobStatus, count_unembedded
     from memsense.store.lifecycle import change_memory_score, record_feedback, restore, retire
     from memsense.store.planning import select_missing
+    from memsense.store.quotas import keep_quota
     from memsense.store.reads import (
         FoundExchange,
         FoundHit,
@@ -71,6 +72,7 @@ _MODULES = {
     "restore": "lifecycle",
     "retire": "lifecycle",
     "select_missing": "planning",
+    "keep_quota": "quotas",
     "FoundExchange": "reads",
     "FoundHit": "reads",
     "Past": "reads",
@@ -143,6 +145,7 @@ __all__ = [
     "find_namespace",
     "find_scope",
     "find_tenant",
+    "keep_quota",
     "list_marked",
     "list_misfits",
     "list_namespaces",

@@ -54,12 +54,23 @@ class Namespace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """The most exchanges that a user may have, and whether a write archives the oldest instead of
+    being refused.
+    """
+
+    limit: int
+    archives: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """One user's memory: the key of every statement of a write, and what a write must know of it.
 
     `models` are those that a write makes vectors of, the one that searches use first. It is empty
     as long as the dimension of the vectors is unknown; then none are made. `ttl` has the rules by
-    which new chunks expire. With `history`, a chunk is stored as it was before it changes.
+    which new chunks expire. With `history`, a chunk is stored as it was before it changes. `quota`
+    is None where users may have as many exchanges as they like.
     `now` is the server's time when the scope was locked: a client's clock may be wrong.
     """
 
@@ -70,6 +81,7 @@ class Scope:
     followers: Sequence["Follower"] = ()
     ttl: TtlRules = NO_TTL
     history: bool = False
+    quota: Quota | None = None
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -295,7 +307,7 @@ def _locked_scope(
     # Read again under the lock, for they change while a writer waits for it: re-indexing takes all
     # scopes' locks, and a new model is filled in under each scope's.
     key = {"tenant_id": namespace.tenant_id, "namespace_id": namespace.namespace_id}
-    language, model_id, now, other_ids, ttl, history = fetch_one(connection, "fetch_writing", key)
+    language, model_id, now, other_ids, settings = fetch_one(connection, "fetch_writing", key)
     model_ids = [model.model_id for model in namespace.models]
     if (model_ids[0] if model_ids else None) != model_id or {model_id, *other_ids} - {None} != set(
         model_ids
@@ -307,8 +319,11 @@ def _locked_scope(
         language=language,
         models=namespace.models,
         followers=followers,
-        ttl=TtlRules.read(ttl),
-        history=history,
+        ttl=TtlRules.read(settings.get("ttl")),
+        history=settings.get("history") == "on",
+        quota=Quota(limit=limit, archives=settings.get("on_quota") == "archive")
+        if (limit := settings.get("user_quota"))
+        else None,
         now=now,
     )
 

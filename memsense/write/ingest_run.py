@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from pydantic import BeforeValidator
 
-from memsense.errors import DataRefusedError, IngestError, InvalidInputError
+from memsense.errors import DataRefusedError, IngestError, InvalidInputError, QuotaExceededError
 from memsense.ingest import ReadOptions, ReadReport, Source, Tally, expand_paths, read_source
 from memsense.inputs import Checker, wrong_value
 from memsense.text.folders import lies_in
@@ -328,8 +328,9 @@ def _write_batch(
     for draft in batch:
         try:
             result = job.write(draft, vectors)
-        except (DataRefusedError, InvalidInputError) as error:
-            # What PostgreSQL can't keep is a fault of this session alone, so the others go on.
+        except (DataRefusedError, InvalidInputError, QuotaExceededError) as error:
+            # What PostgreSQL can't keep, or a user may not have more of, is a fault of this session
+            # alone, so the others go on.
             chunks = (chunk for exchange in draft.exchanges for chunk in exchange.chunks)
             source = next((chunk.source for chunk in chunks), None)
             report.fail(_describe_place(source, draft.session_id), str(error))

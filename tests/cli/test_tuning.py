@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 from memsense import MemSense
 from memsense.cli.app import hoist_global_options, root
 from memsense.search.profiles import PROFILES, TUNABLE
+from memsense.search.settings import NAMESPACE_DEFAULTS
 
 
 class Place:
@@ -52,7 +53,7 @@ def test_settings_are_shown_set_and_reset(place: Place) -> None:
     found = place.run_json("settings", "show")
     assert found["version"] == 1
     settings = {item["name"]: item for item in found["settings"]}
-    assert settings.keys() == {"profile", "embedder_failure", "history", "on_expiry", *TUNABLE}
+    assert settings.keys() == {"profile", *NAMESPACE_DEFAULTS, *TUNABLE}
     assert settings["lexical"].items() >= {"value": 1.5, "origin": "database"}.items()
     assert settings["lexical"]["changed_by"] == "ada"
     assert settings["lexical"]["changed_at"]
@@ -101,6 +102,8 @@ def test_the_history_lists_who_changed_what_the_latest_first(place: Place) -> No
         (("settings", "set", "lexical=much"), 2, "lexical takes float"),
         (("settings", "set", "profile=best"), 2, "there are balanced"),
         (("settings", "set", "embedder_failure=maybe"), 2, "must be error or lexical"),
+        (("settings", "set", "user_quota=-1"), 2, "must be a whole number of exchanges"),
+        (("settings", "set", "on_quota=ignore"), 2, "must be refuse or archive"),
         (("settings", "set", "lexical=1", "--expected-version", "7"), 1, "at version 0, not 7"),
         (("settings", "reset"), 2, "--all"),
         (("settings", "reset", "--all", "lexical"), 2, "--all"),
@@ -120,6 +123,14 @@ def test_what_cannot_be_done_is_said_in_one_line(
 ) -> None:
     assert said in " ".join(place.run(*arguments, code=code).split())
     assert place.run_json("settings", "history") == []
+
+
+def test_an_add_beyond_the_quota_ends_with_code_2_and_names_the_remedy(place: Place) -> None:
+    place.run("settings", "set", "user_quota=1", "on_quota=refuse")
+    place.run("add", "I drink tea.", "--user", "quota", "--session", "one")
+    said = place.run("add", "I drink coffee.", "--user", "quota", "--session", "two", code=2)
+    assert "memsense settings set user_quota=N" in said
+    place.run("settings", "reset", "user_quota", "on_quota")
 
 
 def test_profiles_are_created_listed_used_and_deleted(place: Place) -> None:

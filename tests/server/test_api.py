@@ -63,6 +63,16 @@ def test_the_end_of_the_last_session_in_a_project_is_a_text_for_a_prompt(
     assert "user_id" in problem(client.get("/v1/left-off", params={"project": "tea"}), 422)
 
 
+def test_an_add_beyond_the_quota_is_a_507_that_names_the_limit(client: TestClient) -> None:
+    changed = client.patch("/v1/settings", json={"user_quota": 1})
+    assert changed.status_code == 200, changed.text
+    add(client)
+    body = {"messages": "I drink coffee.", "user_id": "ada", "session_id": "other"}
+    refused = client.post("/v1/memories", json=body)
+    assert "user 'ada' may have 1 exchanges" in problem(refused, 507)
+    assert client.patch("/v1/settings", json={"user_quota": "some"}).status_code == 422
+
+
 def test_a_memory_is_changed_archived_and_erased(served: Served) -> None:
     client = served.client()
     served.tenants.memory("acme").settings.set(history="on")

@@ -22,11 +22,11 @@ PROJECT = "/projects/{name:path}"
 OPERATIONS = (
     Operation(
         method="POST", path="/memories", verb="add", scope="write", status=201,
-        answer=answers.AddedMemories, body=NewMemories, problems=[409],
+        answer=answers.AddedMemories, body=NewMemories, problems=[409, 507],
     ),
     Operation(
         method="POST", path="/memories/many", verb="add_many", scope="write", status=201,
-        answer=answers.AddedSessions, body=NewSessions, problems=[409],
+        answer=answers.AddedSessions, body=NewSessions, problems=[409, 507],
     ),
     Operation(
         method="GET", path="/memories", verb="list", scope="read", answer=answers.MemoryPage
@@ -65,9 +65,9 @@ OPERATIONS = (
     *(
         Operation(
             method="POST", path=f"{MEMORY}/{verb}", verb=verb, scope="forget",
-            answer=answers.Changed, body=ReasonBody, problems=[404, 409],
+            answer=answers.Changed, body=ReasonBody, problems=[404, 409, *more],
         )
-        for verb in ("archive", "forget", "restore")
+        for verb, *more in (("archive",), ("forget",), ("restore", 507))
     ),
     *(
         Operation(
