@@ -24,7 +24,9 @@ LEAST_EXCHANGES = 1_000
 """Exchanges of a store from which its own bytes count: a smaller one is mostly empty pages."""
 
 EXCHANGE_BYTES = 7_619
-"""Bytes of an exchange with its vectors of 384 dimensions, without HNSW indexes."""
+"""Bytes of an exchange with its vectors of 384 dimensions, without HNSW indexes and without token
+vectors.
+"""
 
 INDEX_BYTES = 4_276
 """Bytes of an exchange in the six HNSW indexes of a large user, with 384 dimensions."""
