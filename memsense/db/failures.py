@@ -35,8 +35,17 @@ _LOST = (
     pg.SqlclientUnableToEstablishSqlconnection,
     pg.SqlserverRejectedEstablishmentOfSqlconnection,
 )
-_NODE_LOST = ("failed to COPY to shard", "failure on connection marked as essential")
-"""The starts of a coordinator's messages about a node it has lost; Citus translates none."""
+_NODE_LOST = (
+    "failed to connect to ",
+    "failed to copy to ",
+    "failed to send ",
+    "failure on connection marked as essential",
+    "execution cannot recover from multiple connection failures",
+    "postmaster was shut down",
+)
+"""The starts of a coordinator's messages about a node it has lost, or about its own end, in lower
+case; Citus translates none.
+"""
 
 _NODE_COMMAND = "while executing command on "
 """The context that a coordinator gives to an error it met while a node worked."""
@@ -108,7 +117,7 @@ def is_lost(error: psycopg.Error) -> bool:
 
 
 def _is_of_lost_node(error: psycopg.Error) -> bool:
-    """Return whether a Citus coordinator tells that it has lost its connection to a node.
+    """Return whether a Citus coordinator tells that it has lost a node, or ends itself.
 
     It has no error code for that. It uses the one of an internal error or of a failed file
     operation, and what libpq wrote about the lost connection as the message.
@@ -116,7 +125,7 @@ def _is_of_lost_node(error: psycopg.Error) -> bool:
     if not isinstance(error, pg.InternalError_ | pg.IoError):
         return False
     context = error.diag.context or ""
-    return first_line(error).startswith(_NODE_LOST) or context.startswith(_NODE_COMMAND)
+    return first_line(error).lower().startswith(_NODE_LOST) or context.startswith(_NODE_COMMAND)
 
 
 def is_read_only(error: psycopg.Error) -> bool:
