@@ -256,7 +256,7 @@ class Imports:
 
 
 def _public_home(kind: type) -> str:
-    home = kind.__module__
+    home = kind.__module__.partition("._")[0]  # pathlib's classes are of pathlib._local on 3.13
     return "psycopg" if home.startswith("psycopg.") else home
 
 

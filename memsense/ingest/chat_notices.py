@@ -41,7 +41,7 @@ _MEDIA = re.compile(
       | vídeo | figurinha | afbeelding | tarjeta\ de\ contacto )
       \ (?: omitted | weggelassen | ausgelassen | omitid[oa] | absente? | omess[oa] | ocultad[oa]
       | weggelaten )
-    | null )"""
+    | (?-i: null) )"""
 )
 _ATTACHED = re.compile(
     r"""(?ix: [\u200e\u200f]? <

@@ -1,5 +1,7 @@
 """Counts of a lexeme per field, decoded from one value of ts_rank."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from memsense.search.recall.termcounts import (
     rank_value,
     sql_functions,
 )
+
+_NUMBER = re.compile(r"\d+\.\d+")
 
 
 def as_postgres_does(counts: Counts) -> float:
@@ -51,4 +55,10 @@ def test_more_occurrences_than_are_coded_give_larger_values() -> None:
 
 
 def test_the_tables_that_recall_looks_up_are_those_worked_out_here() -> None:
-    assert (SQL_ROOT / "termcounts.sql").read_text(encoding="utf-8") == sql_functions()
+    shipped = (SQL_ROOT / "termcounts.sql").read_text(encoding="utf-8")
+    assert _NUMBER.sub("#", shipped) == _NUMBER.sub("#", sql_functions())
+    # From Python 3.12 on, sum() rounds better, which shows in the last digits.
+    shipped_values, values = (
+        [float(number) for number in _NUMBER.findall(text)] for text in (shipped, sql_functions())
+    )
+    assert values == pytest.approx(shipped_values, abs=1e-14)

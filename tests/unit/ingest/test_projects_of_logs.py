@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_an_exchange_is_about_the_folder_that_its_log_names(tmp_path: Path, case
 
 
 def _opencode_database(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as connection, connection as database:
         database.executescript(
             "CREATE TABLE session (id, directory, time_created);"
             "CREATE TABLE message (id, session_id, time_created, data);"
@@ -236,7 +237,7 @@ def _opencode_database(path: Path) -> None:
 
 
 def _goose_database(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as connection, connection as database:
         database.executescript(
             "CREATE TABLE schema_version (version);"
             "CREATE TABLE sessions (id, working_dir, created_at);"
@@ -250,7 +251,7 @@ def _goose_database(path: Path) -> None:
 
 
 def _cursor_database(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as connection, connection as database:
         database.execute("CREATE TABLE ItemTable (key, value)")
         chats = json.dumps({"allComposers": [COMPOSER]})
         database.execute("INSERT INTO ItemTable VALUES ('composer.composerData', ?)", [chats])

@@ -55,6 +55,7 @@ def test_a_group_whose_marks_are_lost_is_no_speaker_either(read_log: ReadLog) ->
         ("<Medien ausgeschlossen>", "media without words"),
         (f"{MARK}<Anhang: 00000012-PHOTO.jpg>", "media without words"),
         ("IMG-20231224-WA0001.jpg (Datei angehängt)", "media without words"),
+        ("null", "media without words"),
     ],
 )
 @pytest.mark.parametrize("head", ["[24.12.23, 10:{:02}:00] ", "24.12.23, 10:{:02} - "])
@@ -74,6 +75,7 @@ def test_what_was_deleted_or_left_out_is_no_message(
         ("IMG-1.jpg (file attached)\nschön", "[file: IMG-1.jpg]\nschön"),
         ("ich habe diese Nachricht gelöscht", "ich habe diese Nachricht gelöscht"),
         ("end-to-end tests are slow", "end-to-end tests are slow"),
+        ("NULL", "NULL"),
     ],
 )
 def test_a_persons_words_stay(entry: str, text: str, read_log: ReadLog) -> None:
