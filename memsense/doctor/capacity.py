@@ -28,6 +28,11 @@ EXCHANGE_BYTES = 7_619
 vectors.
 """
 
+TOKEN_BYTES = 14_500
+"""Bytes of the token vectors of an exchange of 254 tokens, the most that are kept; 70 tokens take
+4,400.
+"""
+
 INDEX_BYTES = 4_276
 """Bytes of an exchange in the six HNSW indexes of a large user, with 384 dimensions."""
 
@@ -172,14 +177,24 @@ def plan_capacity(
         measured,
         index_threshold=settings.index_threshold,
         index_users=settings.index_users,
+        has_tokens=settings.token_vectors,
     )
 
 
 def work_out(
-    load: Load, machine: Machine, measured: Measured, *, index_threshold: int, index_users: int
+    load: Load,
+    machine: Machine,
+    measured: Measured,
+    *,
+    index_threshold: int,
+    index_users: int,
+    has_tokens: bool,
 ) -> Capacity:
-    """Return what a load needs, from what is measured in a store."""
-    each, index = EXCHANGE_BYTES, INDEX_BYTES
+    """Return what a load needs, from what is measured in a store.
+
+    With `has_tokens`, exchanges have token vectors, which the guide's figures count as long ones.
+    """
+    each, index = EXCHANGE_BYTES + TOKEN_BYTES * has_tokens, INDEX_BYTES
     each_from: Origin = "docs/guides/capacity.md"
     index_from: Origin = "docs/guides/capacity.md"
     if measured.exchanges >= LEAST_EXCHANGES:

@@ -31,7 +31,9 @@ MACHINE = Machine(memory=64_000_000_000, cores=16)
 
 
 def reckon(load: Load, measured: Measured = EMPTY) -> capacity.Capacity:
-    return work_out(load, MACHINE, measured, index_threshold=8_000, index_users=16)
+    return work_out(
+        load, MACHINE, measured, index_threshold=8_000, index_users=16, has_tokens=False
+    )
 
 
 def total_size(url: str) -> int:
@@ -72,6 +74,16 @@ def test_disk_has_hnsw_indexes_of_as_many_large_users_as_may_have_them() -> None
     assert (large.indexed_users, large.disk) == (16, 8_000 * (20 * 7_619 + 16 * 4_276))
 
 
+def test_token_vectors_count_unless_the_store_is_measured() -> None:
+    load = Load(users=1, exchanges=1_000, active_users=0)
+    limits = {"index_threshold": 8_000, "index_users": 16}
+    it = work_out(load, MACHINE, EMPTY, **limits, has_tokens=True)
+    assert it.disk == 1_000 * (7_619 + 14_500)
+    own = replace(EMPTY, users=1, exchanges=2_000, bytes=20_000_000)
+    it = work_out(load, MACHINE, own, **limits, has_tokens=True)
+    assert it.disk == 1_000 * 10_000
+
+
 def test_bytes_of_a_large_enough_store_count_instead_of_the_guides() -> None:
     load = Load(users=10, exchanges=10_000, active_users=0)
     own = replace(EMPTY, users=1, exchanges=2_000, bytes=20_000_000, dimension=1536)
@@ -89,6 +101,7 @@ def test_the_figures_are_those_of_the_guide() -> None:
     text = (Path(__file__).parents[2] / "docs" / "guides" / "capacity.md").read_text()
     guide = " ".join(text.split())  # wherever its lines break
     assert f"bytes a chunk, HNSW indexes apart | 6,826 | {capacity.EXCHANGE_BYTES:,} |" in guide
+    assert f"{capacity.TOKEN_BYTES / 1000} kB to one of 254" in guide
     assert f"bytes a chunk of the HNSW indexes | {capacity.INDEX_BYTES:,} |" in guide
     assert f"a search, ms of the server's processor | {capacity.INDEXED_SEARCH_MS} |" in guide
     assert f"{capacity.ACTIVE_BYTES // 1000} MB for each user who is active" in guide
@@ -169,8 +182,8 @@ def test_the_command_prints_a_table_or_json(database_url: str) -> None:
     command += ["--exchanges", "1000", "--active", "40000"]
     shown = CliRunner().invoke(root, command)
     assert shown.exit_code == 0, shown.output
-    assert "7.6 TB" in shown.output
+    assert "22.1 TB" in shown.output
     assert "Advice: a Citus cluster, 3 machines" in shown.output
     fields = json.loads(CliRunner().invoke(root, [*command, "--json"]).stdout)
-    assert (fields["disk"], fields["memory"]) == (7_619_000_000_000, 160_000_000_000)
+    assert (fields["disk"], fields["memory"]) == (22_119_000_000_000, 160_000_000_000)
     assert fields["load"]["users"] == 1_000_000
