@@ -554,6 +554,7 @@ def test_indexing_waits_for_another_without_blame(
     assert memory.jobs.run().done == 1
 
 
+@pytest.mark.one_server("tests/cluster/test_roles.py has the roles of a cluster")
 def test_indexing_without_the_permission_leaves_the_job_with_the_reason(
     open_memory: OpenMemory, database_url: str
 ) -> None:

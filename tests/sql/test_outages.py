@@ -212,12 +212,14 @@ def test_timeouts_of_the_server_name_their_setting(database_url: str) -> None:
         with pytest.raises(StatementTimeoutError, match="raise statement_timeout"):
             run_transaction(opened, sleep)
 
+        # A cluster has this table on its coordinator alone: of one that is spread, a LOCK that
+        # waits too long is told as a failed connection to its node.
         def lock(connection: Connection) -> None:
             connection.execute("SET LOCAL lock_timeout = 50")
-            connection.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
+            connection.execute("LOCK TABLE memsense.alembic_version IN ACCESS EXCLUSIVE MODE")
 
         with psycopg.connect(database_url) as other:
-            other.execute("LOCK TABLE memsense.chunks IN ACCESS EXCLUSIVE MODE")
+            other.execute("LOCK TABLE memsense.alembic_version IN ACCESS EXCLUSIVE MODE")
             with pytest.raises(LockTimeoutError, match="raise lock_timeout"):
                 run_transaction(opened, lock)
 
