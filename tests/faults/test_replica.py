@@ -193,11 +193,3 @@ def test_without_its_primary_a_memory_reads_from_the_standby_and_writes_nothing(
     assert caplog.text.count("the replica answers") == 1
     with pytest.raises(ConnectionFailedError, match="nothing was written"):
         memory.add("I drink mate.", user_id="ada")
-
-
-def test_a_replica_that_is_no_standby_answers_nothing(
-    open_one: OpenOne, server: EmbeddedServer
-) -> None:
-    memory = open_one(replica_url=server.url)
-    memory.add("I drink tea.", user_id="ada")
-    assert drinks(memory) == {"I drink tea."}
