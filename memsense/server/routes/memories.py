@@ -65,9 +65,10 @@ OPERATIONS = (
     *(
         Operation(
             method="POST", path=f"{MEMORY}/{verb}", verb=verb, scope="forget",
-            answer=answers.Changed, body=ReasonBody, problems=[404, 409, *more],
+            answer=answers.Changed, body=ReasonBody,
+            problems=[404, 409, 507] if verb == "restore" else [404, 409],
         )
-        for verb, *more in (("archive",), ("forget",), ("restore", 507))
+        for verb in ("archive", "forget", "restore")
     ),
     *(
         Operation(
