@@ -71,19 +71,18 @@ class Context:
         Models that are passed win over those that the settings name. `make_worker` makes the
         worker of this process, when the first job is left to it.
         """
-        self.pool = pool = place.pool
+        self._place = place
+        self.pool = place.pool
         self.settings = settings
         self.profile = profile
         self.scope_states = KnownScopes()
         self.known_keys = KnownKeys()
         self._turns = Turns()
-        self.recorder = TraceRecorder(lambda write: run_transaction(pool, write))
+        self.recorder = TraceRecorder(lambda write: run_transaction(place.pool, write))
         self.embedders = Embedders(settings, embedder, other_embedders)
         self._given_tagger = tagger
         self._given_extractor = extractor
         self._given_reranker = reranker
-        self._replica = place.replica
-        self._server = place.server
         self._make_worker = make_worker
         self._namespace: store.Namespace | None = None
         self._tuned: tuple[store.Namespace, Profile] | None = None
@@ -94,11 +93,7 @@ class Context:
         if "background" in self.__dict__:
             self.background.close()
         self.recorder.close()
-        if self._replica is not None:
-            self._replica.close()
-        self.pool.close()
-        if self._server is not None:
-            self._server.release()
+        self._place.close()
 
     def for_tenant(self, tenant: str) -> "Context":
         """Return another tenant's context over the same connections and models.
@@ -106,10 +101,10 @@ class Context:
         It shares no cached state with this one but the known keys, and must be closed before it.
         """
         # The other context does not own the embedded server, by which "auto" decides: say "on".
-        works = self.settings.worker == "auto" and self._server is not None
+        works = self.settings.worker == "auto" and self._place.server is not None
         changes = {"tenant": tenant, **({"worker": "on"} if works else {})}
         other = Context(
-            self._place_for(tenant),
+            self._place.for_tenant(tenant),
             settings=self.settings.model_copy(update=changes),
             profile=self.profile,
             tagger=self._given_tagger,
@@ -127,7 +122,7 @@ class Context:
         It shares no cached state with this one, and must be closed before it.
         """
         other = Context(
-            self._place_for(self.settings.tenant),
+            self._place.for_tenant(self.settings.tenant),
             settings=self.settings.model_copy(update={"namespace": namespace}),
             tagger=self._given_tagger,
             extractor=self._given_extractor,
@@ -135,13 +130,6 @@ class Context:
         )
         other.embedders = self.embedders.apart()
         return other
-
-    def _place_for(self, tenant: str) -> "Place":
-        """Return the same connections for a tenant; closing them does nothing."""
-        from memsense.client.place import Place
-
-        replica = self._replica
-        return Place(self.pool.for_tenant(tenant), replica and replica.for_tenant(tenant))
 
     def redacts(self, *, logs: bool, choice: bool | None = None) -> bool:
         """Return whether secrets of logs, or of calls, are replaced: the call's choice, or the
@@ -212,12 +200,8 @@ class Context:
         return self._make_worker(self)
 
     def read(self, work: Callable[[Pool], T]) -> T:
-        """Return what `work` reads from the pool that it is called with.
-
-        It is the replica's where there is one that has caught up, else the database's own. `work`
-        is called again if the replica is lost.
-        """
-        return work(self.pool) if self._replica is None else self._replica.read(self.pool, work)
+        """Return what `work` reads from the replica's pool, or from the database's own."""
+        return self._place.read(work)
 
     def run_write(
         self,
@@ -265,7 +249,7 @@ class Context:
         With `at_once` false, the worker does the job when it next looks by itself.
         """
         mode = self.settings.worker
-        if mode == "on" or (mode == "auto" and self._server is not None):
+        if mode == "on" or (mode == "auto" and self._place.server is not None):
             self.background.wake(at_once=at_once)
 
     @cached_property

@@ -1,8 +1,9 @@
 """Connections to the database that the settings name: a server's, or the embedded one's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memsense.config import Settings
 from memsense.db import Pool, check_server, connect, database_errors, migrate, open_pool
@@ -12,6 +13,8 @@ from memsense.db.security import check_seal, find_standing, require_policies
 if TYPE_CHECKING:
     from memsense.db.embedded import EmbeddedServer
     from memsense.db.replica import Replica
+
+T = TypeVar("T")
 
 _REPLICA_SECONDS = 1.0
 """How long a call waits for a connection to the replica."""
@@ -26,6 +29,27 @@ class Place:
     pool: Pool
     replica: "Replica | None" = None
     server: "EmbeddedServer | None" = None
+
+    def for_tenant(self, tenant: str) -> "Place":
+        """Return the same connections for another tenant; closing these does nothing."""
+        replica = self.replica
+        return Place(self.pool.for_tenant(tenant), replica and replica.for_tenant(tenant))
+
+    def read(self, work: Callable[[Pool], T]) -> T:
+        """Return what `work` reads from the pool that it is called with.
+
+        It is the replica's where there is one that has caught up, else the database's own. `work`
+        is called again if the replica is lost.
+        """
+        return work(self.pool) if self.replica is None else self.replica.read(self.pool, work)
+
+    def close(self) -> None:
+        """Close the connections; the embedded server stops after its last user."""
+        if self.replica is not None:
+            self.replica.close()
+        self.pool.close()
+        if self.server is not None:
+            self.server.release()
 
 
 def open_place(settings: Settings) -> Place:
