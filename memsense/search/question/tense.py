@@ -48,8 +48,10 @@ def find_tense(text: str) -> Tense:
 def find_end(text: str) -> str:
     """Return what ended the time that a question asks about, "" if it says nothing of it.
 
-    find_end("Where did I live before I came to Grenoble?")  # "I came to Grenoble?"
-    find_end("Where did I live before?")  # ""
+        find_end("Where did I live before I came to Grenoble?")  # "I came to Grenoble?"
+        find_end("Where did I live before?")  # ""
+
+    Only of a question about earlier times does "before" tell an end.
     """
     match = _END.search(text)
     return match["end"] if match else ""

@@ -103,8 +103,8 @@ class Evidence(NamedTuple):
     """Older one and question speak of a home, say, and the newer one tells of a move."""
 
     end: float
-    """The newer message says more of what ended the time that the question asks about: "before I
-    came to Grenoble". The share of its words.
+    """The newer message says more of what ended the earlier time that the question asks about:
+    "before I came to Grenoble". The share of its words.
     """
 
     stored: float
@@ -323,8 +323,11 @@ class Current:
 
     @cached_property
     def _end_words(self) -> frozenset[str]:
-        """Return the words of what ended the time that the question asks about."""
-        return read_statement(find_end(self.question.search_text)).words
+        """Return the words of what ended the earlier time that the question asks about."""
+        is_early = self.question.tense == "early"
+        return (
+            read_statement(find_end(self.question.search_text)).words if is_early else frozenset()
+        )
 
     @cached_property
     def _named(self) -> frozenset[str]:
