@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import LiteralString
 
 import psycopg
 import pytest
 from servers import TestServer
+from waiting import wait_for_lock
 
 from memsense import MemSense
 from memsense.config import Settings
@@ -17,20 +17,6 @@ from memsense.errors import ConnectionFailedError
 
 OpenMemory = Callable[..., MemSense]
 LOCK = "SELECT FROM memsense.scopes WHERE tenant_id = 1 AND user_id = 'ada' FOR UPDATE"
-
-
-def wait_for_lock(database_url: str, server: TestServer) -> None:
-    """Wait until a connection of a pool waits for a lock, on a node of it if it is a cluster."""
-    question: LiteralString = (
-        "SELECT count(*) FROM citus_lock_waits"
-        if server.is_cluster
-        else "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    )
-    until = time.monotonic() + 60
-    with psycopg.connect(database_url, autocommit=True) as watcher:
-        while watcher.execute(question).fetchone() == (0,):
-            assert time.monotonic() < until, "no connection waits for a lock"
-            time.sleep(0.02)
 
 
 def test_an_exhausted_pool_waits_its_time_and_then_fails_naming_the_remedy(

@@ -1,6 +1,5 @@
 """Re-indexing: all or nothing, during searches, and into another language."""
 
-import os
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,9 @@ import psycopg
 import pytest
 from counting import assert_counted, kept_frequencies, kept_statistics
 from psycopg.types.json import Jsonb
+from servers import TestServer
 from traced import fill
+from waiting import wait_for_lock
 
 from memsense import MemSense
 from memsense.errors import ConnectionFailedError, InvalidInputError, NotFoundError
@@ -211,6 +212,7 @@ def test_a_write_beside_a_re_indexing_waits_and_is_indexed_in_the_new_language(
     memory: MemSense,
     open_memory: OpenMemory,
     database_url: str,
+    server: TestServer,
     filled: psycopg.Connection[Any],
     user_id: str,
 ) -> None:
@@ -218,7 +220,7 @@ def test_a_write_beside_a_re_indexing_waits_and_is_indexed_in_the_new_language(
     found(other)
     with ThreadPoolExecutor(1) as pool, held_up(memory, database_url, "german") as (_, finish):
         write = pool.submit(remember, other, "s-beside", "Alle Katzen schnurrten.", user_id)
-        wait_for_lock(filled)
+        wait_for_lock(database_url, server)
         assert not write.done()
         finish()
         chunk_id = write.result(30)
@@ -232,21 +234,12 @@ def test_a_write_beside_a_re_indexing_waits_and_is_indexed_in_the_new_language(
     assert state(filled) == before
 
 
-def wait_for_lock(connection: psycopg.Connection[Any]) -> None:
-    for _ in range(300):
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database ="
-        waiting += " (SELECT oid FROM pg_database WHERE datname = current_database())"
-        waiting += " OR NOT granted AND locktype = 'transactionid'"
-        if "MEMSENSE_TEST_CITUS_URL" in os.environ:
-            waiting = "SELECT count(*) FROM citus_lock_waits"
-        if connection.execute(waiting).fetchone() != (0,):
-            return
-        threading.Event().wait(0.1)
-    raise AssertionError("nothing waited for a lock")
-
-
 def test_re_indexing_waits_for_a_user_who_is_being_added(
-    memory: MemSense, open_memory: OpenMemory, filled: psycopg.Connection[Any], database_url: str
+    memory: MemSense,
+    open_memory: OpenMemory,
+    filled: psycopg.Connection[Any],
+    database_url: str,
+    server: TestServer,
 ) -> None:
     other = open_memory()
     found(other)
@@ -255,7 +248,7 @@ def test_re_indexing_waits_for_a_user_who_is_being_added(
             message = {"role": "user", "content": "Alle Katzen schnurrten."}
             other.add([message], user_id="somebody new", session_id="s", connection=caller)
             work = pool.submit(memory.indexes.rebuild, "german")
-            wait_for_lock(filled)
+            wait_for_lock(database_url, server)
             assert not work.done()
         assert work.result(30).scopes == 3
     before = state(filled)
