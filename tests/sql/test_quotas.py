@@ -8,8 +8,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from memsense import MemSense
+from memsense.db.queries import query
 from memsense.errors import ConfigurationError, QuotaExceededError
 
 OpenMemory = Callable[..., MemSense]
@@ -207,10 +209,9 @@ def test_the_oldest_are_read_from_the_index(memory: MemSense, database_url: str)
     say(memory, 1)
     with psycopg.connect(database_url) as connection:
         connection.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
-        plan = connection.execute(
-            "EXPLAIN SELECT chunk_id FROM memsense.chunks WHERE tenant_id = 1 AND scope_id = 1"
-            " AND status = 'active' ORDER BY occurred_at NULLS FIRST, chunk_id LIMIT 1"
-        ).fetchall()
+        statement = sql.SQL("EXPLAIN ") + query("select_oldest")
+        values = {"tenant_id": 1, "scope_id": 1, "granularity": "turn", "spared": [0], "limit": 1}
+        plan = connection.execute(statement, values).fetchall()
     assert "chunks_occurred_at" in str(plan)
 
 
