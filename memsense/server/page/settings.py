@@ -9,6 +9,7 @@ from fastapi.responses import Response
 from memsense.errors import MemSenseError
 from memsense.inputs import shorten
 from memsense.search.profiles import read_profile
+from memsense.search.settings import NAMESPACE_DEFAULTS
 from memsense.server.page.ask import SLIDERS, form_error_status
 from memsense.server.page.traces import changed_in
 from memsense.server.page.visitors import (
@@ -45,7 +46,7 @@ async def _settings_page(
         saved=saved if any(item.profile.name == saved for item in profiles) else "",
         changes=await memory.settings.history(limit=CHANGES),
         problem=problem,
-        names=[*SLIDERS],
+        names=["profile", *NAMESPACE_DEFAULTS, *SLIDERS],
     )
 
 
