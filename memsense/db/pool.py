@@ -462,7 +462,7 @@ def run_transaction(pool: Pool, work: Work[T], *, is_idempotent: bool = False) -
         except psycopg.Error as error:
             if done is None or not (is_lost(error) or has_citus):
                 raise
-            # A coordinator reports the connection that it has lost to a node by an internal error.
+            # On a cluster, whatever the error is, a node may have committed its part already.
             lost = error if is_lost(error) else psycopg.OperationalError(first_line(error))
             outcome = _was_committed(
                 pool, done[1], lost, is_idempotent=is_idempotent, has_citus=has_citus
