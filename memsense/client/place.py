@@ -98,17 +98,18 @@ def _open_checked(settings: Settings, url: str, server: "EmbeddedServer | None" 
         seal_key=settings.seal_key,
         prepares=settings.prepared_statements,
     )
-    pool = open_connections(
-        url, timeout=settings.pool_timeout, revive=server.revive if server else None
-    )
     replica = None
     if settings.replica_url and server is None:
         from memsense.db.replica import Replica
 
-        # The primary answers where the replica does not, so that waiting for it isn't worthwhile.
-        timeout = min(settings.pool_timeout, _REPLICA_SECONDS)
-        replica = Replica(
-            open_connections(settings.replica_url, timeout=timeout),
-            longest_lag=settings.replica_lag,
+        standby = open_connections(
+            settings.replica_url,
+            # The primary answers where the replica does not: waiting longer isn't worthwhile.
+            timeout=min(settings.pool_timeout, _REPLICA_SECONDS),
+            setting="MEMSENSE_REPLICA_URL",
         )
+        replica = Replica(standby, longest_lag=settings.replica_lag)
+    pool = open_connections(
+        url, timeout=settings.pool_timeout, revive=server.revive if server else None
+    )
     return Place(pool, replica, server)

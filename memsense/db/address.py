@@ -38,10 +38,11 @@ _NO_HOST = re.compile(r"[\s@=;]")
 _SHAPES = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or 'host=HOST user=USER dbname=DATABASE'"
 
 
-def read_address(text: str) -> str:
+def read_address(text: str, setting: str = SETTING) -> str:
     """Return the address as libpq takes it: a URL or key=value pairs.
 
-    `postgresql+psycopg://` is accepted too. Raises ConfigurationError, which says what is wrong.
+    `postgresql+psycopg://` is accepted too. Raises ConfigurationError, which says what is wrong in
+    which `setting`.
     """
     address = text.strip()
     if _is_url(address):
@@ -52,7 +53,7 @@ def read_address(text: str) -> str:
         parts = None  # the error itself is not shown: it quotes what it stumbled over
     fault = _find_fault(address, parts) if parts is not None else _explain(address)
     if fault:
-        raise ConfigurationError(f"{SETTING}: {fault}")
+        raise ConfigurationError(f"{setting}: {fault}")
     return address
 
 

@@ -153,11 +153,13 @@ class Pool:
         lookups: bool = False,
         seal_key: str | None = None,
         prepares: bool | None = None,
+        setting: str = SETTING,
     ) -> None:
         self.timeout = timeout
+        self._setting = setting
         self._is_lent = False
         self._session = Session(tenant=tenant, role=role, lookups=lookups, seal_key=seal_key)
-        address = read_address(url)
+        address = read_address(url, setting)
         connect_timeout = conninfo_to_dict(address).get("connect_timeout")
 
         def open_connections(find_address: Callable[[], str]) -> ConnectionPool[TenantConnection]:
@@ -312,7 +314,7 @@ class Pool:
             ) from waited
         raise ConnectionFailedError(
             f"the database did not answer for {self.timeout:g} s: {first_line(fault)};"
-            f" check that its server runs, and check {SETTING}"
+            f" check that its server runs, and check {self._setting}"
         ) from fault
 
 
@@ -372,13 +374,15 @@ def open_pool(
     lookups: bool = False,
     seal_key: str | None = None,
     prepares: bool | None = None,
+    setting: str = SETTING,
 ) -> Pool:
     """Return a pool of autocommit connections for one tenant's rows; the caller closes it.
 
     Without a `role`, statements run as the user of the address; `find_standing` says which role a
     user may take, and whether its statements need `lookups`. `seal_key` signs the tenant where
     tenants are sealed. `prepares` says whether statements are
-    prepared on the server; None finds out whether a pooler in between allows it.
+    prepared on the server; None finds out whether a pooler in between allows it. `setting` is what
+    errors name as the place of the address.
     """
     return Pool(
         url,
@@ -391,6 +395,7 @@ def open_pool(
         lookups=lookups,
         seal_key=seal_key,
         prepares=prepares,
+        setting=setting,
     )
 
 

@@ -1,9 +1,13 @@
 """A replica that is no standby; tests/faults/test_replica.py has those that are."""
 
+import logging
 from collections.abc import Callable
+
+import pytest
 
 from memsense import MemSense
 from memsense.config import Settings
+from memsense.errors import ConfigurationError
 
 OpenMemory = Callable[..., MemSense]
 
@@ -20,3 +24,21 @@ def test_a_server_that_is_no_standby_has_replayed_nothing(
     assert mark is not None
     assert mark.place
     assert not mark.is_reached
+
+
+def test_an_address_of_a_replica_that_is_none_is_an_error_of_its_setting(database_url: str) -> None:
+    settings = Settings(database_url=database_url, replica_url="standby.example")
+    with pytest.raises(ConfigurationError, match="^MEMSENSE_REPLICA_URL: it is not"):
+        MemSense.open(settings=settings)
+
+
+def test_a_replica_that_can_not_be_reached_is_told_by_its_setting(
+    open_memory: OpenMemory, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    away = "postgresql://nobody@127.0.0.1:1/memories"
+    memory = open_memory(settings=Settings(database_url=database_url, replica_url=away))
+    memory.add("I drink tea.", user_id="ada")
+    with caplog.at_level(logging.WARNING, "memsense.replica"):
+        assert len(memory.search("tea", user_id="ada")) == 1
+    assert "the replica is left alone" in caplog.text
+    assert "check MEMSENSE_REPLICA_URL" in caplog.text
