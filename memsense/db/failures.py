@@ -42,9 +42,17 @@ _NODE_LOST = (
     "failure on connection marked as essential",
     "execution cannot recover from multiple connection failures",
     "postmaster was shut down",
+    # What a node or libpq said, passed on without a context.
+    "terminating connection due to ",
+    "server closed the connection unexpectedly",
+    "ssl syscall error",
+    "could not receive data from server",
+    "could not send data to server",
+    "connection not open",
+    "no connection to the server",
 )
 """The starts of a coordinator's messages about a node it has lost, or about its own end, in lower
-case; Citus translates none.
+case. Citus translates none; nodes and libpq do, in a server with another lc_messages.
 """
 
 _NODE_COMMAND = "while executing command on "
