@@ -211,7 +211,12 @@ def test_after_each_kill_of_a_node_a_memory_is_one_without_kills(
             assert contents(connection, f"killed{number}") == whole, f"kill {number}"
         assert_whole(connection)
     for number in range(kills):
-        settings = Settings(database_url=database_url, tenant=f"killed{number}", index_threshold=20)
+        settings = Settings(
+            database_url=database_url,
+            tenant=f"killed{number}",
+            index_threshold=20,
+            index_users=10_000,
+        )
         report = check_up(database_url, settings=settings, embedder=TokenHashingEmbedder())
         ours = {"schema", "indexes", "embeddings", "jobs", "tokens", "statistics", "drift"}
         found = [(item.check, item.text) for item in report.findings if item.severity != "info"]

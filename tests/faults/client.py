@@ -60,7 +60,8 @@ def open_memory(
     is_url = "://" in data_dir
     values = {"database_url": data_dir if is_url else None, "pool_timeout": 120, "job_lease": 1}
     place = {"tenant": namespace} if is_url else {"data_dir": data_dir, "namespace": namespace}
-    changes = {"index_threshold": 20, "worker": "off", **place}
+    # Every memory is indexed, however many kills there are.
+    changes = {"index_threshold": 20, "index_users": 10_000, "worker": "off", **place}
     settings = Settings.model_validate({**values, **changes})
     return MemSense.open(settings=settings, embedder=embedder, **options)
 

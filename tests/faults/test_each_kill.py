@@ -182,7 +182,7 @@ def test_after_each_kill_a_resumed_memory_is_one_without_kills(
 
 def assert_quiet(url: str) -> None:
     """Fail if doctor finds anything wrong with what is stored."""
-    settings = Settings(database_url=url, index_threshold=20)
+    settings = Settings(database_url=url, index_threshold=20, index_users=10_000)
     report = check_up(url, settings=settings, embedder=TokenHashingEmbedder())
     ours = {"schema", "indexes", "embeddings", "jobs", "tokens", "retired", "statistics", "drift"}
     found = [(item.check, item.text) for item in report.findings if item.severity != "info"]
